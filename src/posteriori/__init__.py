@@ -1,0 +1,52 @@
+"""posteriori: class priors times class-conditional densities, learned by adding up sufficient statistics."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from posteriori import drop_in, explain, plotting
+    from posteriori.classifiers import NaiveBayes
+    from posteriori.densities import Categorical, Gaussian, Poisson
+    from posteriori.parameters import count_parameters
+    from posteriori.persistence import load, save
+
+__version__ = "0.1.0"
+
+# Loaded on first use, so that `import posteriori` compiles nothing and draws nothing in.
+_HOMES = {
+    "Categorical": "densities",
+    "Gaussian": "densities",
+    "NaiveBayes": "classifiers",
+    "Poisson": "densities",
+    "count_parameters": "parameters",
+    "load": "persistence",
+    "save": "persistence",
+}
+_MODULES = ("drop_in", "explain", "plotting")
+
+__all__ = [
+    "Categorical",
+    "Gaussian",
+    "NaiveBayes",
+    "Poisson",
+    "count_parameters",
+    "drop_in",
+    "explain",
+    "load",
+    "plotting",
+    "save",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"posteriori.{name}")
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"posteriori.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'posteriori' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

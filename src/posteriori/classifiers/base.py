@@ -1,0 +1,449 @@
+"""What every generative classifier does, whatever its densities."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori import kernels
+from posteriori.explain import Explanation
+from posteriori.learning.fit import collect, estimate
+from posteriori.model import Block, GenerativeModel, Prior, log_sum
+from posteriori.sources import MemorySource
+from posteriori.statistics import JointStatistics
+from posteriori.tables import (
+    Batch,
+    Column,
+    Labels,
+    Schema,
+    Table,
+    infer_schema,
+    quote,
+    read_labels,
+    read_table,
+)
+from posteriori.tables.schema import categorical_column
+from posteriori.tables.writing import decode, write_column, write_table
+from posteriori.typing import Array
+
+
+class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
+    """A prior times class-conditional densities, behind scikit-learn's methods.
+
+    A model says which density makes which columns (`_blocks`) and what its prior is (`_prior`); reading, folding,
+    estimating, predicting, drawing and explaining are the same for all.
+    """
+
+    distributions: Any
+    categorical_features: Any
+    priors: Any
+    n_jobs: int | None
+
+    @abstractmethod
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """Return which density makes which columns."""
+
+    @abstractmethod
+    def _prior(self, classes: Column) -> Prior:
+        """Return the class prior."""
+
+    # Learning ---------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from labelled rows, forgetting what was learned before.
+
+        Parameters
+        ----------
+        X : array-like or data frame (n, d)
+            NumPy, a list of rows, pandas, polars, pyarrow or anything that narwhals reads. NaN, None and null are
+            missing cells. Strings, booleans and categories are categorical, other numbers continuous.
+        y : array-like (n,) or str
+            The label of each row, or the name of the column of X that holds them.
+        sample_weight : array-like (n,), optional
+            The weight of each row, ≥ 0: a row of weight k counts as k rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            A label is missing, a cell is infinite or outside what its distribution can produce, columns share a
+            name, a weight is negative: the message names the place and what to do.
+        TypeError
+            X is no table, or a column holds neither numbers, strings nor booleans.
+        """
+        return self._learn(X, y, None, sample_weight, first=True)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows; after the last call the model is what one fit of all rows would give.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. A category met for the first time extends the model.
+        classes : array-like, optional
+            All classes there will be; may be given on the first call. Where it is not, a class met for the first
+            time extends the model, and where it is, a label beyond it is an error.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "model_")
+        if not first and not hasattr(self, "statistics_"):
+            raise ValueError(
+                "this model was built from parameters, which say nothing of how many rows they stand for; use fit"
+            )
+        return self._learn(X, y, classes, sample_weight, first)
+
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> Self:
+        self._validate_params()
+        table = read_table(X)
+        labels = read_labels(y, table)
+        columns = [j for j in range(len(table.names)) if labels.name is None or j != labels.place]
+        if not columns:
+            raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
+        if first:
+            schema = infer_schema(table, columns, self._categorical(table, columns), labels.name)
+            target = self._declared_classes(classes, labels)
+            places = columns
+        else:
+            places = self._places(table, target=labels.name)
+            schema = self._extended_schema(table, places)
+            target = self._extended_classes(classes, labels)
+        blocks = self._blocks(schema)
+        source = MemorySource(
+            table, schema, places, labels, target, check_weights(sample_weight, table.n_rows), n_jobs=self.n_jobs
+        )
+        statistics = source.reduce(collect(blocks))
+        if not first:
+            statistics = self._past_statistics(schema, target, blocks) + statistics
+        else:
+            self._closed_ = classes is not None
+        return self._adopt(schema, target, blocks, statistics)
+
+    def _adopt(
+        self, schema: Schema, target: Column, blocks: tuple[Block, ...], statistics: JointStatistics
+    ) -> Self:
+        if not statistics.weight.sum() > 0:
+            raise ValueError("every sample_weight is zero; at least one row must have some weight")
+        model = estimate(schema, blocks, self._prior(target), statistics)
+        self._warn_of_degenerate(blocks, statistics, schema)
+        self.statistics_ = statistics
+        return self._set_model(model, target)
+
+    def _set_model(self, model: GenerativeModel, target: Column) -> Self:
+        self.model_ = model
+        self.target_ = target
+        self.classes_ = write_column(target)
+        self.n_features_in_ = len(model.schema.columns)
+        if model.schema.named:
+            self.feature_names_in_ = np.array(model.schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def _past_statistics(
+        self, schema: Schema, target: Column, blocks: tuple[Block, ...]
+    ) -> JointStatistics:
+        old = self.model_
+        if [(b.density.needs, b.columns) for b in blocks] != [(b.density.needs, b.columns) for b in old.blocks]:
+            raise ValueError("distributions have changed since the last call; use fit to start anew")
+        if schema is old.schema and target is self.target_:
+            return self.statistics_
+        moves = [
+            [
+                [old.schema.columns[j].lookup.get(cell, 0) - 1 for cell in schema.columns[j].categories]
+                for j in block.columns
+            ]
+            for block in blocks
+        ]
+        components = [self.target_.lookup.get(label, 0) - 1 for label in target.categories]
+        return self.statistics_.reindexed(components, moves)
+
+    def _warn_of_degenerate(
+        self, blocks: tuple[Block, ...], statistics: JointStatistics, schema: Schema
+    ) -> None:
+        absent = [
+            schema.columns[column].name
+            for block, sums in zip(blocks, statistics.blocks, strict=True)
+            for column, seen in zip(block.columns, sums.observed().any(axis=0), strict=True)
+            if not seen
+        ]
+        if absent:
+            warnings.warn(
+                f"{quote(absent)} has no cell with a value and will influence no prediction",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    # The columns and the classes --------------------------------------------------------------------------------
+
+    def _categorical(self, table: Table, columns: Sequence[int]) -> list[int]:
+        """Return the columns of the table that are categorical whatever their data type."""
+        named = self.categorical_features
+        chosen: list[int] = []
+        if named is not None and not (isinstance(named, str) and named == "from_dtype"):
+            wanted = [named] if isinstance(named, str) else list(named)
+            if wanted and all(isinstance(one, bool | np.bool_) for one in wanted):
+                if len(wanted) != len(columns):
+                    raise ValueError(
+                        f"categorical_features is a mask of {len(wanted)} entries but there are {len(columns)} features"
+                    )
+                chosen += [j for j, one in zip(columns, wanted, strict=True) if one]
+            else:
+                chosen += [find_column(one, table, columns, "categorical_features") for one in wanted]
+        if isinstance(self.distributions, Mapping):
+            for key, distribution in self.distributions.items():
+                place = find_column(key, table, columns, "distributions")
+                kind = distribution if isinstance(distribution, str) else distribution.kind
+                if kind == "categorical":
+                    chosen.append(place)
+        return chosen
+
+    def _places(self, table: Table, target: str | None = None) -> tuple[int, ...]:
+        schema = self.model_.schema
+        if schema.named and not table.named:
+            warnings.warn(
+                f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names",
+                UserWarning,
+                stacklevel=4,
+            )
+        elif table.named and not schema.named:
+            warnings.warn(
+                f"X has feature names, but {type(self).__name__} was fitted without feature names",
+                UserWarning,
+                stacklevel=4,
+            )
+        names = [name for name in table.names if name != target or target in schema.names]
+        places = schema.match(names, table.named, type(self).__name__)
+        return tuple(table.names.index(names[place]) for place in places)
+
+    def _extended_schema(self, table: Table, places: Sequence[int]) -> Schema:
+        schema = self.model_.schema
+        categorical = [place for place, c in zip(places, schema.columns, strict=True) if c.kind == "categorical"]
+        return schema.extended(infer_schema(table, places, categorical))
+
+    def _declared_classes(self, classes: Any, labels: Labels) -> Column:
+        if classes is None:
+            return labels.infer()
+        column = read_labels(classes, read_table(np.zeros((len(classes), 1)))).infer()
+        return categorical_column(column.name, column.categories, column.dtype)
+
+    def _extended_classes(self, classes: Any, labels: Labels) -> Column:
+        if classes is not None:
+            declared = self._declared_classes(classes, labels)
+            if declared.categories != self.target_.categories:
+                raise ValueError(
+                    f"classes={list(classes)!r} is not what it was on the first call: {list(self.target_.categories)}"
+                )
+        return self.target_ if self._closed_ else self.target_.extended(labels.infer())
+
+    # Predicting -------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row, (n,)."""
+        log_joint = self.predict_joint_log_proba(X)
+        best = log_joint.argmax(axis=1)
+        impossible = self._warn_of_impossible(np.isneginf(log_joint[np.arange(len(best)), best]))
+        best[impossible] = self.model_.log_prior.argmax()
+        return self.classes_[best]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return p(y | x), (n, C), classes in the order of `classes_`; each row sums to 1.
+
+        A row that no class can produce (p(x) = 0, which takes ``alpha=0``) is NaN, with a warning.
+        """
+        posterior = self._map(X, lambda model: model.posterior)
+        self._warn_of_impossible(np.isnan(posterior[:, 0]))
+        return posterior
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log p(y | x) in nats, (n, C)."""
+        log_joint = self.predict_joint_log_proba(X)
+        with np.errstate(invalid="ignore"):
+            log_joint -= log_sum(log_joint)[:, np.newaxis]
+        self._warn_of_impossible(np.isnan(log_joint[:, 0]))
+        return log_joint
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Return log p(x, y) = log p(y) + log p(x | y) in nats, (n, C), with missing cells integrated out."""
+        return self._map(X, lambda model: model.log_joint)
+
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) in nats, (n,): the lower, the stranger the row."""
+        return self._map(X, lambda model: model.log_evidence)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
+        if isinstance(y, str):
+            table = read_table(X)
+            labels = read_labels(y, table)
+            component = labels.components(self.target_.extended(labels.infer()), slice(0, table.n_rows))
+            y = write_column(self.target_.extended(labels.infer()))[component]
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def explain(self, X: Any) -> Explanation:
+        """Return every prediction as an exact sum: log prior plus one log factor a feature, per class.
+
+        Parameters
+        ----------
+        X : array-like or data frame (n, d)
+
+        Returns
+        -------
+        Explanation
+            Holds n·C·d numbers: meant for some rows, not for millions.
+        """
+        source = self._source(X)
+        rows: list[Batch] = []
+        factors = source.map(lambda batch: rows.append(batch) or self.model_.log_factors(batch))
+        schema = self.model_.schema
+        rows.sort(key=lambda batch: batch.start)
+        values = np.concatenate([decode(batch) for batch in rows])
+        return Explanation(self.classes_, schema.names, values, self.model_.log_prior, factors)
+
+    def _source(self, X: Any) -> MemorySource:
+        check_is_fitted(self, "model_")
+        table = read_table(X)
+        places = self._places(table, self.model_.schema.target)
+        return MemorySource(table, self.model_.schema, places, n_jobs=self.n_jobs)
+
+    def _map(self, X: Any, score: Callable[[GenerativeModel], Callable[[Batch], Array]]) -> Array:
+        source = self._source(X)
+        return source.map(score(self.model_))
+
+    def _warn_of_impossible(self, impossible: Array) -> Array:
+        if impossible.any():
+            rows = np.flatnonzero(impossible)
+            warnings.warn(
+                f"row {rows[0]}{f' and {len(rows) - 1} more' if len(rows) > 1 else ''} cannot be produced by any "
+                "class, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0",
+                UserWarning,
+                stacklevel=3,
+            )
+        return impossible
+
+    # Drawing ----------------------------------------------------------------------------------------------------
+
+    def sample(self, n: int = 1, y: Any = None, random_state: Any = None) -> tuple[Any, Array]:
+        """Draw rows from the model: a class from the prior, then every column from its distribution.
+
+        Parameters
+        ----------
+        n : int, default 1
+        y : label or array-like (n,), optional
+            The class of all rows, or of each; default: drawn from the prior.
+        random_state : int, RandomState, Generator or None
+
+        Returns
+        -------
+        X : table (n, d)
+            Of the type, and with the kinds of columns, that the model was trained on; no cell is missing.
+        y : ndarray (n,)
+        """
+        check_is_fitted(self, "model_")
+        if n < 1:
+            raise ValueError(f"n is {n}; draw at least one row")
+        rng = _generator(random_state)
+        if y is None:
+            component = rng.choice(len(self.classes_), size=n, p=np.exp(self.model_.log_prior))
+        else:
+            wanted = np.broadcast_to(np.asarray(y), (n,))
+            places = [self.target_.lookup.get(label, 0) - 1 for label in wanted.tolist()]
+            if min(places) < 0:
+                stranger = wanted[places.index(-1)]
+                raise ValueError(f"{stranger!r} is not a class; the classes are {list(self.classes_)}")
+            component = np.array(places)
+        columns = self.model_.sample(component, rng)
+        return write_table(self.model_.schema, columns), self.classes_[component]
+
+    # Fitted values ----------------------------------------------------------------------------------------------
+
+    @property
+    def n_parameters_(self) -> int:
+        """The number of free parameters."""
+        return self._fitted.n_parameters
+
+    @property
+    def class_log_prior_(self) -> Array:
+        """log p(y) in nats, (C,)."""
+        return self._fitted.log_prior
+
+    @property
+    def class_prior_(self) -> Array:
+        """p(y), (C,)."""
+        return np.exp(self._fitted.log_prior)
+
+    @property
+    def class_count_(self) -> Array:
+        """The weight of the rows of each class, (C,)."""
+        if not hasattr(self, "statistics_"):
+            raise AttributeError(f"this {type(self).__name__} has not counted any rows")
+        return self.statistics_.weight
+
+    @property
+    def _fitted(self) -> GenerativeModel:
+        try:
+            return self.__dict__["model_"]
+        except KeyError:
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit first") from None
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def find_column(key: Any, table: Table, columns: Sequence[int], parameter: str) -> int:
+    """Return the position of a column in a table, by its name or by its index among the features."""
+    if isinstance(key, str):
+        if key not in table.names:
+            raise ValueError(f"{parameter} names {key!r}, which is not a column of X ({quote(table.names)})")
+        return table.names.index(key)
+    if not isinstance(key, int | np.integer) or not -len(columns) <= key < len(columns):
+        raise ValueError(f"{parameter} names {key!r}; give a column's name or an index below {len(columns)}")
+    return columns[int(key)]
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
+    """Return the weights as float64, (n,).
+
+    Raises
+    ------
+    ValueError
+        There is not one a row, or one is negative or not finite.
+    """
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n_rows},): one weight a row")
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight holds {weight[bad[0]]:g} in row {bad[0]}; weights must be finite and not negative"
+        )
+    return np.ascontiguousarray(weight)
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None or isinstance(random_state, int | np.integer):
+        return np.random.default_rng(random_state)
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))

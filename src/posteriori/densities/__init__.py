@@ -1,0 +1,76 @@
+"""How a class makes its columns: p(x_block | z), a block of like columns at a time."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from posteriori.densities.categorical import Categorical, CategoricalParameters
+from posteriori.densities.gaussian import Gaussian, GaussianParameters
+from posteriori.densities.poisson import Poisson, PoissonParameters
+from posteriori.statistics import Statistics
+from posteriori.tables.schema import Kind
+from posteriori.typing import Array
+
+__all__ = [
+    "Categorical",
+    "CategoricalParameters",
+    "Density",
+    "Gaussian",
+    "GaussianParameters",
+    "Poisson",
+    "PoissonParameters",
+]
+
+
+class Density(Protocol):
+    """A family of distributions for a block of columns that are independent given the component.
+
+    A density is a frozen dataclass: its fields are its smoothing, never anything learned. What is learned is the
+    value that `estimate` returns. Laws (tests/test_densities.py): log_density is the sum of log_factors over the
+    columns; the factor of a missing cell is 0, which is what integrating or summing it out gives; estimating
+    from many rows that `sample` drew gives the parameters back.
+
+    Attributes
+    ----------
+    name : str
+        What `distributions={"column": name}` calls it.
+    kind : {"continuous", "categorical"}
+        The kind of columns it reads.
+    needs : type
+        The statistics it is estimated from.
+    support : str
+        The cells it can produce, in words, for messages.
+    unbounded : bool
+        Whether every finite number is among them, which makes checking each cell needless.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def kind(self) -> Kind: ...  # noqa: D102
+    @property
+    def needs(self) -> type[Statistics]: ...  # noqa: D102
+    @property
+    def support(self) -> str: ...  # noqa: D102
+    @property
+    def unbounded(self) -> bool: ...  # noqa: D102
+
+    def outside(self, tile: Any) -> Array:
+        """Return which cells the density cannot produce: (n, d) booleans. A missing cell never is one."""
+
+    def estimate(self, statistics: Any) -> Any:
+        """Return the parameters, in closed form, from the statistics."""
+
+    def log_density(self, parameters: Any, tile: Any) -> Array:
+        """Return log p(x | z) in nats, (n, Z), with missing cells integrated out."""
+
+    def log_factors(self, parameters: Any, tile: Any) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z, d), 0 for a missing cell."""
+
+    def sample(self, parameters: Any, component: Array, rng: np.random.Generator) -> Array:
+        """Draw a row for each component (n,): (n, d) numbers, or codes from 1."""
+
+    def n_parameters(self, parameters: Any) -> int:
+        """Return the number of free parameters."""

@@ -1,0 +1,120 @@
+"""Categories, independent given the component."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from posteriori import kernels
+from posteriori.statistics.counts import Counts, slot_offsets
+from posteriori.tables.batch import Codes
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class CategoricalParameters:
+    """log p(x_j = k | z).
+
+    Attributes
+    ----------
+    cardinalities : tuple of int
+        K of each column.
+    log_probability : ndarray (Z, Σ (K + 1))
+        In nats, the columns side by side; slot 0 of each, the missing cell, holds 0: what summing it out gives.
+    """
+
+    cardinalities: tuple[int, ...]
+    log_probability: Array
+
+    @cached_property
+    def offsets(self) -> Array:
+        """Where the slots of each column start."""
+        return slot_offsets(self.cardinalities)
+
+    def column(self, j: int) -> Array:
+        """Return log p(x_j = k | z) of column j: (Z, K)."""
+        return self.log_probability[:, self.offsets[j] + 1 : self.offsets[j + 1]]
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """p(x_j = k | z) = (n_zjk + alpha) / (n_zj + K·alpha), n_zj the rows of z in which x_j is present.
+
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Dirichlet pseudo-count a category, ≥ 0: 0 is maximum likelihood, 1 Laplace's rule. Where alpha is 0 and a
+        component has no row with x_j present, the frequencies of all components stand in.
+
+    References
+    ----------
+    Gelman et al., Bayesian Data Analysis, 3rd ed., section 3.4 (the Dirichlet posterior mean).
+    """
+
+    alpha: float = 1.0
+    name = "categorical"
+    kind = "categorical"
+    needs = Counts
+    support = "a category"
+    unbounded = True
+
+    def outside(self, tile: Codes) -> Array:
+        """Return which cells the density cannot produce: none, a stranger having become a missing cell."""
+        return np.zeros(tile.values.shape, np.bool_)
+
+    def estimate(self, statistics: Counts) -> CategoricalParameters:
+        """Return the smoothed frequencies."""
+        starts, cardinalities = statistics.offsets[:-1], statistics.cardinalities
+        counts = statistics.table.copy()
+        counts[:, starts] = 0.0
+        widths = np.asarray(cardinalities, np.int64) + 1
+        probability = self._shares(counts, starts, widths)
+        empty = np.isnan(probability)
+        if empty.any():
+            everyone = np.broadcast_to(
+                self._shares(counts.sum(axis=0, keepdims=True), starts, widths), probability.shape
+            )
+            probability[empty] = everyone[empty]
+            uniform = np.broadcast_to(1.0 / np.repeat(np.maximum(widths - 1, 1), widths), probability.shape)
+            probability = np.where(np.isnan(probability), uniform, probability)
+        with np.errstate(divide="ignore"):
+            log_probability = np.log(probability)
+        log_probability[:, starts] = 0.0
+        return CategoricalParameters(cardinalities, log_probability)
+
+    def _shares(self, counts: Array, starts: Array, widths: Array) -> Array:
+        totals = np.add.reduceat(counts, starts, axis=1) + (widths - 1) * self.alpha
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shares = (counts + self.alpha) / np.repeat(totals, widths, axis=1)
+        return np.where(np.repeat(totals, widths, axis=1) > 0, shares, np.nan)
+
+    def log_density(self, parameters: CategoricalParameters, tile: Codes) -> Array:
+        """Return log p(x | z) in nats, (n, Z)."""
+        out = np.zeros((len(tile.values), len(parameters.log_probability)))
+        kernels.add_categorical(tile.values, parameters.offsets, parameters.log_probability, out)
+        return out
+
+    def log_factors(self, parameters: CategoricalParameters, tile: Codes) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z, d)."""
+        slots = parameters.offsets[:-1] + tile.values
+        return parameters.log_probability[:, slots].transpose(1, 0, 2)
+
+    def sample(self, parameters: CategoricalParameters, component: Array, rng: np.random.Generator) -> Array:
+        """Draw codes from 1, (n, d); 0 only in a column that had no category."""
+        codes = np.zeros((len(component), len(parameters.cardinalities)), np.uint16)
+        for j, cardinality in enumerate(parameters.cardinalities):
+            if not cardinality:
+                continue
+            cumulative = np.cumsum(np.exp(parameters.column(j)), axis=1)
+            u = rng.random(len(component))
+            for z in np.unique(component):
+                rows = component == z
+                place = np.searchsorted(cumulative[z], u[rows] * cumulative[z, -1], side="right")
+                codes[rows, j] = np.minimum(place, cardinality - 1) + 1
+        return codes
+
+    def n_parameters(self, parameters: CategoricalParameters) -> int:
+        """Return Z·Σ_j (K_j − 1)."""
+        return len(parameters.log_probability) * sum(max(k - 1, 0) for k in parameters.cardinalities)

@@ -1,0 +1,124 @@
+"""Gaussian columns, independent given the component."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from posteriori import kernels
+from posteriori.statistics.moments import Moments
+from posteriori.tables.batch import Numbers
+from posteriori.typing import Array
+
+# The smallest variance, as a share of the column's own over all rows: a column that is constant within every
+# class separates the classes perfectly, and would otherwise have an infinite density.
+_VARIANCE_FLOOR = 1e-9
+
+
+@dataclass(frozen=True)
+class GaussianParameters:
+    """mean and variance, (Z, d), in data units and squared data units; shared says one variance serves all z."""
+
+    mean: Array
+    variance: Array
+    shared: bool = False
+
+    @cached_property
+    def precision(self) -> Array:
+        """1 / variance."""
+        return 1.0 / self.variance
+
+    @cached_property
+    def log_peak(self) -> Array:
+        """The log density at the mean, −log(2π·variance)/2."""
+        return -0.5 * np.log(2.0 * math.pi * self.variance)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """p(x_j | z) = N(x_j; mean_zj, variance_zj).
+
+    The variance is that of an inverse-gamma prior centred on the pooled within-class variance v_j,
+
+        variance_zj = (scatter_zj + smoothing·v_j) / (n_zj − ddof + smoothing),
+
+    so a column multiplied by a constant, or shifted, changes no posterior.
+
+    Parameters
+    ----------
+    smoothing : float, default 1.0
+        Strength of the prior in pseudo-rows, in [0, inf]: 0 is each class's own variance, inf the pooled variance
+        for all (a linear boundary).
+    ddof : {0, 1}, default 0
+        0 divides by n (maximum likelihood), 1 by n − 1 (unbiased).
+
+    Notes
+    -----
+    A component with no present cell in a column takes the mean and variance of all rows. A variance of 0 is raised
+    to 1e-9 of the variance of all rows; to 1 where that is 0 too, which changes no posterior.
+
+    References
+    ----------
+    Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.6 (the scaled inverse-χ² prior).
+    """
+
+    smoothing: float = 1.0
+    ddof: int = 0
+    name = "gaussian"
+    kind = "continuous"
+    needs = Moments
+    support = "a finite number"
+    unbounded = True
+
+    def outside(self, tile: Numbers) -> Array:
+        """Return which cells the density cannot produce: infinities."""
+        return np.isinf(tile.values)
+
+    def estimate(self, statistics: Moments) -> GaussianParameters:
+        """Return means and smoothed variances."""
+        weight, everyone = statistics.weight, statistics.pooled()
+        seen = everyone.weight > 0
+        overall_mean = np.where(seen, everyone.mean, 0.0)
+        overall = everyone.scatter / np.where(seen, everyone.weight, 1.0)
+        floor = np.where(overall > 0, _VARIANCE_FLOOR * overall, 1.0)
+
+        degrees = np.maximum(weight - self.ddof, 0.0)
+        all_degrees = degrees.sum(axis=0)
+        within = statistics.scatter.sum(axis=0) / np.where(all_degrees > 0, all_degrees, 1.0)
+        within = np.where(all_degrees > 0, within, overall)
+        prior = np.broadcast_to(np.maximum(within, floor), weight.shape)
+        own = statistics.scatter / np.where(degrees > 0, degrees, 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # smoothing / (degrees + smoothing), written so that it also holds at 0 and at infinity.
+            trust_in_prior = np.where(degrees > 0, 1.0 / (1.0 + degrees / self.smoothing), 1.0)
+        variance = np.maximum(own + trust_in_prior * (prior - own), floor)
+
+        present = weight > 0
+        shared = math.isinf(self.smoothing)
+        if not shared:
+            variance = np.where(present, variance, np.maximum(overall, floor))
+        return GaussianParameters(np.where(present, statistics.mean, overall_mean), variance, shared)
+
+    def log_density(self, parameters: GaussianParameters, tile: Numbers) -> Array:
+        """Return log p(x | z) in nats, (n, Z)."""
+        out = np.zeros((len(tile.values), len(parameters.mean)))
+        kernels.add_gaussian(tile.values, parameters.mean, parameters.precision, parameters.log_peak, out)
+        return out
+
+    def log_factors(self, parameters: GaussianParameters, tile: Numbers) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z, d)."""
+        deviation = tile.values[:, np.newaxis, :] - parameters.mean
+        factors = parameters.log_peak - 0.5 * deviation * deviation * parameters.precision
+        return np.where(np.isnan(factors), 0.0, factors)
+
+    def sample(self, parameters: GaussianParameters, component: Array, rng: np.random.Generator) -> Array:
+        """Draw numbers, (n, d)."""
+        return rng.normal(parameters.mean[component], np.sqrt(parameters.variance[component]))
+
+    def n_parameters(self, parameters: GaussianParameters) -> int:
+        """Return Z·d means, and as many variances, or d where they are shared."""
+        variances = parameters.variance.shape[1] if parameters.shared else parameters.variance.size
+        return parameters.mean.size + variances

@@ -1,0 +1,198 @@
+"""The hot loops: arrays in, arrays out, no Python objects.
+
+Every kernel is serial, releases the GIL and reads C-contiguous tiles, so that threads can run over batches.
+A missing number is NaN; a missing category is code 0, which owns a slot of every table.
+"""
+
+import math
+
+import numba
+import numpy as np
+
+# Sums may be reordered (which lets them vectorise), but NaN and infinity keep their meaning.
+_REORDERED = {"reassoc", "contract", "nsz"}
+
+
+def _kernel(function=None, *, fastmath=False):  # type: ignore[no-untyped-def]
+    def compile_lazily(function):  # type: ignore[no-untyped-def]
+        return numba.njit(function, nogil=True, cache=True, fastmath=fastmath, error_model="numpy")
+
+    return compile_lazily if function is None else compile_lazily(function)
+
+
+@_kernel
+def first_numbers(values, component, weight, shift):
+    """Set shift[z, j] to the first number of any weight in column j of component z; leave it where none is."""
+    n, d = values.shape
+    found = np.zeros(shift.shape, np.bool_)
+    wanted = np.full(shift.shape[0], d)
+    remaining = shift.size
+    for i in range(n):
+        z = component[i]
+        if wanted[z] > 0 and weight[i] > 0:
+            for j in range(d):
+                if not found[z, j] and not math.isnan(values[i, j]):
+                    found[z, j] = True
+                    shift[z, j] = values[i, j]
+                    wanted[z] -= 1
+                    remaining -= 1
+            if remaining == 0:
+                break
+
+
+@_kernel
+def add_moments(values, component, weight, shift, total, first, second):
+    """Add w, w·(x − shift) and w·(x − shift)² of every present cell to the (Z, d) sums of its component."""
+    n, d = values.shape
+    for i in range(n):
+        z = component[i]
+        w = weight[i]
+        row = values[i]
+        row_shift, row_total, row_first, row_second = shift[z], total[z], first[z], second[z]
+        for j in range(d):
+            present = not math.isnan(row[j])
+            deviation = row[j] - row_shift[j] if present else 0.0
+            weighted = w * deviation
+            row_total[j] += w if present else 0.0
+            row_first[j] += weighted
+            row_second[j] += weighted * deviation
+
+
+@_kernel
+def add_counts(codes, component, weight, offsets, table):
+    """Add each row's weight to the cell (component, offset of the column + code) of the (Z, S) table."""
+    n, d = codes.shape
+    for i in range(n):
+        w = weight[i]
+        counts = table[component[i]]
+        for j in range(d):
+            counts[offsets[j] + codes[i, j]] += w
+
+
+@_kernel(fastmath=_REORDERED)
+def add_categorical(codes, offsets, log_probability, out):
+    """Add Σ_j log p(x_j | z) to out[i, z]; the slot of a missing cell holds 0."""
+    n, d = codes.shape
+    slots = np.empty(d, np.int64)
+    paired = d - d % 4
+    for i in range(n):
+        for j in range(d):
+            slots[j] = offsets[j] + codes[i, j]
+        for z in range(log_probability.shape[0]):
+            row = log_probability[z]
+            # Four running sums, because one would wait for each addition before the next lookup.
+            s0 = s1 = s2 = s3 = 0.0
+            for j in range(0, paired, 4):
+                s0 += row[slots[j]]
+                s1 += row[slots[j + 1]]
+                s2 += row[slots[j + 2]]
+                s3 += row[slots[j + 3]]
+            for j in range(paired, d):
+                s0 += row[slots[j]]
+            out[i, z] += (s0 + s1) + (s2 + s3)
+
+
+@_kernel(fastmath=_REORDERED)
+def add_gaussian(values, mean, precision, log_peak, out):
+    """Add Σ_j log_peak − precision·(x_j − mean)²/2 over the present cells to out[i, z]."""
+    n, d = values.shape
+    constant = np.zeros(mean.shape[0])
+    for z in range(mean.shape[0]):
+        for j in range(d):
+            constant[z] += log_peak[z, j]
+    for i in range(n):
+        row = values[i]
+        for z in range(mean.shape[0]):
+            row_mean, row_precision = mean[z], precision[z]
+            distance = 0.0
+            for j in range(d):
+                deviation = row[j] - row_mean[j]
+                distance += deviation * deviation * row_precision[j]
+            if not math.isnan(distance):
+                out[i, z] += constant[z] - 0.5 * distance
+            else:  # a missing cell: its factor integrates to one
+                density = 0.0
+                for j in range(d):
+                    deviation = row[j] - row_mean[j]
+                    term = log_peak[z, j] - 0.5 * deviation * deviation * row_precision[j]
+                    density += 0.0 if math.isnan(row[j]) else term
+                out[i, z] += density
+
+
+@_kernel
+def add_poisson(values, log_rate, rate, out):
+    """Add Σ_j x_j·log rate − rate − log x_j! over the present cells to out[i, z]."""
+    n, d = values.shape
+    for i in range(n):
+        for j in range(d):
+            x = values[i, j]
+            if not math.isnan(x):
+                log_factorial = math.lgamma(x + 1.0)
+                for z in range(rate.shape[0]):
+                    # 0·log 0 is 0: a rate of nought makes nought events for certain.
+                    events = x * log_rate[z, j] if x > 0 else 0.0
+                    out[i, z] += events - rate[z, j] - log_factorial
+
+
+@_kernel
+def encode_integers(values, low, lookup, starts, codes):
+    """Write the code of each integer: lookup[starts[j] + value − low[j]], or 0 beyond the column's range."""
+    n, d = values.shape
+    for i in range(n):
+        for j in range(d):
+            place = np.int64(values[i, j]) - low[j]
+            inside = place >= 0 and place < starts[j + 1] - starts[j]
+            codes[i, j] = lookup[starts[j] + place] if inside else 0
+
+
+@_kernel
+def mark_integers(values, low, starts, seen):
+    """Set seen[starts[j] + value − low[j]] for every value of column j."""
+    n, d = values.shape
+    for i in range(n):
+        for j in range(d):
+            seen[starts[j] + np.int64(values[i, j]) - low[j]] = True
+
+
+@_kernel
+def integer_ranges(values, low, high):
+    """Lower low[j] and raise high[j] to the range of column j."""
+    n, d = values.shape
+    for i in range(n):
+        for j in range(d):
+            x = np.int64(values[i, j])
+            low[j] = min(low[j], x)
+            high[j] = max(high[j], x)
+
+
+@_kernel
+def log_evidence(log_joint, out):
+    """Write log Σ_z exp(log_joint[i, z]) to out[i]."""
+    n, n_components = log_joint.shape
+    for i in range(n):
+        largest = log_joint[i, 0]
+        for z in range(1, n_components):
+            largest = max(largest, log_joint[i, z])
+        if largest == -math.inf:
+            out[i] = -math.inf
+            continue
+        total = 0.0
+        for z in range(n_components):
+            total += math.exp(log_joint[i, z] - largest)
+        out[i] = largest + math.log(total)
+
+
+@_kernel
+def normalise(log_joint):
+    """Replace each row of log p(x, z) by p(z | x); by NaN where p(x) = 0 leaves nothing to divide."""
+    n, n_components = log_joint.shape
+    for i in range(n):
+        largest = log_joint[i, 0]
+        for z in range(1, n_components):
+            largest = max(largest, log_joint[i, z])
+        total = 0.0
+        for z in range(n_components):
+            log_joint[i, z] = math.exp(log_joint[i, z] - largest)
+            total += log_joint[i, z]
+        for z in range(n_components):
+            log_joint[i, z] /= total

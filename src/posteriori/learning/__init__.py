@@ -1,0 +1,1 @@
+"""How models are learned, and how well they predict rows they have not seen."""

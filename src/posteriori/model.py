@@ -1,0 +1,148 @@
+"""A generative model: a prior over components times, for each block of columns, a density given the component."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posteriori import kernels
+from posteriori.densities import Density
+from posteriori.tables import Batch, Schema
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class Block:
+    """A density and the columns it makes, by their positions in the schema."""
+
+    density: Density
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Prior:
+    """p(z) = (n_z + alpha) / (n + Z·alpha), or what a person fixed it to.
+
+    Parameters
+    ----------
+    alpha : float
+        Dirichlet pseudo-count a component: 0 is maximum likelihood.
+    fixed : tuple of float, optional
+        The probabilities themselves.
+    """
+
+    alpha: float = 0.0
+    fixed: tuple[float, ...] | None = None
+
+    def estimate(self, weight: Array) -> Array:
+        """Return log p(z) in nats, (Z,), from the weight of each component."""
+        smoothed = weight + self.alpha
+        probability = smoothed / smoothed.sum() if self.fixed is None else np.array(self.fixed)
+        with np.errstate(divide="ignore"):
+            return np.log(probability)
+
+
+@dataclass(frozen=True)
+class GenerativeModel:
+    """log p(x, z) = log p(z) + Σ_b log p(x_b | z).
+
+    Attributes
+    ----------
+    schema : Schema
+    blocks : tuple of Block
+    log_prior : ndarray (Z,)
+        In nats.
+    parameters : tuple
+        What each block's density estimated.
+    """
+
+    schema: Schema
+    blocks: tuple[Block, ...]
+    log_prior: Array
+    parameters: tuple[Any, ...]
+
+    @property
+    def n_components(self) -> int:
+        """Z."""
+        return len(self.log_prior)
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters: Z − 1 for the prior, and those of each density."""
+        pairs = zip(self.blocks, self.parameters, strict=True)
+        return self.n_components - 1 + sum(block.density.n_parameters(fitted) for block, fitted in pairs)
+
+    def log_joint(self, batch: Batch) -> Array:
+        """Return log p(x, z) in nats, (n, Z), with missing cells integrated out.
+
+        Raises
+        ------
+        ValueError
+            A cell is infinite, or one that its density cannot produce.
+        """
+        total = np.zeros((len(batch), self.n_components))
+        total += self.log_prior
+        for block, parameters in zip(self.blocks, self.parameters, strict=True):
+            if not block.density.unbounded:
+                reject_outside(block, batch)
+            total += block.density.log_density(parameters, batch.take(block.columns))
+        if not np.isfinite(total).all():
+            for block in self.blocks:
+                reject_outside(block, batch)
+        return total
+
+    def posterior(self, batch: Batch) -> Array:
+        """Return p(z | x), (n, Z); NaN in a row that no component can produce."""
+        log_joint = self.log_joint(batch)
+        kernels.normalise(log_joint)
+        return log_joint
+
+    def log_evidence(self, batch: Batch) -> Array:
+        """Return log p(x) in nats, (n,)."""
+        return log_sum(self.log_joint(batch))
+
+    def log_factors(self, batch: Batch) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z, d), columns in the order of the schema."""
+        factors = np.zeros((len(batch), self.n_components, len(self.schema.columns)))
+        for block, parameters in zip(self.blocks, self.parameters, strict=True):
+            reject_outside(block, batch)
+            tile = batch.take(block.columns)
+            factors[:, :, block.columns] = block.density.log_factors(parameters, tile)
+        return factors
+
+    def sample(self, component: Array, rng: np.random.Generator) -> list[Array]:
+        """Draw a row for each component: a list of columns, in the order of the schema, of numbers or codes."""
+        columns: list[Array] = [np.empty(0)] * len(self.schema.columns)
+        for block, parameters in zip(self.blocks, self.parameters, strict=True):
+            drawn = block.density.sample(parameters, component, rng)
+            for place, column in enumerate(block.columns):
+                columns[column] = drawn[:, place]
+        return columns
+
+
+def log_sum(log_joint: Array) -> Array:
+    """Return log Σ_z exp(log_joint), (n,), stably: −inf where every term is."""
+    out = np.empty(len(log_joint))
+    kernels.log_evidence(log_joint, out)
+    return out
+
+
+def reject_outside(block: Block, batch: Batch) -> None:
+    """Raise ValueError if a cell of the block is one that its density cannot produce, naming it."""
+    tile = batch.take(block.columns)
+    outside = block.density.outside(tile)
+    if outside.any():
+        i, place = np.argwhere(outside)[0]
+        name = batch.schema.columns[block.columns[place]].name
+        value = float(tile.values[i, place])
+        if np.isinf(value):
+            raise ValueError(
+                f"Input X contains infinity: column {name!r} holds {value} in row {batch.start + i}; "
+                "replace it by a number, or by NaN if it is unknown"
+            )
+        raise ValueError(
+            f"column {name!r} holds {value:g} in row {batch.start + i}, but its distribution is "
+            f"{block.density.name}: {block.density.support}; correct the cell or choose another distribution"
+        )

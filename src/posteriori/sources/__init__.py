@@ -1,0 +1,28 @@
+"""Where rows live: a source folds batches into statistics, and maps them to scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from posteriori.sources.memory import MemorySource
+from posteriori.tables import Batch, Schema
+from posteriori.typing import Array
+
+__all__ = ["MemorySource", "Source"]
+
+S = TypeVar("S")
+
+
+class Source(Protocol):
+    """Rows, wherever they are."""
+
+    @property
+    def schema(self) -> Schema:
+        """What the columns are."""
+
+    def reduce(self, accumulate: Callable[[Batch], S]) -> S:
+        """Fold: add up accumulate(batch) over all batches. The one way that data is read to learn."""
+
+    def map(self, score: Callable[[Batch], Array]) -> Array:
+        """Return score(batch) of all batches, in the order of the rows. The one way data is read to predict."""

@@ -1,0 +1,140 @@
+"""Rows in memory: threads over batches of a table."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import joblib
+import numpy as np
+
+from posteriori.tables import Assignment, Batch, Codes, Column, Labels, Numbers, Schema, Table, quote
+from posteriori.typing import Array
+
+T = TypeVar("T")
+
+_TILE_BYTES = 1 << 21  # a tile stays in the second or third level of cache
+_MOST_ROWS = 1 << 16
+_FEWEST_ROWS = 1 << 10
+
+
+@dataclass(frozen=True)
+class MemorySource:
+    """A table in memory, read by threads batch after batch; the batches do not depend on the number of threads.
+
+    Attributes
+    ----------
+    places : sequence of int
+        Where each column of the schema stands in the table.
+    labels, classes : Labels and Column, optional
+        The labels and their classes, where the rows are to be learned from.
+    weight : ndarray (n,), optional
+        The weight of each row; 1 where absent.
+    folds : ndarray (n,), optional
+        The number of the fold of each row, so that statistics can be kept per fold.
+    n_jobs : int, optional
+        Threads; None or −1 for one a core.
+    progress : callable, optional
+        Called with the number of rows of every batch that is done.
+    """
+
+    table: Table
+    schema: Schema
+    places: Sequence[int]
+    labels: Labels | None = None
+    classes: Column | None = None
+    weight: Array | None = None
+    folds: Array | None = None
+    n_jobs: int | None = None
+    progress: Callable[[int], None] | None = None
+
+    def reduce(self, accumulate: Callable[[Batch], T]) -> T:
+        """Add up accumulate(batch) over all batches, in their order."""
+        return functools.reduce(operator.add, self._each(accumulate))
+
+    def map(self, score: Callable[[Batch], Array]) -> Array:
+        """Return score(batch) of all batches in the order of the rows; warn of categories unseen in training."""
+        unseen: Counter[str] = Counter()
+        scores: Array | None = None
+        start = 0
+        for part, batch_unseen in self._each(lambda batch: (score(batch), batch.unseen)):
+            unseen.update(batch_unseen)
+            if len(part) == self.table.n_rows:
+                scores = part
+                break
+            if scores is None:
+                scores = np.empty((self.table.n_rows, *part.shape[1:]), part.dtype)
+            scores[start : start + len(part)] = part
+            start += len(part)
+        if unseen:
+            _warn_of_unseen(unseen)
+        assert scores is not None  # a table has at least one row
+        return scores
+
+    def batch(self, rows: slice) -> Batch:
+        """Return some rows as arrays."""
+        schema = self.schema
+        continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
+        start = rows.start or 0
+        stop = self.table.n_rows if rows.stop is None else rows.stop
+        if continuous:
+            columns = [schema.columns[j] for j in continuous]
+            numbers = self.table.numbers([self.places[j] for j in continuous], columns, rows)
+        else:
+            numbers = np.empty((stop - start, 0))
+        if categorical:
+            columns = [schema.columns[j] for j in categorical]
+            codes, unseen = self.table.codes([self.places[j] for j in categorical], schema, columns, rows)
+        else:
+            codes, unseen = np.empty((stop - start, 0), np.uint8), {}
+        return Batch(
+            schema,
+            start,
+            Numbers(numbers),
+            Codes(codes, schema.cardinalities(categorical)),
+            unseen,
+            self._assignment(rows, stop - start),
+            None if self.folds is None else self.folds[rows],
+        )
+
+    def _assignment(self, rows: slice, n_rows: int) -> Assignment | None:
+        if self.labels is None or self.classes is None:
+            return None
+        weight = np.ones(n_rows) if self.weight is None else self.weight[rows]
+        component = self.labels.components(self.classes, rows)
+        return Assignment(component, weight, len(self.classes.categories))
+
+    def _each(self, work: Callable[[Batch], T]) -> Iterator[T]:
+        def one(rows: slice) -> T:
+            batch = self.batch(rows)
+            result = work(batch)
+            if self.progress is not None:
+                self.progress(len(batch))
+            return result
+
+        slices = self._slices()
+        n_jobs = min(joblib.effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs), len(slices))
+        if n_jobs == 1:
+            yield from map(one, slices)
+            return
+        with ThreadPoolExecutor(n_jobs) as threads:
+            yield from threads.map(one, slices)
+
+    def _slices(self) -> list[slice]:
+        n_rows = self.table.n_rows
+        size = _TILE_BYTES // (8 * len(self.places))
+        size = min(max(size, _FEWEST_ROWS), _MOST_ROWS)
+        return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def _warn_of_unseen(unseen: Counter[Any]) -> None:
+    cells = ", ".join(f"{count} cell{'s' if count > 1 else ''} of {quote([name])}" for name, count in unseen.items())
+    warnings.warn(
+        f"categories unseen in training count as missing: {cells}", UserWarning, stacklevel=2
+    )

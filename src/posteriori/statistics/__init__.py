@@ -1,0 +1,76 @@
+"""What is added up: sufficient statistics, a commutative monoid under +."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+from posteriori.statistics.counts import Counts
+from posteriori.statistics.moments import Moments, gather
+from posteriori.tables import Assignment
+from posteriori.typing import Array
+
+__all__ = ["Counts", "JointStatistics", "Moments", "Statistics"]
+
+
+class Statistics(Protocol):
+    """Sums over rows, a component each, from which a density can be estimated.
+
+    Laws (tests/test_statistics.py): a + b is what one pass over the rows of both would give; + is associative
+    and commutative; a row of weight k counts as k rows, and one of weight 0 as none.
+    """
+
+    @classmethod
+    def of(cls, tile: Any, assignment: Assignment) -> Self:
+        """Return the statistics of the rows of a tile."""
+
+    def __add__(self, other: Self) -> Self: ...
+
+    def is_finite(self) -> bool:
+        """Whether every sum is finite, which no sum over an infinite cell is."""
+
+    def observed(self) -> Array:
+        """Return the weight of the present cells, (Z, d)."""
+
+    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Self:
+        """Return the same sums in another order, with empty places where something new will come.
+
+        components lists, for every component of the result, its place here, or −1 where it is new; columns does so
+        for the categories of each categorical column (None: as they are).
+        """
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the arrays that hold the sums, by name, for a file."""
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Array], cardinalities: tuple[int, ...]) -> Self:
+        """Return the statistics that `arrays` gave."""
+
+
+@dataclass(frozen=True)
+class JointStatistics:
+    """The statistics of a joint p(z)·∏_b p(x_b | z): the weight of each component, and those of each block.
+
+    Attributes
+    ----------
+    weight : ndarray (Z,)
+        The weight of the rows of each component.
+    blocks : tuple of Statistics
+    """
+
+    weight: Array
+    blocks: tuple[Any, ...]
+
+    def __add__(self, other: JointStatistics) -> JointStatistics:
+        blocks = zip(self.blocks, other.blocks, strict=True)
+        return JointStatistics(self.weight + other.weight, tuple(a + b for a, b in blocks))
+
+    def reindexed(
+        self, components: Sequence[int], columns: Sequence[Sequence[Sequence[int]] | None]
+    ) -> JointStatistics:
+        """Return the same sums in another order, as `Statistics.reindexed` does; columns has one entry a block."""
+        pairs = zip(self.blocks, columns, strict=True)
+        return JointStatistics(
+            gather(self.weight, components), tuple(block.reindexed(components, moves) for block, moves in pairs)
+        )

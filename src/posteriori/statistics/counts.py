@@ -1,0 +1,91 @@
+"""Weights of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from posteriori import kernels
+from posteriori.statistics.moments import gather
+from posteriori.tables.batch import Assignment, Codes
+from posteriori.typing import Array
+
+
+def slot_offsets(cardinalities: Sequence[int]) -> Array:
+    """Return where the slots of each column start in a flat table: K + 1 slots a column, the first for missing."""
+    return np.concatenate([[0], np.cumsum(np.asarray(cardinalities, np.int64) + 1)]).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Per component and column: the weight of each category, and of the missing cells.
+
+    Attributes
+    ----------
+    cardinalities : tuple of int
+        K of each column.
+    table : ndarray (Z, Σ (K + 1))
+        The columns side by side; of each, slot 0 counts missing cells and slot k + 1 category k.
+    """
+
+    cardinalities: tuple[int, ...]
+    table: Array
+
+    @cached_property
+    def offsets(self) -> Array:
+        """Where the slots of each column start."""
+        return slot_offsets(self.cardinalities)
+
+    @classmethod
+    def of(cls, tile: Codes, assignment: Assignment) -> Counts:
+        """Return the counts of the rows of a tile. O(n·d), one table increment a cell."""
+        offsets = slot_offsets(tile.cardinalities)
+        table = np.zeros((assignment.n_components, offsets[-1]))
+        kernels.add_counts(tile.values, assignment.component, assignment.weight, offsets, table)
+        return cls(tile.cardinalities, table)
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.cardinalities, self.table + other.table)
+
+    def is_finite(self) -> bool:
+        """Whether every sum is finite: codes always are."""
+        return True
+
+    def observed(self) -> Array:
+        """Return the weight of the present cells, (Z, d)."""
+        starts = self.offsets[:-1]
+        return np.add.reduceat(self.table, starts, axis=1) - self.table[:, starts]
+
+    def column(self, j: int) -> Array:
+        """Return the weight of each category of column j: (Z, K)."""
+        return self.table[:, self.offsets[j] + 1 : self.offsets[j + 1]]
+
+    def missing(self, j: int) -> Array:
+        """Return the weight of the missing cells of column j: (Z,)."""
+        return self.table[:, self.offsets[j]]
+
+    def reindexed(
+        self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None
+    ) -> Counts:
+        """Return the counts of other components or categories, by their places here, −1 where one is new."""
+        table = gather(self.table, components)
+        if columns is None:
+            return Counts(self.cardinalities, table)
+        parts = []
+        for j, places in enumerate(columns):
+            start, stop = self.offsets[j], self.offsets[j + 1]
+            slots = [0, *(place + 1 if place >= 0 else -1 for place in places)]
+            parts.append(gather(table[:, start:stop].T, slots).T)
+        return Counts(tuple(len(places) for places in columns), np.concatenate(parts, axis=1))
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the arrays that hold the sums, by name, for a file."""
+        return {"table": self.table}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Array], cardinalities: tuple[int, ...]) -> Counts:
+        """Return the counts that `arrays` gave."""
+        return cls(cardinalities, arrays["table"])

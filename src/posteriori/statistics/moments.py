@@ -1,0 +1,90 @@
+"""Weights, means and scatters of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from posteriori import kernels
+from posteriori.tables.batch import Assignment, Numbers
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Per component and column: the weight of the present cells, their mean, and their scatter Σ w·(x − mean)².
+
+    Each batch is summed about a shift, a value of the component itself, and batches are merged by the update of
+    Chan, Golub & LeVeque (1979), so that an offset far larger than the spread costs no digits.
+
+    Attributes
+    ----------
+    weight, mean, scatter : ndarray (Z, d)
+        In rows, data units and squared data units times rows.
+    """
+
+    weight: Array
+    mean: Array
+    scatter: Array
+
+    @classmethod
+    def of(cls, tile: Numbers, assignment: Assignment) -> Moments:
+        """Return the moments of the rows of a tile. O(n·d), one read."""
+        shape = (assignment.n_components, tile.values.shape[1])
+        shift, weight, first, second = (np.zeros(shape) for _ in range(4))
+        kernels.first_numbers(tile.values, assignment.component, assignment.weight, shift)
+        kernels.add_moments(
+            tile.values, assignment.component, assignment.weight, shift, weight, first, second
+        )
+        with np.errstate(invalid="ignore", over="ignore"):
+            offset = first / np.where(weight > 0, weight, 1.0)
+            return cls(weight, shift + offset, np.maximum(second - first * offset, 0.0))
+
+    def __add__(self, other: Moments) -> Moments:
+        weight = self.weight + other.weight
+        share = other.weight / np.where(weight > 0, weight, 1.0)
+        delta = np.where(self.weight > 0, other.mean - self.mean, 0.0)
+        mean = np.where(self.weight > 0, self.mean, other.mean) + delta * share
+        with np.errstate(over="ignore", invalid="ignore"):
+            scatter = self.scatter + other.scatter + delta**2 * self.weight * share
+        return Moments(weight, mean, scatter)
+
+    def is_finite(self) -> bool:
+        """Whether every sum is finite, which no sum over an infinite cell is."""
+        return bool(np.isfinite(self.mean).all() and np.isfinite(self.scatter).all())
+
+    def observed(self) -> Array:
+        """Return the weight of the present cells, (Z, d)."""
+        return self.weight
+
+    def pooled(self) -> Moments:
+        """Return the moments of all components together: (1, d)."""
+        total = Moments(self.weight[:1], self.mean[:1], self.scatter[:1])
+        for z in range(1, len(self.weight)):
+            total = total + Moments(*(part[z : z + 1] for part in (self.weight, self.mean, self.scatter)))
+        return total
+
+    def reindexed(
+        self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None
+    ) -> Moments:
+        """Return the moments of other components: components[z] is the place of z here, −1 where it is new."""
+        del columns  # numbers have no categories
+        return Moments(*(gather(part, components) for part in (self.weight, self.mean, self.scatter)))
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the arrays that hold the sums, by name, for a file."""
+        return {"weight": self.weight, "mean": self.mean, "scatter": self.scatter}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Array], cardinalities: tuple[int, ...]) -> Moments:
+        """Return the moments that `arrays` gave."""
+        del cardinalities
+        return cls(arrays["weight"], arrays["mean"], arrays["scatter"])
+
+
+def gather(sums: Array, places: Sequence[int]) -> Array:
+    """Return sums[places] with zeros where a place is −1."""
+    index = np.asarray(places, np.int64)
+    return np.where((index >= 0).reshape(-1, *[1] * (sums.ndim - 1)), sums[index], 0.0)

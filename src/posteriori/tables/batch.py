@@ -1,0 +1,85 @@
+"""A few thousand rows as arrays: what densities and statistics see of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from posteriori.tables.schema import Schema
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Continuous cells: values (n, d), float32 or float64, C-contiguous, NaN where missing."""
+
+    values: Array
+
+    def take(self, places: Sequence[int]) -> Numbers:
+        """Return some of the columns."""
+        return Numbers(np.ascontiguousarray(self.values[:, places]))
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Categorical cells: codes (n, d), uint8 or uint16, C-contiguous, 0 where missing, k + 1 for category k."""
+
+    values: Array
+    cardinalities: tuple[int, ...]
+
+    def take(self, places: Sequence[int]) -> Codes:
+        """Return some of the columns."""
+        return Codes(
+            np.ascontiguousarray(self.values[:, places]), tuple(self.cardinalities[place] for place in places)
+        )
+
+
+Tile = Numbers | Codes
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Which component made each row: component (n,), with a weight (n,), out of n_components."""
+
+    component: Array
+    weight: Array
+    n_components: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a table, one tile a kind of column, in the order of the schema.
+
+    Attributes
+    ----------
+    start : int
+        The number of the first row in its table, for messages.
+    unseen : dict
+        How many cells of a column, by name, hold a category that training did not know.
+    assignment : Assignment or None
+        The labels, where the rows have some.
+    fold : ndarray (n,) or None
+        The number of each row's fold, where statistics are kept per fold.
+    """
+
+    schema: Schema
+    start: int
+    numbers: Numbers
+    codes: Codes
+    unseen: dict[str, int]
+    assignment: Assignment | None = None
+    fold: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.numbers.values)
+
+    def take(self, columns: tuple[int, ...]) -> Tile:
+        """Return the tile of some columns, all of one kind, by their positions in the schema."""
+        kind = self.schema.columns[columns[0]].kind
+        tile: Tile = self.numbers if kind == "continuous" else self.codes
+        everything = self.schema.of_kind(kind)
+        if columns == everything:
+            return tile
+        return tile.take([everything.index(column) for column in columns])

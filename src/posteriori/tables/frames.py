@@ -1,0 +1,252 @@
+"""Data frames as tables: polars (and, by way of it, Arrow) and pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from posteriori.tables.arrays import _object_column, _object_numbers
+from posteriori.tables.encoding import (
+    distinct_numbers,
+    encode_distinct,
+    encode_numbers,
+    encode_objects,
+    plain_cell,
+)
+from posteriori.tables.schema import Cell, Column, Schema, categorical_column
+from posteriori.typing import Array
+
+_STRINGS = (pl.String, pl.Categorical, pl.Enum)
+
+
+@dataclass(frozen=True)
+class PolarsTable:
+    """A polars DataFrame, or what has been made one without copying."""
+
+    frame: pl.DataFrame
+    container: str = "polars"
+    dtype = ""
+
+    named = True
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.frame.height
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The column names."""
+        return tuple(self.frame.columns)
+
+    def column(self, j: int, categorical: bool) -> Column:
+        """Infer column j; categorical says that it is to be so whatever its data type."""
+        series = self.frame.to_series(j)
+        name, dtype = series.name, series.dtype
+        label = dtype.base_type().__name__
+        if isinstance(dtype, pl.Enum):
+            return categorical_column(name, dtype.categories.to_list(), label, declared=True)
+        if dtype in _STRINGS:
+            return categorical_column(name, series.cast(pl.String).drop_nulls().unique().to_list(), label)
+        if dtype == pl.Boolean:
+            return categorical_column(name, [False, True], label)
+        if dtype == pl.Object:
+            return _object_column(name, series.to_list(), categorical)
+        if dtype == pl.Null or (dtype.is_numeric() and not categorical):
+            return Column(name, "continuous", dtype=label)
+        if dtype.is_numeric():
+            return categorical_column(name, distinct_numbers(_polars_numbers(series.drop_nulls())), label)
+        raise _unusable(name, str(dtype))
+
+    def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
+        """Return some continuous columns of some rows as a tile."""
+        part = self.frame[rows]
+        series = [part.to_series(j) for j in columns]
+        for one, column in zip(series, schema_columns, strict=True):
+            _require_numeric(column, str(one.dtype), one.dtype.is_numeric() or one.dtype == pl.Null)
+        return _tile([_polars_numbers(one) for one in series], part.height)
+
+    def codes(
+        self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
+    ) -> tuple[Array, dict[str, int]]:
+        """Return some categorical columns of some rows as codes, and how many cells no category matches."""
+        part = self.frame[rows]
+        series = [part.to_series(j) for j in columns]
+        return _code_tile(
+            [_polars_codes(one, column) for one, column in zip(series, schema_columns, strict=True)],
+            schema,
+            schema_columns,
+            part.height,
+        )
+
+
+@dataclass(frozen=True)
+class PandasTable:
+    """A pandas DataFrame."""
+
+    frame: Any
+    names: tuple[str, ...]
+    named: bool
+    container = "pandas"
+    dtype = ""
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.frame)
+
+    @cached_property
+    def _columns(self) -> list[Any]:
+        return [self.frame.iloc[:, j] for j in range(self.frame.shape[1])]
+
+    def column(self, j: int, categorical: bool) -> Column:
+        """Infer column j; categorical says that it is to be so whatever its data type."""
+        series, name = self._columns[j], self.names[j]
+        dtype, label = series.dtype, str(series.dtype)
+        kind = getattr(dtype, "kind", "O")
+        if label == "category":
+            cells = [plain_cell(cell, name) for cell in dtype.categories]
+            return categorical_column(name, cells, "ordered" if dtype.ordered else label, declared=True)
+        if label == "object":
+            return _object_column(name, series.tolist(), categorical)
+        if _is_pandas_string(dtype):
+            return categorical_column(name, series.dropna().unique().tolist(), label)
+        if kind == "b":
+            return categorical_column(name, [False, True], label)
+        if kind in "iuf" and not categorical:
+            return Column(name, "continuous", dtype=label)
+        if kind in "iuf":
+            return categorical_column(name, distinct_numbers(series.dropna().to_numpy()), label)
+        raise _unusable(name, label)
+
+    def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
+        """Return some continuous columns of some rows as a tile."""
+        arrays = [
+            _pandas_numbers(self._columns[j].iloc[rows], column)
+            for j, column in zip(columns, schema_columns, strict=True)
+        ]
+        return _tile(arrays, len(range(*rows.indices(self.n_rows))))
+
+    def codes(
+        self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
+    ) -> tuple[Array, dict[str, int]]:
+        """Return some categorical columns of some rows as codes, and how many cells no category matches."""
+        encoded = [
+            _pandas_codes(self._columns[j].iloc[rows], column)
+            for j, column in zip(columns, schema_columns, strict=True)
+        ]
+        return _code_tile(encoded, schema, schema_columns, len(range(*rows.indices(self.n_rows))))
+
+
+def _tile(arrays: list[Array], n_rows: int) -> Array:
+    """Return columns as one row-major tile: float32 where all of them are, else float64."""
+    narrow = bool(arrays) and all(array.dtype == np.float32 for array in arrays)
+    tile = np.empty((n_rows, len(arrays)), np.float32 if narrow else np.float64)
+    for place, array in enumerate(arrays):
+        tile[:, place] = array
+    return tile
+
+
+def _code_tile(
+    encoded: list[tuple[Array, int]], schema: Schema, columns: Sequence[Column], n_rows: int
+) -> tuple[Array, dict[str, int]]:
+    tile = np.empty((n_rows, len(encoded)), schema.code_dtype)
+    for place, (codes, _) in enumerate(encoded):
+        tile[:, place] = codes
+    pairs = zip(columns, encoded, strict=True)
+    return tile, {column.name: unmatched for column, (_, unmatched) in pairs if unmatched}
+
+
+def _polars_numbers(series: pl.Series) -> Array:
+    if series.dtype in (pl.Null, pl.Decimal):
+        series = series.cast(pl.Float64)
+    return series.to_numpy()  # null becomes NaN
+
+
+def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
+    dtype = series.dtype
+    if dtype == pl.Null:
+        return np.zeros(len(series), np.uint16), 0
+    if dtype == pl.Object:
+        return encode_objects(series.to_list(), column)
+    if dtype in _STRINGS:
+        _require_strings(column, series.drop_nulls().is_empty(), holds="strings")
+        known = pl.Enum([cell for cell in column.categories if isinstance(cell, str)])
+        codes = series.cast(known, strict=False).to_physical().cast(pl.UInt16) + 1
+        unmatched = codes.null_count() - series.null_count()
+        if len(known.categories) < len(column.categories):  # numbers stand before the strings
+            codes = codes + (len(column.categories) - len(known.categories))
+        return codes.fill_null(0).to_numpy(), unmatched
+    if dtype == pl.Boolean:
+        series = series.cast(pl.Int8)
+    elif not dtype.is_numeric():
+        raise _unusable(column.name, str(dtype))
+    if column.holds_strings:
+        _require_strings(column, series.drop_nulls().is_empty(), holds="numbers")
+    return encode_numbers(_polars_numbers(series), column)
+
+
+def _pandas_numbers(series: Any, column: Column) -> Array:
+    if str(series.dtype) == "object":
+        return _object_numbers(series.tolist(), column)
+    _require_numeric(column, str(series.dtype), getattr(series.dtype, "kind", "O") in "iuf")
+    if isinstance(series.dtype, np.dtype):
+        return np.asarray(series)
+    return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _pandas_codes(series: Any, column: Column) -> tuple[Array, int]:
+    import pandas as pd
+
+    label, kind = str(series.dtype), getattr(series.dtype, "kind", "O")
+    if label == "object":
+        return encode_objects(series.tolist(), column)
+    if label == "category":
+        local, distinct = series.cat.codes.to_numpy(), series.cat.categories
+    elif _is_pandas_string(series.dtype):
+        local, distinct = pd.factorize(series)
+    elif kind in "iufb":
+        if column.holds_strings:
+            _require_strings(column, bool(series.isna().all()), holds="numbers")
+        if isinstance(series.dtype, np.dtype):
+            return encode_numbers(np.asarray(series), column)
+        return encode_numbers(series.to_numpy(dtype=np.float64, na_value=np.nan), column)
+    else:
+        raise _unusable(column.name, label)
+    if len(distinct) and isinstance(distinct[0], str):
+        _require_strings(column, not len(distinct), holds="strings")
+    codes = encode_distinct(list(distinct), column)[local]
+    return codes, int(np.count_nonzero(local >= 0) - np.count_nonzero(codes))
+
+
+def _is_pandas_string(dtype: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_string_dtype(dtype))
+
+
+def _require_numeric(column: Column, dtype: str, numeric: bool) -> None:
+    if not numeric:
+        raise ValueError(f"column {column.name!r} was numeric in training but is {dtype} now; convert it")
+
+
+def _require_strings(column: Column, empty: bool, holds: str) -> None:
+    """Raise unless the column's categories are of the kind that the cells are."""
+    expected = "strings" if column.holds_strings else "numbers"
+    if column.categories and not empty and expected != holds and not _mixed(column.categories):
+        raise ValueError(f"column {column.name!r} held {expected} in training but holds {holds} now; convert it")
+
+
+def _mixed(categories: tuple[Cell, ...]) -> bool:
+    return len({isinstance(category, str) for category in categories}) > 1
+
+
+def _unusable(name: str, dtype: str) -> TypeError:
+    return TypeError(
+        f"column {name!r} is {dtype}; turn it into a number or a category (a date into its year, say) or drop it"
+    )

@@ -1,0 +1,136 @@
+"""Class labels: an array, a series, or the name of a column of the table itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from posteriori.tables.arrays import ArrayTable
+from posteriori.tables.frames import PandasTable, PolarsTable
+from posteriori.tables.reading import Table
+from posteriori.tables.schema import Column, Schema, quote
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A column of labels, encoded batch by batch.
+
+    Attributes
+    ----------
+    table : Table
+    place : int
+        The position of the labels in the table.
+    name : str or None
+        Their name, where they are a column of X.
+    """
+
+    table: Table
+    place: int = 0
+    name: str | None = None
+
+    def infer(self) -> Column:
+        """Return the labels' column: its categories are the classes seen here, sorted.
+
+        Raises
+        ------
+        ValueError
+            The labels are continuous, or none is present.
+        """
+        column = self.table.column(self.place, categorical=True)
+        fractions = [c for c in column.categories if isinstance(c, float) and not c.is_integer()]
+        if fractions:
+            raise ValueError(
+                f"Unknown label type: continuous. The labels hold {fractions[0]!r}; "
+                "a classifier needs classes, so bin the target or use a regressor"
+            )
+        if not column.categories:
+            raise ValueError("every label is missing; at least one row of each class must be labelled")
+        return column
+
+    def components(self, column: Column, rows: slice) -> Array:
+        """Return the class number of some rows, int32.
+
+        Raises
+        ------
+        ValueError
+            A label is missing, or is none of the classes.
+        """
+        codes, unseen = self.table.codes([self.place], Schema((column,)), [column], rows)
+        if codes.all():
+            return codes[:, 0].astype(np.int32) - 1
+        if unseen:
+            raise ValueError(f"y holds {self._strangers(column, rows)}, which is not among the classes")
+        first = rows.start or 0
+        missing = np.flatnonzero(codes[:, 0] == 0) + first
+        listed = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
+        raise ValueError(
+            f"Input y contains NaN: the label of row {listed} is missing; drop or label such rows "
+            "(unlabelled rows will teach through EM in a later version)"
+        )
+
+    def _strangers(self, column: Column, rows: slice) -> str:
+        seen = self.table.column(self.place, categorical=True).categories
+        return ", ".join(repr(label) for label in seen if label not in column.lookup)
+
+
+def read_labels(y: Any, table: Table) -> Labels:
+    """Open labels that go with the rows of a table.
+
+    Raises
+    ------
+    ValueError
+        y is absent, is not one label a row, or names a column that the table lacks.
+    """
+    if y is None:
+        raise ValueError("This classifier requires y to be passed, but the target y is None")
+    if isinstance(y, str):
+        if y not in table.names or not table.named:
+            known = quote(table.names) if table.named else "no named columns"
+            raise ValueError(f"the target {y!r} is not a column of X, which has {known}")
+        return Labels(table, table.names.index(y), y)
+    labels = _open_labels(y)
+    if labels.n_rows != table.n_rows:
+        raise ValueError(f"X has {table.n_rows} rows but y has {labels.n_rows} labels; give one label a row")
+    return Labels(labels)
+
+
+def _open_labels(y: Any) -> Table:
+    if not isinstance(y, np.ndarray):
+        series = nw.from_native(y, pass_through=True, allow_series=True)
+        if isinstance(series, nw.Series):
+            if series.implementation.is_pandas_like():
+                return PandasTable(series.to_pandas().to_frame(), ("y",), True)
+            return PolarsTable(series.to_polars().to_frame())
+        if isinstance(series, nw.DataFrame):
+            y = series.to_numpy()
+        else:
+            values = np.asarray(y)
+            y = np.array(y, dtype=object) if values.dtype.kind in "US" and not _all_strings(y) else values
+    return ArrayTable(_one_column(y))
+
+
+def _all_strings(y: Any) -> bool:
+    return all(isinstance(label, str) for label in y)
+
+
+def _one_column(y: Array) -> Array:
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported: labels must be numbers, strings or booleans")
+    if y.ndim == 1:
+        return y.reshape(-1, 1)
+    if y.ndim == 2 and y.shape[1] == 1:
+        import warnings
+
+        from sklearn.exceptions import DataConversionWarning
+
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; pass y.ravel()",
+            DataConversionWarning,
+            stacklevel=2,
+        )
+        return y
+    raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")

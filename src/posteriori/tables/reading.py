@@ -1,0 +1,152 @@
+"""Open a table, whatever it came as."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import scipy.sparse
+
+from posteriori.tables.arrays import ArrayTable
+from posteriori.tables.frames import PandasTable, PolarsTable
+from posteriori.tables.schema import Column, Schema
+from posteriori.typing import Array
+
+
+class Table(Protocol):
+    """Rows and columns, from which kinds can be inferred and tiles cut."""
+
+    @property
+    def container(self) -> str:
+        """The kind of table: ``"numpy"``, ``"pandas"``, ``"polars"`` or ``"pyarrow"``."""
+
+    @property
+    def named(self) -> bool:
+        """Whether the columns have names of their own."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names."""
+
+    @property
+    def dtype(self) -> str:
+        """The data type of the whole, where it has one."""
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+
+    def column(self, j: int, categorical: bool) -> Column:
+        """Infer column j; categorical says that it is to be so whatever its data type."""
+
+    def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
+        """Return some continuous columns of some rows as an (n, d) tile of floats, NaN where missing."""
+
+    def codes(
+        self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
+    ) -> tuple[Array, dict[str, int]]:
+        """Return some categorical columns of some rows as codes, and how many cells no category matches."""
+
+
+def read_table(X: Any) -> Table:
+    """Open a NumPy array, a list of rows, or any data frame that narwhals reads.
+
+    Raises
+    ------
+    TypeError
+        X is sparse, lazy or no table at all.
+    ValueError
+        X is not two-dimensional, is empty, or two columns share a name.
+    """
+    if scipy.sparse.issparse(X):
+        raise TypeError("X is sparse, and a dense table is required; use X.toarray() where it fits")
+    table = _open(X)
+    shape = (table.n_rows, len(table.names))
+    if not shape[1]:
+        raise ValueError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+    if not shape[0]:
+        raise ValueError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
+    return table
+
+
+def _open(X: Any) -> Table:
+    if isinstance(X, np.ndarray):
+        return ArrayTable(_two_dimensional(X))
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(f"X is a lazy {type(X).__module__.split('.')[0]} table; collect it first")
+    if isinstance(frame, nw.DataFrame):
+        return _open_frame(frame)
+    if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__"):
+        return PolarsTable(pl.DataFrame(X), container="pyarrow")
+    if isinstance(X, str | bytes | dict) or X is None:
+        raise TypeError(f"X is a {type(X).__name__}, not a table; pass an array or a data frame")
+    values = np.asarray(X)
+    if values.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        values = np.array(X, dtype=object)  # else NumPy would turn numbers beside strings into strings
+    return ArrayTable(_two_dimensional(values))
+
+
+def _open_frame(frame: nw.DataFrame[Any]) -> Table:
+    native = frame.to_native()
+    implementation = frame.implementation
+    if implementation.is_pandas_like():
+        if not implementation.is_pandas():
+            native = frame.to_pandas()
+        named = all(isinstance(name, str) for name in native.columns)
+        if not named and any(isinstance(name, str) for name in native.columns):
+            raise TypeError("column names are partly strings; make all of them strings: X.columns = X.columns.astype(str)")
+        names = tuple(native.columns) if named else tuple(f"x{j}" for j in range(native.shape[1]))
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"column {twice!r} occurs twice; rename or drop one")
+        return PandasTable(native, names, named)
+    if implementation.is_polars():
+        return PolarsTable(native)
+    names = tuple(frame.columns)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"column {twice!r} occurs twice; rename or drop one")
+    return PolarsTable(frame.to_polars(), container="pyarrow")
+
+
+def _two_dimensional(values: Array) -> Array:
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported: give real and imaginary parts as two columns")
+    if values.dtype.kind in "mMV":
+        raise TypeError(f"X is {values.dtype}; turn it into numbers or categories")
+    if values.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {values.ndim}D array instead. Reshape your data either using "
+            "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it "
+            "contains a single sample."
+        )
+    return values
+
+
+def infer_schema(
+    table: Table, columns: Sequence[int] | None = None, categorical: Sequence[int] = (), target: str | None = None
+) -> Schema:
+    """Infer what each column of a table is.
+
+    Parameters
+    ----------
+    table : Table
+    columns : sequence of int, optional
+        The positions of the columns to take; default all.
+    categorical : sequence of int
+        Those that are categorical although their data type is numeric.
+    target : str, optional
+        The name of the column of labels, for the record.
+    """
+    wanted = range(len(table.names)) if columns is None else columns
+    return Schema(
+        tuple(table.column(j, j in set(categorical)) for j in wanted),
+        container=table.container,
+        named=table.named,
+        dtype=table.dtype,
+        target=target,
+    )

@@ -1,0 +1,187 @@
+"""What the columns of a table are: inferred once at fit, kept by the model."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from posteriori.typing import Array
+
+Kind = Literal["continuous", "categorical"]
+Cell = str | bool | int | float
+
+MAX_CATEGORIES = 65_535  # codes are 16 bits wide, and code 0 is "missing"
+_DENSE_RANGE = 1 << 20  # integers spread no wider than this are encoded by a direct lookup
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, its kind and, where categorical, its categories in code order.
+
+    Category k has code k + 1; code 0 is a missing cell.
+
+    Attributes
+    ----------
+    declared : bool
+        The categories and their order come from the data type (or a person), not from the rows seen.
+    dtype : str
+        The data type the column arrived in, so that drawn rows can be given the same.
+    """
+
+    name: str
+    kind: Kind
+    categories: tuple[Cell, ...] = ()
+    declared: bool = False
+    dtype: str = ""
+
+    @cached_property
+    def lookup(self) -> dict[Hashable, int]:
+        """The code of each category."""
+        return {category: code for code, category in enumerate(self.categories, start=1)}
+
+    @cached_property
+    def holds_strings(self) -> bool:
+        """Whether any category is a string."""
+        return any(isinstance(category, str) for category in self.categories)
+
+    @cached_property
+    def dense_lookup(self) -> tuple[int, Array] | None:
+        """The smallest category and the code of each integer from there; None where categories are not such."""
+        numbers = [category for category in self.categories if not isinstance(category, str)]
+        if len(numbers) < len(self.categories) or any(x != math.floor(x) for x in numbers):
+            return None
+        if not numbers:
+            return 0, np.zeros(1, np.uint16)
+        low, high = int(min(numbers)), int(max(numbers))
+        if high - low >= _DENSE_RANGE:
+            return None
+        codes = np.zeros(high - low + 1, np.uint16)
+        codes[np.array([int(x) for x in numbers]) - low] = np.arange(1, len(numbers) + 1)
+        return low, codes
+
+    def extended(self, other: Column) -> Column:
+        """Return the column that covers the rows of both; sorted, so that the order of arrival leaves no trace."""
+        if self.kind != other.kind:
+            raise ValueError(
+                f"column {self.name!r} was {self.kind} in training but is {other.kind} now; "
+                "convert it, or name it in categorical_features from the first call on"
+            )
+        new = [category for category in other.categories if category not in self.lookup]
+        if not new:
+            return self
+        if self.declared:
+            return replace(self, categories=self.categories + tuple(sort_cells(new)))
+        return categorical_column(self.name, [*self.categories, *new], self.dtype)
+
+
+def sort_cells(cells: Iterable[Cell]) -> list[Cell]:
+    """Sort numbers by value, before strings by code point."""
+    return sorted(cells, key=lambda cell: (isinstance(cell, str), cell))
+
+
+def categorical_column(name: str, categories: Iterable[Cell], dtype: str, declared: bool = False) -> Column:
+    """Build a categorical column, its categories sorted unless they were declared in an order."""
+    ordered = list(categories) if declared else sort_cells(categories)
+    if len(ordered) > MAX_CATEGORIES:
+        raise ValueError(
+            f"column {name!r} has {len(ordered):,} categories, more than {MAX_CATEGORIES:,}; "
+            "leave it out (is it an identifier?) or group its rare values"
+        )
+    return Column(name, "categorical", tuple(ordered), declared, dtype)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns a model was trained on.
+
+    Attributes
+    ----------
+    container : str
+        The kind of table they came in: ``"numpy"``, ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
+    named : bool
+        Whether the columns have names of their own, by which they are matched at prediction.
+    dtype : str
+        The data type of the whole array, where the table is one.
+    target : str or None
+        The name of the column that held the labels, where they came in the table.
+    """
+
+    columns: tuple[Column, ...]
+    container: str = "numpy"
+    named: bool = False
+    dtype: str = ""
+    target: str | None = None
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The name of each column."""
+        return tuple(column.name for column in self.columns)
+
+    def of_kind(self, kind: Kind) -> tuple[int, ...]:
+        """Return the positions of the columns of a kind."""
+        return self._positions[kind]
+
+    @cached_property
+    def _positions(self) -> dict[Kind, tuple[int, ...]]:
+        kinds: tuple[Kind, ...] = ("continuous", "categorical")
+        return {
+            kind: tuple(j for j, column in enumerate(self.columns) if column.kind == kind) for kind in kinds
+        }
+
+    def cardinalities(self, columns: Sequence[int]) -> tuple[int, ...]:
+        """Return the number of categories of each of the columns."""
+        return tuple(len(self.columns[j].categories) for j in columns)
+
+    @cached_property
+    def code_dtype(self) -> type[np.unsignedinteger[Any]]:
+        """The smallest unsigned integer that holds every code."""
+        largest = max(self.cardinalities(self.of_kind("categorical")), default=0)
+        return np.uint8 if largest < 256 else np.uint16
+
+    def match(self, names: Sequence[str], named: bool, model: str) -> tuple[int, ...]:
+        """Return where each column of the schema stands in a table with these columns.
+
+        Columns are matched by name, in any order, where both sides have names; by position elsewhere.
+
+        Raises
+        ------
+        ValueError
+            A column is absent, or there is one that training did not know.
+        """
+        if not (self.named and named):
+            if len(names) != len(self.columns):
+                raise ValueError(
+                    f"X has {len(names)} features, but {model} is expecting {len(self.columns)} features as input."
+                )
+            return tuple(range(len(names)))
+        if tuple(names) == self.names:
+            return tuple(range(len(names)))
+        place = {name: position for position, name in enumerate(names)}
+        absent = [name for name in self.names if name not in place]
+        extra = [name for name in names if name not in self.names and name != self.target]
+        if absent:
+            raise ValueError(f"X lacks {quote(absent)}, which {model} was trained on; add it, empty where unknown")
+        if extra:
+            raise ValueError(f"X has {quote(extra)}, which {model} was not trained on; drop it")
+        return tuple(place[name] for name in self.names)
+
+    def extended(self, other: Schema) -> Schema:
+        """Return the schema that covers the rows of both tables."""
+        if len(other.columns) == len(self.columns) and other.columns == self.columns:
+            return self
+        pairs = zip(self.columns, other.columns, strict=True)
+        return replace(self, columns=tuple(mine.extended(theirs) for mine, theirs in pairs))
+
+
+def quote(names: Iterable[str], most: int = 5) -> str:
+    """Write column names as a sentence does: column 'a'; columns 'a', 'b' and 3 more."""
+    listed = list(names)
+    shown = ", ".join(repr(name) for name in itertools.islice(listed, most))
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return f"column{'s' if len(listed) > 1 else ''} {shown}{more}"

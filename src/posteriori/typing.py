@@ -1,0 +1,9 @@
+"""Types that the whole library shares."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+FloatArray = NDArray[np.floating[Any]]
