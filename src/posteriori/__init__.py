@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from posteriori import drop_in, explain, plotting
     from posteriori.classifiers import NaiveBayes
     from posteriori.densities import Categorical, Gaussian, Poisson
-    from posteriori.parameters import count_parameters
+    from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
 
 __version__ = "0.1.0"
@@ -20,7 +20,7 @@ _HOMES = {
     "Gaussian": "densities",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
-    "count_parameters": "parameters",
+    "count_parameters": "parameter_count",
     "load": "persistence",
     "save": "persistence",
 }

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
-from posteriori.densities import CategoricalParameters, GaussianParameters
-from posteriori.model import GenerativeModel, log_sum
+from posteriori.densities import CategoricalParameters, GaussianParameters, PoissonParameters
+from posteriori.model import log_sum
+from posteriori.tables import Column, quote
 from posteriori.typing import Array
 
 if TYPE_CHECKING:
@@ -91,37 +95,258 @@ class Explanation:
         return int(places[0])
 
     def bayes_table(self, row: int = 0) -> str:
-        """Return Bayes' rule for one row, written out as on paper; see `bayes_table`."""
-        joint = np.exp(self.log_joint[row])
-        underflow = not joint.sum() > np.finfo(float).tiny
-        header = ["", *map(str, self.classes)]
-        lines = [header, ["prior", *(f"{np.exp(p):.6g}" for p in self.log_prior)]]
-        for j, name in enumerate(self.feature_names):
-            value = self.values[row, j]
-            shown = "missing" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-            factors = self.log_factors[row, :, j]
-            cells = [_power(factor) for factor in factors]
-            lines.append([f"× p({name} = {shown} | class)" if value is not None else f"× {name} missing", *cells])
-        lines.append(["= joint", *(_power(value) for value in self.log_joint[row])])
-        lines.append(["posterior", *(f"{p:.6f}" for p in self.posterior[row])])
-        widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
-        text = [
-            "  ".join([line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))])
-            for line in lines
+        """Return Bayes' rule for one row, written out as on paper: prior × likelihood, evidence, posterior.
+
+        Parameters
+        ----------
+        row : int, default 0
+
+        Returns
+        -------
+        str
+            A line for the prior, one for each feature's likelihood p(x_j | y), their product p(x, y), and the
+            posterior p(x, y) / p(x); a column for each class. Densities are per data unit.
+        """
+        names = [str(label) for label in self.classes]
+        likelihoods = [
+            (f"× p({name} = {_cell(value)})" if value is not None else f"× {name} missing", factors)
+            for name, value, factors in zip(
+                self.feature_names, self.values[row], self.log_factors[row].T, strict=True
+            )
         ]
-        rule = "─" * len(text[0])
-        evidence = f"evidence p(x) = {_power(self.log_evidence[row])}, the sum of the joint row"
-        if underflow:
-            evidence += f" (log p(x) = {self.log_evidence[row]:.6g} nats)"
-        body = [text[0], rule, *text[1:-2], rule, text[-2], evidence, f"posterior = joint / evidence", text[-1]]
-        return "\n".join(line.rstrip() for line in body)
+        log_evidence = float(self.log_evidence[row])
+        table = [
+            ["given class", *names],
+            ["prior p(class)", *map(_power, self.log_prior)],
+            *([label, *map(_power, factors)] for label, factors in likelihoods),
+            ["= joint p(x, class)", *map(_power, self.log_joint[row])],
+            ["posterior", *(f"{p:.6f}" for p in self.posterior[row])],
+        ]
+        widths = [max(len(line[k]) for line in table) for k in range(len(table[0]))]
+        lines = [
+            "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in table
+        ]
+        rule = "─" * len(lines[0])
+        evidence = f"evidence p(x) = {_power(log_evidence)}, the sum of the joint; posterior = joint / evidence"
+        return "\n".join([lines[0], rule, *lines[1:-2], rule, lines[-2], evidence, rule, lines[-1]])
+
+
+def bayes_table(model: NaiveBayes, x: Any) -> str:
+    """Write Bayes' rule out for one row, as a person would on paper.
+
+    Parameters
+    ----------
+    model : fitted estimator of posteriori
+    x : sequence of d cells, mapping from column to cell, or a table of one row
+        A cell that is None or NaN, or a column left out of a mapping, is missing: its factor is 1.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        x is a table of several rows; take one, or use ``model.explain(X).bayes_table(row)``.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> model = po.NaiveBayes.from_parameters(
+    ...     priors={"a": 0.2, "b": 0.5, "c": 0.3}, gaussian={"x": {"mean": [2, 3, 4], "sd": [1, 2, 1]}}
+    ... )
+    >>> print(po.explain.bayes_table(model, [3.4]))
+    given class                 a         b         c
+    ─────────────────────────────────────────────────
+    prior p(class)            0.2       0.5       0.3
+    × p(x = 3.4)         0.149727  0.195521  0.333225
+    ─────────────────────────────────────────────────
+    = joint p(x, class) 0.0299455 0.0977604 0.0999674
+    """
+    explanation = model.explain(_one_row(model, x))
+    if len(explanation.values) > 1:
+        raise ValueError(f"x has {len(explanation.values)} rows; write out one at a time")
+    return explanation.bayes_table()
+
+
+def _one_row(model: NaiveBayes, x: Any) -> Any:
+    names = model.model_.schema.names
+    if isinstance(x, Mapping):
+        strangers = [key for key in x if key not in names]
+        if strangers:
+            raise ValueError(f"x has {quote(strangers)}, which the model does not know; it knows {quote(names)}")
+        cells = [x.get(name) for name in names]
+    elif isinstance(x, list | tuple | np.ndarray) and np.ndim(np.asarray(x, dtype=object)) == 1:
+        cells = list(x)
+    else:
+        return x
+    if len(cells) != len(names):
+        raise ValueError(f"x has {len(cells)} cells but the model has {len(names)} features: {quote(names)}")
+    return pl.DataFrame([pl.Series(name, [_plain(cell)]) for name, cell in zip(names, cells, strict=True)])
+
+
+def _plain(cell: Any) -> Any:
+    cell = cell.item() if isinstance(cell, np.generic) else cell
+    return None if isinstance(cell, float) and cell != cell else cell
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _power(log_value: float) -> str:
     """Write exp(log_value), in powers of ten where a float could not hold it."""
     if log_value == -np.inf:
         return "0"
-    if -600 < log_value < 600:
+    if -600 < log_value < 600:  # a float holds it
         return f"{np.exp(log_value):.6g}"
     exponent = int(np.floor(log_value / np.log(10)))
     return f"{np.exp(log_value - exponent * np.log(10)):.4g}e{exponent:+d}"
+
+
+# The linear form ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LinearForm:
+    """log p(x, y) = bias_y + Σ_t weight_yt · x_t + a part that is the same for all classes.
+
+    A term t is a continuous feature, x_t its value, or a category beyond the first of a categorical feature, x_t
+    being 1 where the row has it and else 0. The softmax of the scores is the posterior.
+
+    Attributes
+    ----------
+    classes : ndarray (C,)
+    terms : tuple of (feature name, category or None)
+    weight : ndarray (C, T)
+        In nats per data unit, or in nats.
+    bias : ndarray (C,)
+        In nats.
+    """
+
+    classes: Array
+    terms: tuple[tuple[str, Any], ...]
+    weight: Array
+    bias: Array
+
+    def scores(self, values: Any) -> Array:
+        """Return bias + weight·x of rows without missing cells, (n, C), in nats.
+
+        Parameters
+        ----------
+        values : ndarray (n, T)
+            The terms, in their order; `design` makes them of an explanation's values.
+        """
+        return self.bias + np.asarray(values, dtype=np.float64) @ self.weight.T
+
+    def design(self, explanation: Explanation) -> Array:
+        """Return the terms x_t of explained rows, (n, T).
+
+        Raises
+        ------
+        ValueError
+            A cell is missing: the linear form is that of a complete row.
+        """
+        if any(value is None for value in explanation.values.ravel()):
+            raise ValueError("a cell is missing, and the linear form is that of complete rows; use log_factors")
+        place = {name: j for j, name in enumerate(explanation.feature_names)}
+        columns = [
+            explanation.values[:, place[name]] if category is None else explanation.values[:, place[name]] == category
+            for name, category in self.terms
+        ]
+        return np.column_stack(columns).astype(np.float64)
+
+
+def linear_form(model: NaiveBayes) -> LinearForm:
+    r"""Return the weights and biases of a model whose log-odds are linear.
+
+    Naive Bayes is linear for categorical features, with weights :math:`\log p(x_j = k \mid y) - \log p(x_j = 1 \mid
+    y)`; for Poisson features, with weights :math:`\log \lambda_{yj}`; and for Gaussian features whose variance all
+    classes share (``variance_smoothing=inf``), with weights :math:`\mu_{yj} / \sigma_j^2` and
+    :math:`-\mu_{yj}^2 / (2 \sigma_j^2)` in the bias.
+
+    Parameters
+    ----------
+    model : NaiveBayes
+        Fitted.
+
+    Returns
+    -------
+    LinearForm
+
+    Raises
+    ------
+    ValueError
+        A Gaussian feature has a variance for each class: the log-odds are quadratic.
+
+    References
+    ----------
+    Bishop, Pattern Recognition and Machine Learning, section 4.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posteriori as po
+    >>> X, y = np.array([[0, 0], [0, 1], [1, 1], [1, 1]], dtype=bool), [0, 0, 1, 1]
+    >>> form = po.explain.linear_form(po.NaiveBayes().fit(X, y))
+    >>> form.terms
+    (('x0', True), ('x1', True))
+    """
+    fitted = model.model_
+    bias = fitted.log_prior.copy()
+    terms: list[tuple[int, Any, Array]] = []
+    for block, parameters in zip(fitted.blocks, fitted.parameters, strict=True):
+        columns = [fitted.schema.columns[j] for j in block.columns]
+        block_bias, block_terms = _linear_terms(parameters, columns)
+        bias += block_bias
+        terms += [(block.columns[place], category, weight) for place, category, weight in block_terms]
+    terms.sort(key=lambda term: term[0])
+    names = fitted.schema.names
+    weight = np.array([weight for _, _, weight in terms]).reshape(len(terms), len(bias)).T
+    return LinearForm(model.classes_, tuple((names[j], category) for j, category, _ in terms), weight, bias)
+
+
+_Terms = tuple[Array, list[tuple[int, Any, Array]]]
+
+
+@singledispatch
+def _linear_terms(parameters: Any, columns: Sequence[Column]) -> _Terms:
+    """Return what a block adds to the bias, and its terms: the place of a column, a category or None, the weights."""
+    raise ValueError(f"{quote(column.name for column in columns)} has no linear log-odds under its distribution")
+
+
+@_linear_terms.register
+def _(parameters: CategoricalParameters, columns: Sequence[Column]) -> _Terms:
+    bias = np.zeros(len(parameters.log_probability))
+    terms = []
+    for place, column in enumerate(columns):
+        if not column.categories:
+            continue
+        log_probability = parameters.column(place)
+        if not np.isfinite(log_probability).all():
+            raise ValueError(f"{quote([column.name])} has a category of probability 0; set alpha > 0")
+        bias += log_probability[:, 0]
+        weights = log_probability - log_probability[:, :1]
+        terms += [(place, category, weights[:, k]) for k, category in enumerate(column.categories) if k]
+    return bias, terms
+
+
+@_linear_terms.register
+def _(parameters: GaussianParameters, columns: Sequence[Column]) -> _Terms:
+    if not (parameters.variance == parameters.variance[0]).all():
+        raise ValueError(
+            f"{quote(column.name for column in columns)} has a variance for each class, which makes the log-odds "
+            "quadratic; fit with variance_smoothing=inf"
+        )
+    weights = parameters.mean / parameters.variance
+    bias = -0.5 * (parameters.mean * weights).sum(axis=1)
+    return bias, [(place, None, weights[:, place]) for place in range(len(columns))]
+
+
+@_linear_terms.register
+def _(parameters: PoissonParameters, columns: Sequence[Column]) -> _Terms:
+    if not np.isfinite(parameters.log_rate).all():
+        raise ValueError(f"{quote(column.name for column in columns)} has a rate of 0; set rate_smoothing > 0")
+    return -parameters.rate.sum(axis=1), [
+        (place, None, parameters.log_rate[:, place]) for place in range(len(columns))
+    ]

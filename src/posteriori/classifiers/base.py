@@ -107,30 +107,36 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self._learn(X, y, classes, sample_weight, first)
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> Self:
+        source, target = self._open(X, y, classes, sample_weight, first)
+        blocks = self._blocks(source.schema)
+        statistics = source.reduce(collect(blocks))
+        if first:
+            self._classes_closed = classes is not None
+        else:
+            statistics = self._past_statistics(source.schema, target, blocks) + statistics
+        return self._adopt(source.schema, target, blocks, statistics)
+
+    def _open(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool
+    ) -> tuple[MemorySource, Column]:
+        """Return labelled rows as a source, and the classes; first says to infer the schema from these rows."""
         self._validate_params()
         table = read_table(X)
         labels = read_labels(y, table)
         columns = [j for j in range(len(table.names)) if labels.name is None or j != labels.place]
         if not columns:
             raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
+        places: Sequence[int]
         if first:
+            places = columns
             schema = infer_schema(table, columns, self._categorical(table, columns), labels.name)
             target = self._declared_classes(classes, labels)
-            places = columns
         else:
             places = self._places(table, target=labels.name)
             schema = self._extended_schema(table, places)
             target = self._extended_classes(classes, labels)
-        blocks = self._blocks(schema)
-        source = MemorySource(
-            table, schema, places, labels, target, check_weights(sample_weight, table.n_rows), n_jobs=self.n_jobs
-        )
-        statistics = source.reduce(collect(blocks))
-        if not first:
-            statistics = self._past_statistics(schema, target, blocks) + statistics
-        else:
-            self._closed_ = classes is not None
-        return self._adopt(schema, target, blocks, statistics)
+        weight = check_weights(sample_weight, table.n_rows)
+        return MemorySource(table, schema, places, labels, target, weight, n_jobs=self.n_jobs), target
 
     def _adopt(
         self, schema: Schema, target: Column, blocks: tuple[Block, ...], statistics: JointStatistics
@@ -213,7 +219,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     def _places(self, table: Table, target: str | None = None) -> tuple[int, ...]:
         schema = self.model_.schema
-        if schema.named and not table.named:
+        if schema.named and not table.named and hasattr(self, "statistics_"):
             warnings.warn(
                 f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names",
                 UserWarning,
@@ -247,7 +253,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
                 raise ValueError(
                     f"classes={list(classes)!r} is not what it was on the first call: {list(self.target_.categories)}"
                 )
-        return self.target_ if self._closed_ else self.target_.extended(labels.infer())
+        return self.target_ if self._classes_closed else self.target_.extended(labels.infer())
 
     # Predicting -------------------------------------------------------------------------------------------------
 

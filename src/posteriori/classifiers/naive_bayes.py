@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, Options
 
 from posteriori.classifiers.base import GenerativeEstimator
+from posteriori.classifiers.known_parameters import KnownParameters, check_priors
 from posteriori.densities import (
     Categorical,
     CategoricalParameters,
@@ -22,6 +22,7 @@ from posteriori.densities import (
 )
 from posteriori.model import Block, Prior
 from posteriori.tables import Column, Schema
+from posteriori.tables.writing import write_column
 from posteriori.typing import Array
 
 
@@ -137,6 +138,57 @@ class NaiveBayes(GenerativeEstimator):
         self.rate_smoothing = rate_smoothing
         self.n_jobs = n_jobs
 
+    @classmethod
+    def from_parameters(
+        cls,
+        *,
+        priors: Any,
+        classes: Sequence[Any] | None = None,
+        gaussian: Mapping[str, Mapping[str, Any]] | None = None,
+        categorical: Mapping[str, Mapping[Any, Any]] | None = None,
+        poisson: Mapping[str, Any] | None = None,
+        features: Sequence[str] | None = None,
+    ) -> NaiveBayes:
+        """Build a working model of known parameters, without data.
+
+        Parameters
+        ----------
+        priors : mapping or sequence (C,)
+            p(y), by class or in the order of `classes`.
+        classes : sequence (C,), optional
+            Default: the keys of `priors`, or 0, 1, ….
+        gaussian : mapping, optional
+            For each feature ``{"mean": …, "sd": …}`` or ``{"mean": …, "variance": …}``.
+        categorical : mapping, optional
+            For each feature a mapping from category to p(category | y); they sum to 1 in every class.
+        poisson : mapping, optional
+            For each feature the rates.
+        features : sequence of str, optional
+            The order of the columns of an array; default: Gaussian, categorical, Poisson, as they are listed.
+
+        Every value "by class" above is a sequence in the order of the classes or a mapping from class to value.
+
+        Returns
+        -------
+        NaiveBayes
+
+        Raises
+        ------
+        ValueError
+            Probabilities do not sum to 1, a spread or rate is not positive, or a class is left out.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> model = po.NaiveBayes.from_parameters(
+        ...     priors=[0.2, 0.5, 0.3], gaussian={"x": {"mean": [2, 3, 4], "sd": [1, 2, 1]}}
+        ... )
+        >>> model.predict_proba([[3.4]]).round(6)
+        array([[0.131528, 0.42939 , 0.439082]])
+        """
+        known = KnownParameters(priors, classes, gaussian or {}, categorical or {}, poisson or {}, features)
+        return cls(priors=known.priors)._set_model(known.model(), known.target)
+
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         columns_of: dict[Density, list[int]] = {}
         chosen = self._chosen(schema)
@@ -225,8 +277,6 @@ class NaiveBayes(GenerativeEstimator):
     @property
     def categories_(self) -> list[Array]:
         """The categories of each categorical column, in the order of `feature_log_prob_`."""
-        from posteriori.tables.writing import write_column
-
         schema = self._fitted.schema
         return [write_column(schema.columns[j]) for j in schema.of_kind("categorical")]
 
@@ -241,26 +291,3 @@ class NaiveBayes(GenerativeEstimator):
             if isinstance(parameters, kind):
                 return parameters
         raise AttributeError(f"this NaiveBayes has no column with {kind.__name__}")
-
-
-def check_priors(priors: Any, classes: Column) -> tuple[float, ...]:
-    """Return p(y) in the order of the classes.
-
-    Raises
-    ------
-    ValueError
-        There is not one a class, one is negative, or they do not sum to 1.
-    """
-    labels = list(classes.categories)
-    if isinstance(priors, Mapping):
-        if set(priors) != set(labels):
-            raise ValueError(f"priors must name every class once: the classes are {labels}, priors has {list(priors)}")
-        priors = [priors[label] for label in labels]
-    probability = np.asarray(priors, dtype=np.float64)
-    if probability.shape != (len(labels),):
-        raise ValueError(f"Number of priors must match number of classes: {probability.size} for {len(labels)}.")
-    if not (probability >= 0).all():
-        raise ValueError("Priors must be non-negative.")
-    if not np.isclose(probability.sum(), 1.0):
-        raise ValueError(f"The sum of the priors should be 1, and is {probability.sum():g}.")
-    return tuple(float(p) for p in probability)

@@ -6,7 +6,7 @@ import functools
 import operator
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from posteriori.typing import Array
 
 T = TypeVar("T")
 
-_TILE_BYTES = 1 << 21  # a tile stays in the second or third level of cache
+_TILE_BYTES = 1 << 24  # larger would miss the cache, smaller would spend its time in Python
 _MOST_ROWS = 1 << 16
 _FEWEST_ROWS = 1 << 10
 
@@ -110,7 +110,7 @@ class MemorySource:
         component = self.labels.components(self.classes, rows)
         return Assignment(component, weight, len(self.classes.categories))
 
-    def _each(self, work: Callable[[Batch], T]) -> Iterator[T]:
+    def _each(self, work: Callable[[Batch], T]) -> list[T]:
         def one(rows: slice) -> T:
             batch = self.batch(rows)
             result = work(batch)
@@ -121,10 +121,23 @@ class MemorySource:
         slices = self._slices()
         n_jobs = min(joblib.effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs), len(slices))
         if n_jobs == 1:
-            yield from map(one, slices)
-            return
+            return [one(rows) for rows in slices]
+        results: list[Any] = [None] * len(slices)
+        remaining = iter(range(len(slices)))  # a list's iterator hands every number out once, to any thread
+
+        def work_through() -> None:
+            for place in remaining:
+                results[place] = one(slices[place])
+
         with ThreadPoolExecutor(n_jobs) as threads:
-            yield from threads.map(one, slices)
+            running = [threads.submit(work_through) for _ in range(n_jobs)]
+            try:
+                for thread in running:
+                    thread.result()
+            finally:  # after an error or Ctrl-C the other threads stop at their next batch
+                for _ in remaining:
+                    pass
+        return results
 
     def _slices(self) -> list[slice]:
         n_rows = self.table.n_rows

@@ -40,13 +40,6 @@ class Statistics(Protocol):
         for the categories of each categorical column (None: as they are).
         """
 
-    def arrays(self) -> dict[str, Array]:
-        """Return the arrays that hold the sums, by name, for a file."""
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Array], cardinalities: tuple[int, ...]) -> Self:
-        """Return the statistics that `arrays` gave."""
-
 
 @dataclass(frozen=True)
 class JointStatistics:

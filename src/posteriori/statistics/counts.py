@@ -80,12 +80,3 @@ class Counts:
             slots = [0, *(place + 1 if place >= 0 else -1 for place in places)]
             parts.append(gather(table[:, start:stop].T, slots).T)
         return Counts(tuple(len(places) for places in columns), np.concatenate(parts, axis=1))
-
-    def arrays(self) -> dict[str, Array]:
-        """Return the arrays that hold the sums, by name, for a file."""
-        return {"table": self.table}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Array], cardinalities: tuple[int, ...]) -> Counts:
-        """Return the counts that `arrays` gave."""
-        return cls(cardinalities, arrays["table"])

@@ -73,16 +73,6 @@ class Moments:
         del columns  # numbers have no categories
         return Moments(*(gather(part, components) for part in (self.weight, self.mean, self.scatter)))
 
-    def arrays(self) -> dict[str, Array]:
-        """Return the arrays that hold the sums, by name, for a file."""
-        return {"weight": self.weight, "mean": self.mean, "scatter": self.scatter}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Array], cardinalities: tuple[int, ...]) -> Moments:
-        """Return the moments that `arrays` gave."""
-        del cardinalities
-        return cls(arrays["weight"], arrays["mean"], arrays["scatter"])
-
 
 def gather(sums: Array, places: Sequence[int]) -> Array:
     """Return sums[places] with zeros where a place is −1."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -83,3 +83,13 @@ class Batch:
         if columns == everything:
             return tile
         return tile.take([everything.index(column) for column in columns])
+
+    def rows(self, chosen: Array) -> Batch:
+        """Return some of the rows, chosen by a mask or by their places; the assignment is left behind."""
+        return replace(
+            self,
+            numbers=Numbers(self.numbers.values[chosen]),
+            codes=Codes(self.codes.values[chosen], self.codes.cardinalities),
+            assignment=None,
+            fold=None,
+        )

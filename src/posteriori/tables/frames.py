@@ -176,7 +176,7 @@ def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
         return encode_objects(series.to_list(), column)
     if dtype in _STRINGS:
         _require_strings(column, series.drop_nulls().is_empty(), holds="strings")
-        known = pl.Enum([cell for cell in column.categories if isinstance(cell, str)])
+        known = column.strings
         codes = series.cast(known, strict=False).to_physical().cast(pl.UInt16) + 1
         unmatched = codes.null_count() - series.null_count()
         if len(known.categories) < len(column.categories):  # numbers stand before the strings

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 
 from posteriori.typing import Array
 
@@ -49,6 +50,11 @@ class Column:
     def holds_strings(self) -> bool:
         """Whether any category is a string."""
         return any(isinstance(category, str) for category in self.categories)
+
+    @cached_property
+    def strings(self) -> pl.Enum:
+        """The categories that are strings, as the type by which polars encodes a column."""
+        return pl.Enum([category for category in self.categories if isinstance(category, str)])
 
     @cached_property
     def dense_lookup(self) -> tuple[int, Array] | None:

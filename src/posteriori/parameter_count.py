@@ -1,0 +1,73 @@
+"""How many numbers a model has to learn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ParameterCount:
+    """Free parameters with and without the assumption that features are independent given the class.
+
+    Attributes
+    ----------
+    naive : int
+        Under the assumption.
+    full_joint : int
+        Without it.
+    """
+
+    naive: int
+    full_joint: int
+
+
+def count_parameters(
+    n_classes: int, *, categorical: Sequence[int] = (), gaussian: int = 0, poisson: int = 0
+) -> ParameterCount:
+    r"""Count the free parameters of a classifier before any row is seen.
+
+    With C classes and d features of k categories each, the full joint has :math:`C (k^d - 1) + (C - 1)` and naive
+    Bayes :math:`C d (k - 1) + (C - 1)`.
+
+    Parameters
+    ----------
+    n_classes : int
+        C ≥ 1.
+    categorical : sequence of int
+        The number of categories of each categorical feature, each ≥ 1; binary ones have 2.
+    gaussian : int
+        The number D of Gaussian features: 2·D a class when independent; without independence a mean and a
+        covariance, D + D·(D + 1)/2, for each class and each cell of the categorical features.
+    poisson : int
+        The number of Poisson features: a rate each a class, or, without independence, for each class and cell.
+        (Counts stay independent of other counts and of Gaussian features there: the Poisson family knows no free
+        dependence.)
+
+    Returns
+    -------
+    ParameterCount
+
+    Raises
+    ------
+    ValueError
+        A number is out of range.
+
+    Examples
+    --------
+    Twenty binary features and two classes:
+
+    >>> import posteriori as po
+    >>> po.count_parameters(2, categorical=[2] * 20)
+    ParameterCount(naive=41, full_joint=2097151)
+    """
+    if n_classes < 1 or gaussian < 0 or poisson < 0 or any(k < 1 for k in categorical):
+        raise ValueError(
+            "n_classes and every number of categories must be at least 1, and gaussian and poisson at least 0; got "
+            f"n_classes={n_classes}, categorical={list(categorical)}, gaussian={gaussian}, poisson={poisson}"
+        )
+    cells = math.prod(categorical)
+    naive = sum(k - 1 for k in categorical) + 2 * gaussian + poisson
+    full = (cells - 1) + cells * (gaussian + gaussian * (gaussian + 1) // 2 + poisson)
+    return ParameterCount(n_classes * naive + n_classes - 1, n_classes * full + n_classes - 1)

@@ -1,0 +1,198 @@
+"""Save and load models: safetensors with a JSON header. Nothing in a file is ever executed."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from posteriori import classifiers, densities, model, statistics, tables
+from posteriori.typing import Array
+
+FORMAT = 1
+
+# What a file may name: these dataclasses, and the estimators of `classifiers`.
+_DATACLASSES: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        densities.Categorical,
+        densities.CategoricalParameters,
+        densities.Gaussian,
+        densities.GaussianParameters,
+        densities.Poisson,
+        densities.PoissonParameters,
+        model.Block,
+        model.GenerativeModel,
+        statistics.Counts,
+        statistics.JointStatistics,
+        statistics.Moments,
+        tables.Column,
+        tables.Schema,
+    )
+}
+_STATE = ("model_", "target_", "statistics_", "_classes_closed")
+
+
+def save(estimator: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file, beside it first and then renamed, so that no half file is left.
+
+    Parameters
+    ----------
+    estimator : estimator of posteriori
+    path : path
+        By custom ending in ``.posteriori``.
+
+    Raises
+    ------
+    TypeError
+        The model, or one of its densities, is not of a kind that posteriori knows how to write.
+    sklearn.exceptions.NotFittedError
+        It is not fitted.
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    name = type(estimator).__name__
+    if getattr(classifiers, name, None) is not type(estimator):
+        raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({', '.join(_estimators())})")
+    check_is_fitted(estimator, "model_")
+    arrays: dict[str, Array] = {}
+    content = {
+        "model": name,
+        "parameters": _pack(estimator.get_params(deep=False), "parameters", arrays),
+        "state": {
+            key: _pack(getattr(estimator, key), key, arrays) for key in _STATE if hasattr(estimator, key)
+        },
+    }
+    from posteriori import __version__
+
+    text = json.dumps(content, allow_nan=False)
+    metadata = {
+        "posteriori": __version__,
+        "format": str(FORMAT),
+        "content": text,
+        "sha256": _digest(text, arrays),
+    }
+    _write_beside(Path(path), safetensors.numpy.save(arrays, metadata))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` wrote; it predicts bit for bit what it predicted before.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ValueError
+        The file is no posteriori model, is damaged, or was written by a newer version.
+    """
+    file = Path(path)
+    if not file.exists():
+        raise FileNotFoundError(f"there is no file {str(path)!r}")
+    try:
+        with safetensors.safe_open(file, framework="numpy") as opened:
+            metadata = opened.metadata() or {}
+            arrays = {name: np.array(opened.get_tensor(name)) for name in opened.keys()}  # noqa: SIM118
+    except (safetensors.SafetensorError, OSError, ValueError, TypeError) as error:
+        raise ValueError(f"{str(path)!r} is not a posteriori model, or is cut short: {error}") from None
+    if not {"posteriori", "format", "content", "sha256"} <= set(metadata):
+        raise ValueError(f"{str(path)!r} is a safetensors file, but not a posteriori model")
+    if not metadata["format"].isdigit() or int(metadata["format"]) > FORMAT:
+        raise ValueError(
+            f"{str(path)!r} was written by posteriori {metadata['posteriori']}, which is newer than this one; upgrade"
+        )
+    if _digest(metadata["content"], arrays) != metadata["sha256"]:
+        raise ValueError(f"{str(path)!r} is damaged: its content does not match its checksum")
+    try:
+        content = json.loads(metadata["content"])
+        kind = _estimators()[content["model"]]
+        estimator = kind(**_unpack(content["parameters"], arrays))
+        state = {key: _unpack(value, arrays) for key, value in content["state"].items() if key in _STATE}
+        estimator._set_model(state.pop("model_"), state.pop("target_"))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"{str(path)!r} does not hold a model that this version knows: {error!r}") from None
+    for key, value in state.items():
+        setattr(estimator, key, value)
+    return estimator
+
+
+def _estimators() -> dict[str, type[Any]]:
+    kinds = (getattr(classifiers, name) for name in classifiers.__all__)
+    return {kind.__name__: kind for kind in kinds if not kind.__abstractmethods__}
+
+
+def _digest(text: str, arrays: dict[str, Array]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _write_beside(path: Path, content: bytes) -> None:
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} in")
+    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(beside, 0o666 & ~umask)  # mkstemp makes files that only their owner can read
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def _pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
+    """Return a value as JSON; arrays go aside, under the path they have in it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        arrays[path] = np.ascontiguousarray(value)
+        return {"array": path}
+    if isinstance(value, list | tuple | np.ndarray):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {kind: [_pack(item, f"{path}.{i}", arrays) for i, item in enumerate(value)]}
+    if isinstance(value, dict):
+        pairs = enumerate(value.items())
+        return {"dict": [[_pack(k, path, arrays), _pack(v, f"{path}.{i}", arrays)] for i, (k, v) in pairs]}
+    name = type(value).__name__
+    if _DATACLASSES.get(name) is not type(value):
+        raise TypeError(f"{value!r} cannot be saved: a model file may not name kinds of its own, here a {name}")
+    fields = {
+        field.name: _pack(getattr(value, field.name), f"{path}.{field.name}", arrays)
+        for field in dataclasses.fields(value)
+    }
+    return {"type": name, "fields": fields}
+
+
+def _unpack(value: Any, arrays: dict[str, Array]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "type" in value:
+        fields = {name: _unpack(field, arrays) for name, field in value["fields"].items()}
+        return _DATACLASSES[value["type"]](**fields)
+    ((kind, content),) = value.items()
+    if kind == "array":
+        return arrays[content]
+    if kind == "float":
+        return float(content)
+    if kind == "dict":
+        return {_unpack(k, arrays): _unpack(v, arrays) for k, v in content}
+    items = [_unpack(item, arrays) for item in content]
+    return tuple(items) if kind == "tuple" else items
