@@ -18,7 +18,31 @@ from posteriori.typing import Array
 if TYPE_CHECKING:
     from posteriori.classifiers import NaiveBayes
 
-__all__ = ["Explanation", "LinearForm", "bayes_table", "linear_form"]
+__all__ = ["Explanation", "LinearForm", "LogOdds", "bayes_table", "linear_form"]
+
+
+@dataclass(frozen=True)
+class LogOdds:
+    """log p(label | x) − log p(against | x) as a sum, in nats.
+
+    Attributes
+    ----------
+    label, against : class labels
+    prior : float
+        The log-odds before any feature is seen.
+    factors : dict
+        What each feature adds, by name.
+    """
+
+    label: Any
+    against: Any
+    prior: float
+    factors: dict[str, float]
+
+    @property
+    def total(self) -> float:
+        """The log-odds of the posterior."""
+        return self.prior + sum(self.factors.values())
 
 
 @dataclass(frozen=True)
@@ -58,8 +82,8 @@ class Explanation:
         """p(y | x), (n, C)."""
         return np.exp(self.log_joint - self.log_evidence[:, np.newaxis])
 
-    def log_odds(self, row: int = 0, label: Any = None, against: Any = None) -> dict[str, float]:
-        """Return what each feature adds to the log-odds of one class against another.
+    def log_odds(self, row: int = 0, label: Any = None, against: Any = None) -> LogOdds:
+        """Return what the prior and each feature add to the log-odds of one class against another.
 
         Parameters
         ----------
@@ -67,16 +91,17 @@ class Explanation:
         label, against : class labels, optional
             Default: the most probable class of the row, and the second.
 
-        Returns
-        -------
-        dict
-            ``"prior"`` and then every feature, in nats; the values sum to log p(label | x) − log p(against | x).
+        Raises
+        ------
+        ValueError
+            A label is none of the classes, or there is only one class.
         """
         first, second = self._pair(row, label, against)
         with np.errstate(invalid="ignore"):
             prior = float(self.log_prior[first] - self.log_prior[second])
             factors = self.log_factors[row, first] - self.log_factors[row, second]
-        return {"prior": prior, **dict(zip(self.feature_names, map(float, factors), strict=True))}
+        named = dict(zip(self.feature_names, map(float, factors), strict=True))
+        return LogOdds(self.classes[first], self.classes[second], prior, named)
 
     def _pair(self, row: int, label: Any, against: Any) -> tuple[int, int]:
         ranked = list(np.argsort(-self.log_joint[row], kind="stable"))

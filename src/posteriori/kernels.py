@@ -73,23 +73,37 @@ def add_counts(codes, component, weight, offsets, table):
 def add_categorical(codes, offsets, log_probability, out):
     """Add Σ_j log p(x_j | z) to out[i, z]; the slot of a missing cell holds 0."""
     n, d = codes.shape
-    slots = np.empty(d, np.int64)
-    paired = d - d % 4
+    n_components = len(log_probability)
+    by_four = n_components - n_components % 4
+    slots = np.empty(d, np.uintp)  # unsigned: a signed index would be tested for counting from the end
     for i in range(n):
         for j in range(d):
-            slots[j] = offsets[j] + codes[i, j]
-        for z in range(log_probability.shape[0]):
+            slots[j] = np.uintp(offsets[j]) + np.uintp(codes[i, j])
+        # Four components at a time, so that four additions are under way at once and a slot is read once for them.
+        for z in range(0, by_four, 4):
+            row0, row1, row2, row3 = (
+                log_probability[z],
+                log_probability[z + 1],
+                log_probability[z + 2],
+                log_probability[z + 3],
+            )
+            sum0 = sum1 = sum2 = sum3 = 0.0
+            for j in range(d):
+                slot = slots[j]
+                sum0 += row0[slot]
+                sum1 += row1[slot]
+                sum2 += row2[slot]
+                sum3 += row3[slot]
+            out[i, z] += sum0
+            out[i, z + 1] += sum1
+            out[i, z + 2] += sum2
+            out[i, z + 3] += sum3
+        for z in range(by_four, n_components):
             row = log_probability[z]
-            # Four running sums, because one would wait for each addition before the next lookup.
-            s0 = s1 = s2 = s3 = 0.0
-            for j in range(0, paired, 4):
-                s0 += row[slots[j]]
-                s1 += row[slots[j + 1]]
-                s2 += row[slots[j + 2]]
-                s3 += row[slots[j + 3]]
-            for j in range(paired, d):
-                s0 += row[slots[j]]
-            out[i, z] += (s0 + s1) + (s2 + s3)
+            total = 0.0
+            for j in range(d):
+                total += row[slots[j]]
+            out[i, z] += total
 
 
 @_kernel(fastmath=_REORDERED)
@@ -138,20 +152,28 @@ def add_poisson(values, log_rate, rate, out):
 def encode_integers(values, low, lookup, starts, codes):
     """Write the code of each integer: lookup[starts[j] + value − low[j]], or 0 beyond the column's range."""
     n, d = values.shape
+    width = np.empty(d, np.uintp)
+    for j in range(d):
+        width[j] = starts[j + 1] - starts[j]
     for i in range(n):
         for j in range(d):
-            place = np.int64(values[i, j]) - low[j]
-            inside = place >= 0 and place < starts[j + 1] - starts[j]
-            codes[i, j] = lookup[starts[j] + place] if inside else 0
+            place = np.uintp(values[i, j] - low[j])  # below the range it wraps around to beyond it
+            codes[i, j] = lookup[np.uintp(starts[j]) + place] if place < width[j] else 0
 
 
 @_kernel
 def mark_integers(values, low, starts, seen):
-    """Set seen[starts[j] + value − low[j]] for every value of column j."""
+    """Set seen[starts[j] + value − low[j]] for every value of column j; return whether all had a place there."""
     n, d = values.shape
+    complete = True
     for i in range(n):
         for j in range(d):
-            seen[starts[j] + np.int64(values[i, j]) - low[j]] = True
+            place = np.int64(values[i, j]) - low[j]
+            if place >= 0 and place < starts[j + 1] - starts[j]:
+                seen[starts[j] + place] = True
+            else:
+                complete = False
+    return complete
 
 
 @_kernel

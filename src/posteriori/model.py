@@ -82,13 +82,12 @@ class GenerativeModel:
         ValueError
             A cell is infinite, or one that its density cannot produce.
         """
-        total = np.zeros((len(batch), self.n_components))
-        total += self.log_prior
+        total = np.tile(self.log_prior, (len(batch), 1))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             if not block.density.unbounded:
                 reject_outside(block, batch)
             total += block.density.log_density(parameters, batch.take(block.columns))
-        if not np.isfinite(total).all():
+        if not np.isfinite(total.sum()):  # a row that no component can produce, or an infinite cell
             for block in self.blocks:
                 reject_outside(block, batch)
         return total

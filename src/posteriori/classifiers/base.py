@@ -10,10 +10,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori import kernels
+from posteriori.classifiers.validation import (
+    check_weights,
+    find_column,
+    generator,
+    warn_of_empty_columns,
+)
 from posteriori.explain import Explanation
 from posteriori.learning.fit import collect, estimate
 from posteriori.model import Block, GenerativeModel, Prior, log_sum
@@ -54,6 +59,10 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def _prior(self, classes: Column) -> Prior:
         """Return the class prior."""
+
+    @abstractmethod
+    def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
+        """Warn of estimates that the rows did not determine."""
 
     # Learning ---------------------------------------------------------------------------------------------------
 
@@ -144,9 +153,11 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         if not statistics.weight.sum() > 0:
             raise ValueError("every sample_weight is zero; at least one row must have some weight")
         model = estimate(schema, blocks, self._prior(target), statistics)
-        self._warn_of_degenerate(blocks, statistics, schema)
         self.statistics_ = statistics
-        return self._set_model(model, target)
+        self._set_model(model, target)
+        warn_of_empty_columns(model, statistics)
+        self._warn_of_estimates(model, statistics)
+        return self
 
     def _set_model(self, model: GenerativeModel, target: Column) -> Self:
         self.model_ = model
@@ -176,22 +187,6 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         ]
         components = [self.target_.lookup.get(label, 0) - 1 for label in target.categories]
         return self.statistics_.reindexed(components, moves)
-
-    def _warn_of_degenerate(
-        self, blocks: tuple[Block, ...], statistics: JointStatistics, schema: Schema
-    ) -> None:
-        absent = [
-            schema.columns[column].name
-            for block, sums in zip(blocks, statistics.blocks, strict=True)
-            for column, seen in zip(block.columns, sums.observed().any(axis=0), strict=True)
-            if not seen
-        ]
-        if absent:
-            warnings.warn(
-                f"{quote(absent)} has no cell with a value and will influence no prediction",
-                UserWarning,
-                stacklevel=4,
-            )
 
     # The columns and the classes --------------------------------------------------------------------------------
 
@@ -361,12 +356,12 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         check_is_fitted(self, "model_")
         if n < 1:
             raise ValueError(f"n is {n}; draw at least one row")
-        rng = _generator(random_state)
+        rng = generator(random_state)
         if y is None:
             component = rng.choice(len(self.classes_), size=n, p=np.exp(self.model_.log_prior))
         else:
-            wanted = np.broadcast_to(np.asarray(y), (n,))
-            places = [self.target_.lookup.get(label, 0) - 1 for label in wanted.tolist()]
+            wanted = np.broadcast_to(np.asarray(y), (n,)).tolist()
+            places = [self.target_.lookup.get(label, 0) - 1 for label in wanted]
             if min(places) < 0:
                 stranger = wanted[places.index(-1)]
                 raise ValueError(f"{stranger!r} is not a class; the classes are {list(self.classes_)}")
@@ -411,45 +406,3 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def find_column(key: Any, table: Table, columns: Sequence[int], parameter: str) -> int:
-    """Return the position of a column in a table, by its name or by its index among the features."""
-    if isinstance(key, str):
-        if key not in table.names:
-            raise ValueError(f"{parameter} names {key!r}, which is not a column of X ({quote(table.names)})")
-        return table.names.index(key)
-    if not isinstance(key, int | np.integer) or not -len(columns) <= key < len(columns):
-        raise ValueError(f"{parameter} names {key!r}; give a column's name or an index below {len(columns)}")
-    return columns[int(key)]
-
-
-def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
-    """Return the weights as float64, (n,).
-
-    Raises
-    ------
-    ValueError
-        There is not one a row, or one is negative or not finite.
-    """
-    if sample_weight is None:
-        return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.ndim == 0:
-        weight = np.full(n_rows, float(weight))
-    if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n_rows},): one weight a row")
-    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
-    if len(bad):
-        raise ValueError(
-            f"sample_weight holds {weight[bad[0]]:g} in row {bad[0]}; weights must be finite and not negative"
-        )
-    return np.ascontiguousarray(weight)
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if random_state is None or isinstance(random_state, int | np.integer):
-        return np.random.default_rng(random_state)
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, Options
 
 from posteriori.classifiers.base import GenerativeEstimator
@@ -20,7 +22,8 @@ from posteriori.densities import (
     Poisson,
     PoissonParameters,
 )
-from posteriori.model import Block, Prior
+from posteriori.model import Block, GenerativeModel, Prior
+from posteriori.statistics import JointStatistics
 from posteriori.tables import Column, Schema
 from posteriori.tables.writing import write_column
 from posteriori.typing import Array
@@ -235,6 +238,21 @@ class NaiveBayes(GenerativeEstimator):
         if self.priors is None:
             return Prior(self.prior_alpha)
         return Prior(fixed=check_priors(self.priors, classes))
+
+    def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
+        for block, sums in zip(model.blocks, statistics.blocks, strict=True):
+            if not isinstance(block.density, Gaussian) or block.density.smoothing > 0:
+                continue
+            constant = (sums.weight > block.density.ddof) & (sums.scatter == 0)
+            if constant.any():
+                z, place = np.argwhere(constant)[0]
+                name, label = model.schema.columns[block.columns[place]].name, self.target_.categories[z]
+                warnings.warn(
+                    f"column {name!r} does not vary within class {label!r}, where its variance of maximum likelihood "
+                    "is 0 and its density infinite; a small variance stands in, and variance_smoothing > 0 is better",
+                    UserWarning,
+                    stacklevel=5,
+                )
 
     # Fitted values ----------------------------------------------------------------------------------------------
 

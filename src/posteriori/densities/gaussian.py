@@ -91,7 +91,7 @@ class Gaussian:
         within = np.where(all_degrees > 0, within, overall)
         prior = np.broadcast_to(np.maximum(within, floor), weight.shape)
         own = statistics.scatter / np.where(degrees > 0, degrees, 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # smoothing / (degrees + smoothing), written so that it also holds at 0 and at infinity.
             trust_in_prior = np.where(degrees > 0, 1.0 / (1.0 + degrees / self.smoothing), 1.0)
         variance = np.maximum(own + trust_in_prior * (prior - own), floor)

@@ -67,7 +67,7 @@ class Poisson:
         weight, everyone = statistics.weight, statistics.pooled()
         rows = np.where(everyone.weight > 0, everyone.weight, 1.0)
         prior = np.broadcast_to(np.maximum(everyone.mean, 0.5 / rows), weight.shape)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # smoothing / (n + smoothing), written so that it also holds at 0 and at infinity.
             trust_in_prior = np.where(weight > 0, 1.0 / (1.0 + weight / self.smoothing), 1.0)
         own = np.where(weight > 0, statistics.mean, 0.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,17 +19,24 @@ class Moments:
     """Per component and column: the weight of the present cells, their mean, and their scatter Σ w·(x − mean)².
 
     Each batch is summed about a shift, a value of the component itself, and batches are merged by the update of
-    Chan, Golub & LeVeque (1979), so that an offset far larger than the spread costs no digits.
+    Chan, Golub & LeVeque (1979). The mean is kept as shift + offset, so that means far from 0 are still compared to
+    the last digit: an offset far larger than the spread costs nothing.
 
     Attributes
     ----------
-    weight, mean, scatter : ndarray (Z, d)
-        In rows, data units and squared data units times rows.
+    weight, shift, offset, scatter : ndarray (Z, d)
+        In rows, data units, data units, and squared data units times rows.
     """
 
     weight: Array
-    mean: Array
+    shift: Array
+    offset: Array
     scatter: Array
+
+    @property
+    def mean(self) -> Array:
+        """The mean, (Z, d), in data units."""
+        return self.shift + self.offset
 
     @classmethod
     def of(cls, tile: Numbers, assignment: Assignment) -> Moments:
@@ -40,16 +49,19 @@ class Moments:
         )
         with np.errstate(invalid="ignore", over="ignore"):
             offset = first / np.where(weight > 0, weight, 1.0)
-            return cls(weight, shift + offset, np.maximum(second - first * offset, 0.0))
+            return cls(weight, shift, offset, np.maximum(second - first * offset, 0.0))
 
     def __add__(self, other: Moments) -> Moments:
         weight = self.weight + other.weight
         share = other.weight / np.where(weight > 0, weight, 1.0)
-        delta = np.where(self.weight > 0, other.mean - self.mean, 0.0)
-        mean = np.where(self.weight > 0, self.mean, other.mean) + delta * share
+        known = self.weight > 0
+        delta = np.where(known, (other.shift - self.shift) + (other.offset - self.offset), 0.0)
+        shift = np.where(known, self.shift, other.shift)
+        # Where one side has no weight the other's offset is kept as it is.
+        offset = np.where(known, self.offset + delta * share, other.offset)
         with np.errstate(over="ignore", invalid="ignore"):
             scatter = self.scatter + other.scatter + delta**2 * self.weight * share
-        return Moments(weight, mean, scatter)
+        return Moments(weight, shift, offset, scatter)
 
     def is_finite(self) -> bool:
         """Whether every sum is finite, which no sum over an infinite cell is."""
@@ -61,17 +73,15 @@ class Moments:
 
     def pooled(self) -> Moments:
         """Return the moments of all components together: (1, d)."""
-        total = Moments(self.weight[:1], self.mean[:1], self.scatter[:1])
-        for z in range(1, len(self.weight)):
-            total = total + Moments(*(part[z : z + 1] for part in (self.weight, self.mean, self.scatter)))
-        return total
+        components = (self.reindexed([z]) for z in range(len(self.weight)))
+        return functools.reduce(operator.add, components)
 
     def reindexed(
         self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None
     ) -> Moments:
         """Return the moments of other components: components[z] is the place of z here, −1 where it is new."""
         del columns  # numbers have no categories
-        return Moments(*(gather(part, components) for part in (self.weight, self.mean, self.scatter)))
+        return Moments(*(gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter)))
 
 
 def gather(sums: Array, places: Sequence[int]) -> Array:

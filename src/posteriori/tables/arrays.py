@@ -10,6 +10,7 @@ from numbers import Real
 import numpy as np
 
 from posteriori.tables.encoding import (
+    distinct_integers,
     distinct_numbers,
     encode_integer_tile,
     encode_numbers,
@@ -44,6 +45,10 @@ class ArrayTable:
         """x0, x1, …: scikit-learn's names for columns without one."""
         return tuple(f"x{j}" for j in range(self.values.shape[1]))
 
+    @cached_property
+    def _distinct_integers(self) -> list[list[int]]:
+        return distinct_integers(self.values)  # of all columns at once, because the array lies row by row
+
     def column(self, j: int, categorical: bool) -> Column:
         """Infer column j; categorical says that it is to be so whatever its data type."""
         name, values, dtype = self.names[j], self.values[:, j], self.values.dtype.str
@@ -51,6 +56,8 @@ class ArrayTable:
             return _object_column(name, values.tolist(), categorical)
         if values.dtype.kind in "US":
             return categorical_column(name, set(values.tolist()), dtype)
+        if categorical and values.dtype.kind in "iu":
+            return categorical_column(name, self._distinct_integers[j], dtype)
         if categorical or values.dtype.kind == "b":
             return categorical_column(name, distinct_numbers(values), dtype)
         return Column(name, "continuous", dtype=dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from posteriori import kernels
 from posteriori.tables.schema import Cell, Column
 from posteriori.typing import Array
+
+_DENSE_RANGE = 1 << 17  # integers spread wider are not categories that a code could hold
 
 
 def is_missing(cell: Any) -> bool:
@@ -41,21 +43,53 @@ def plain_cell(cell: Any, name: str) -> Cell:
 
 
 def distinct_numbers(values: Array) -> list[Cell]:
-    """Return the distinct numbers of a one-dimensional array, NaN left out."""
+    """Return the distinct numbers of a one-dimensional array, sorted, NaN left out."""
     if values.dtype.kind == "b":
         return [False, True]
     if values.dtype.kind == "f":
         return list(np.unique(values[~np.isnan(values)]).tolist())
-    if not len(values):
-        return []
-    low, high = int(values.min()), int(values.max())
-    if high - low >= 1 << 20:
-        return list(np.unique(values).tolist())
-    seen = np.zeros(high - low + 1, np.bool_)
-    kernels.mark_integers(
-        _integers(values.reshape(-1, 1)), np.array([low]), np.array([0, high - low + 1]), seen
-    )
-    return list((np.flatnonzero(seen) + low).tolist())
+    return list(distinct_integers(values.reshape(-1, 1))[0])
+
+
+def distinct_integers(values: Array) -> list[list[int]]:
+    """Return the distinct integers of every column of an (n, d) array, sorted. One read where all are 0 … 255."""
+    n, d = values.shape
+    if not n:
+        return [[] for _ in range(d)]
+    low, width = np.zeros(d, np.int64), np.full(d, 256)
+    seen = _seen_integers(values, low, width)
+    if seen is None:
+        high = np.full(d, np.iinfo(np.int64).min)
+        low = np.full(d, np.iinfo(np.int64).max)
+        for block in _integer_blocks(values):
+            kernels.integer_ranges(block, low, high)
+        # In Python's integers, because a range may overflow; too wide a one is sorted instead.
+        spans = [int(h) - int(least) + 1 for least, h in zip(low, high, strict=True)]
+        width = np.array([span if span <= _DENSE_RANGE else 0 for span in spans])
+        seen = _seen_integers(values, low, width, partly=True)
+        assert seen is not None
+    starts = np.concatenate([[0], np.cumsum(width)])
+    return [
+        (np.flatnonzero(seen[starts[j] : starts[j + 1]]) + low[j]).tolist()
+        if width[j]
+        else np.unique(values[:, j]).tolist()
+        for j in range(d)
+    ]
+
+
+def _seen_integers(values: Array, low: Array, width: Array, partly: bool = False) -> Array | None:
+    """Return which integers from low[j] on each column holds; None if it holds others, unless partly allows it."""
+    starts = np.concatenate([[0], np.cumsum(width)])
+    seen = np.zeros(starts[-1], np.bool_)
+    for block in _integer_blocks(values):
+        if not kernels.mark_integers(block, low, starts, seen) and not partly:
+            return None
+    return seen
+
+
+def _integer_blocks(values: Array) -> Iterator[Array]:
+    rows = max(1, (1 << 20) // values.shape[1])
+    return (_integers(values[start : start + rows]) for start in range(0, len(values), rows))
 
 
 def encode_numbers(values: Array, column: Column) -> tuple[Array, int]:

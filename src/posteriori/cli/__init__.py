@@ -1,0 +1,84 @@
+"""The command line: parse, call the library, print. No statistics here."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["main"]
+
+REFUSED = 2
+FAULT = 1  # an exception nobody foresaw: a defect of posteriori, not of what it was given
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+PIPE_CLOSED = 141  # 128 + SIGPIPE
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Default: those of the process.
+
+    Returns
+    -------
+    int
+        0; 2 when the input is refused, with one sentence on stderr that says why; 130 when interrupted; 141
+        when whoever reads the output has gone; 1 for a defect of the program.
+    """
+    if arguments is None and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # lines of tables, on a terminal that only knows ASCII
+    try:
+        code = _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _say("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # What is left in the buffer must go nowhere, or the interpreter complains when it flushes it at exit.
+        if arguments is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    import typer
+
+    from posteriori.cli.commands import app
+    from posteriori.cli.messages import Refusal, one_line, one_line_warnings, sentence_of
+
+    # click's own base class of "no such option", "missing argument" and the like, wherever typer keeps it
+    usage_error: Any = typer.BadParameter.__base__
+    command = typer.main.get_command(app)
+    try:
+        # not command.main(), which has its own ideas of interrupts and closed pipes
+        with one_line_warnings(), command.make_context("posteriori", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as early:
+        return early.exit_code
+    except usage_error as error:
+        path = error.ctx.command_path if getattr(error, "ctx", None) else "posteriori"
+        message = one_line(error.format_message()).removesuffix(".")
+        return _say(f"{message[:1].lower()}{message[1:]} (see {path} --help)", REFUSED)
+    except BrokenPipeError:
+        raise
+    except (Refusal, OSError, MemoryError) as error:
+        return _say(sentence_of(error), REFUSED)
+    except Exception as error:
+        if os.environ.get("POSTERIORI_DEBUG"):
+            raise
+        return _say(
+            f"unexpected {type(error).__name__}: {one_line(str(error))} — a defect of posteriori; please "
+            "report it with the traceback that POSTERIORI_DEBUG=1 shows",
+            FAULT,
+        )
+    return 0
+
+
+def _say(sentence: str, code: int) -> int:
+    print(f"error: {sentence}", file=sys.stderr)
+    return code

@@ -1,0 +1,330 @@
+"""The commands of ``posteriori``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+# Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
+from posteriori.cli.checks import (
+    align,
+    as_frame,
+    check_target,
+    columns_named,
+    load_model,
+    open_output,
+    read_for,
+)
+from posteriori.cli.messages import Refusal, progress_bar, refusing, warn
+from posteriori.cli.reading import check_place, names_table, read_frame, stem_of
+
+if TYPE_CHECKING:
+    from posteriori.classifiers import GenerativeEstimator
+
+app = typer.Typer(
+    name="posteriori",
+    help="Generative classification: class priors times class-conditional densities.",
+    epilog="A first look: posteriori fit penguins.csv --target species",
+    add_completion=False,
+    rich_markup_mode="rich",
+)
+
+_FORMATS = ".csv, .tsv (also .gz, .zst), .parquet, .arrow, .feather, .ipc, .ndjson or .jsonl"
+
+TablePath = Annotated[Path, typer.Argument(metavar="TABLE", help=f"A table: {_FORMATS}.", show_default=False)]
+ModelPath = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model that fit has saved.", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")]
+
+
+def _help(command: Callable[..., None]) -> str:
+    """Return a command's docstring with each paragraph on one line, to be wrapped at the terminal's width."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(part if part.startswith(" ") else part.replace("\n", " ") for part in paragraphs)
+
+
+def _command(command: Callable[..., None]) -> Callable[..., None]:
+    return app.command(help=_help(command))(command)
+
+
+class Model(StrEnum):
+    """The models that can be fitted."""
+
+    nb = "nb"
+
+
+def _new_estimator(model: Model, chosen: dict[str, list[str]]) -> GenerativeEstimator:
+    from posteriori.classifiers import NaiveBayes
+
+    distributions = {name: kind for kind, names in chosen.items() for name in names}
+    return {Model.nb: NaiveBayes}[model](distributions=distributions or None)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from posteriori import __version__
+
+        print(f"posteriori {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _posteriori(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+@_command
+def fit(
+    table: TablePath,
+    target: Annotated[str, typer.Option(metavar="NAME", help="The column that holds the classes.")],
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Columns that are categorical although they hold numbers."),
+    ] = None,
+    poisson: Annotated[
+        list[str] | None, typer.Option(metavar="A,B", help="Columns that count events: 0, 1, 2, …")
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")] = None,
+    model: Annotated[Model, typer.Option(help="nb: naive Bayes.")] = Model.nb,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Where to save the model; default: the table's name with .posteriori, here."
+        ),
+    ] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Learn a model from a table, say how good it is, and save it.
+
+    Strings and true/false make categorical columns, numbers continuous ones. In CSV and TSV files an empty
+    cell, NA, N/A, NaN, nan and null are missing; everything else, "None" and "?" among it, is a value.
+    Missing cells are integrated out; a missing label is an error.
+
+    Accuracy, log-loss and Brier score are those of cross-validation, beside those of guessing by the class
+    prior alone.
+
+    Example:
+
+        posteriori fit penguins.csv --target species --categorical year
+    """
+    destination = output or Path(f"{stem_of(table)}.posteriori")
+    if names_table(destination):
+        raise Refusal(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
+    check_place(destination, table)
+    frame = read_frame(table)
+    check_target(frame, target, table)
+    if frame.height < 2:
+        raise Refusal(f"{table.name!r} has one row only; cross-validation needs two at least")
+    features = [name for name in frame.columns if name != target]
+    ignored = columns_named(ignore, features, "--ignore")
+    features = [name for name in features if name not in ignored]
+    if not features:
+        raise Refusal(
+            f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature"
+        )
+    chosen = {
+        "categorical": columns_named(categorical, features, "--categorical"),
+        "poisson": columns_named(poisson, features, "--poisson"),
+    }
+    for name in chosen["poisson"]:
+        if name in chosen["categorical"]:
+            raise Refusal(f"{name!r} is named by both --categorical and --poisson; choose one")
+        if not frame[name].dtype.is_numeric():
+            raise Refusal(f"--poisson names {name!r}, which holds no numbers of events; leave it categorical")
+    if folds > frame.height:
+        warn(f"there are only {frame.height} rows, so there are as many folds")
+
+    from posteriori.cli import facts, pages, tables
+    from posteriori.learning.selection import out_of_fold
+    from posteriori.persistence import save
+
+    estimator = _new_estimator(model, chosen)
+    with refusing(), progress_bar("fitting", 2 * frame.height) as progress:
+        scored = out_of_fold(
+            estimator,
+            frame.select(*features, target),
+            target,
+            folds=min(folds, frame.height),
+            progress=progress,
+        )
+    found = {
+        "command": "fit",
+        "table": str(table),
+        "model": model.value,
+        **facts.fit_facts(frame, scored),
+        "output": str(destination),
+    }
+    with refusing():
+        save(scored.estimator, destination)
+    (tables.print_json if as_json else pages.print_fit)(found)
+
+
+@_command
+def predict(
+    model: ModelPath,
+    table: TablePath,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help=f"Where to write: {_FORMATS}. Default: CSV on stdout.")
+    ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add p(class | row) of every class, as p_CLASS.")
+    ] = False,
+) -> None:
+    """Predict the class of every row of a table, in its order, as a column called prediction.
+
+    The target may be in the table, and is not looked at. A category unseen in training counts as missing.
+
+    Example:
+
+        posteriori predict penguins.posteriori penguins.csv --proba
+    """
+    write = open_output(output, model, table)
+    estimator = load_model(model)
+    frame = align(read_for(estimator, table), estimator)
+
+    import polars as pl
+
+    from posteriori.cli.facts import labels_of
+
+    with refusing():
+        predicted = estimator.predict(frame)
+        posterior = estimator.predict_proba(frame) if proba else None
+    columns = [pl.Series("prediction", predicted.tolist())]
+    if posterior is not None:
+        for place, label in enumerate(labels_of(estimator)):
+            text = str(label).lower() if isinstance(label, bool) else str(label)
+            columns.append(pl.Series(f"p_{text}", posterior[:, place]))
+    write(pl.DataFrame(columns))
+
+
+@_command
+def evaluate(
+    model: ModelPath,
+    table: TablePath,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The column that holds the classes; default: as in training."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say how good the predictions for a labelled table are, and how well calibrated.
+
+    Give it rows that the model has not been trained on: on its own rows every model looks better than it is.
+
+    Example:
+
+        posteriori evaluate penguins.posteriori penguins.csv
+    """
+    estimator = load_model(model)
+    frame = read_for(estimator, table, target)
+    target = target or estimator.model_.schema.target
+    if target is None:
+        raise Refusal(
+            "the model does not know the name of its target; say which column holds it with --target"
+        )
+    check_target(frame, target, table)
+
+    from posteriori.cli import facts, pages, tables
+    from posteriori.tables import read_labels, read_table
+
+    with refusing():
+        labels = read_labels(target, read_table(frame))
+        strangers = [label for label in labels.infer().categories if label not in estimator.target_.lookup]
+    if strangers:
+        known = ", ".join(map(repr, facts.labels_of(estimator)[:8]))
+        raise Refusal(
+            f"the target {target!r} holds {strangers[0]!r}, which is no class of the model ({known})"
+        )
+    features = align(frame.drop(target), estimator)
+    with refusing():
+        components = labels.components(estimator.target_, slice(0, frame.height))
+        posterior = estimator.predict_proba(features)
+    found = {
+        "command": "evaluate",
+        "table": str(table),
+        "target": target,
+        **facts.evaluation_facts(estimator, components, posterior),
+    }
+    (tables.print_json if as_json else pages.print_evaluation)(found)
+
+
+@_command
+def explain(
+    model: ModelPath,
+    table: TablePath,
+    row: Annotated[int, typer.Option(metavar="N", help="The row to explain; the first is 0.")] = 0,
+) -> None:
+    """Write Bayes' rule out for one row, and what each feature adds to the log-odds.
+
+    Example:
+
+        posteriori explain penguins.posteriori penguins.csv --row 3
+    """
+    estimator = load_model(model)
+    frame = align(read_for(estimator, table), estimator)
+    if not 0 <= row < frame.height:
+        raise Refusal(f"there is no row {row}; {table.name!r} has the rows 0 to {frame.height - 1}")
+
+    from posteriori.cli.pages import print_explanation
+
+    with refusing():
+        explanation = estimator.explain(frame.slice(row, 1))
+    print_explanation(explanation, row)
+
+
+@_command
+def sample(
+    model: ModelPath,
+    rows: Annotated[
+        int, typer.Option("--rows", "-n", metavar="N", min=1, help="How many rows to draw.")
+    ] = 10,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help=f"Where to write: {_FORMATS}. Default: CSV on stdout.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Makes the draw repeatable.", show_default=False)
+    ] = None,
+) -> None:
+    """Draw new rows from a model, the class of each in the target's column.
+
+    Example:
+
+        posteriori sample penguins.posteriori -n 5 --seed 1
+    """
+    write = open_output(output, model)
+    estimator = load_model(model)
+
+    import polars as pl
+
+    with refusing():
+        X, y = estimator.sample(rows, random_state=seed)
+    schema = estimator.model_.schema
+    target = schema.target if schema.target is not None else "class"
+    write(as_frame(X, schema.names).with_columns(pl.Series(target, y.tolist())))
+
+
+@_command
+def show(model: ModelPath, as_json: AsJson = False) -> None:
+    """Show the parameters of a model: each column's distribution given each class.
+
+    Example:
+
+        posteriori show penguins.posteriori
+    """
+    estimator = load_model(model)
+
+    from posteriori.cli import facts, pages, tables
+
+    found = {"command": "show", **facts.model_facts(estimator)}
+    (tables.print_json if as_json else pages.print_model)(found)

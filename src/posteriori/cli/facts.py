@@ -1,0 +1,282 @@
+"""The facts that commands print, as plain dictionaries: the same for people and for ``--json``."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from posteriori.learning import metrics
+from posteriori.learning.information import mutual_information
+from posteriori.parameter_count import count_parameters
+from posteriori.tables import Column, Schema, quote
+
+if TYPE_CHECKING:
+    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.explain import Explanation
+    from posteriori.learning.selection import OutOfFold
+    from posteriori.typing import Array
+
+Facts = dict[str, Any]
+
+_FIRST_CATEGORIES = 12
+_FEWEST_ROWS_TO_DOUBT = 10  # below, as many categories as rows says little
+
+
+def fit_facts(frame: pl.DataFrame, scored: OutOfFold) -> Facts:
+    """Return what a fit has found: the columns, how well the model does, and what informs it."""
+    estimator = scored.estimator
+    schema = estimator.model_.schema
+    counts = estimator.class_count_
+    posterior = metrics.fill_undefined(scored.posterior, scored.prior)
+    return {
+        "rows": frame.height,
+        "target": schema.target,
+        "classes": [
+            {"class": label, "rows": round(count)}
+            for label, count in zip(labels_of(estimator), counts, strict=True)
+        ],
+        "columns": column_facts(frame, estimator),
+        "hints": list(hints(frame, schema)),
+        "cross_validation": {
+            "folds": int(scored.fold.max()) + 1,
+            "model": scores(scored.components, posterior),
+            "class_prior": scores(scored.components, scored.prior),
+        },
+        **parameter_counts(estimator),
+        "information": information(estimator),
+    }
+
+
+def labels_of(estimator: GenerativeEstimator) -> list[Any]:
+    """Return the classes as Python values."""
+    return list(estimator.classes_.tolist())
+
+
+def scores(components: Array, posterior: Array) -> Facts:
+    """Return accuracy, log-loss in nats and Brier score."""
+    return {
+        "accuracy": metrics.accuracy(components, posterior),
+        "log_loss": metrics.log_loss(components, posterior),
+        "brier_score": metrics.brier_score(components, posterior),
+    }
+
+
+def information(estimator: GenerativeEstimator) -> list[Facts]:
+    """Return the features with their mutual information with the class, in nats, the greatest first."""
+    nats = mutual_information(estimator.model_)
+    order = np.argsort(-nats, kind="stable")
+    return [{"feature": estimator.model_.schema.names[j], "nats": float(nats[j])} for j in order]
+
+
+def parameter_counts(estimator: GenerativeEstimator) -> Facts:
+    """Return the number of free parameters, and of those that the full joint distribution would have."""
+    model = estimator.model_
+    numeric = {"gaussian": 0, "poisson": 0}
+    categorical: list[int] = []
+    full: int | None = None
+    for block in model.blocks:
+        if block.density.kind == "categorical":
+            categorical += [k for k in model.schema.cardinalities(block.columns) if k]
+        elif block.density.name in numeric:
+            numeric[block.density.name] += len(block.columns)
+        else:
+            break
+    else:
+        full = count_parameters(model.n_components, categorical=categorical, **numeric).full_joint
+    return {"n_parameters": model.n_parameters, "n_parameters_full_joint": full}
+
+
+def column_facts(frame: pl.DataFrame, estimator: GenerativeEstimator) -> list[Facts]:
+    """Return what each feature is, how many of its cells are missing, and what values it has."""
+    model = estimator.model_
+    name_of = {j: block.density.name for block in model.blocks for j in block.columns}
+    facts = []
+    for j, column in enumerate(model.schema.columns):
+        series = frame[column.name]
+        if series.dtype.is_float():
+            series = series.fill_nan(None)
+        missing = series.null_count()
+        found: Facts = {
+            "name": column.name,
+            "kind": column.kind,
+            "distribution": name_of[j],
+            "missing": missing,
+            "missing_share": missing / frame.height,
+        }
+        if column.kind == "categorical":
+            found["n_categories"] = len(column.categories)
+            found["first_categories"] = list(column.categories[:_FIRST_CATEGORIES])
+        else:
+            numbers = series.cast(pl.Float64)
+            found |= {"mean": numbers.mean(), "sd": numbers.std(), "min": numbers.min(), "max": numbers.max()}
+        facts.append(found)
+    return facts
+
+
+# Hints --------------------------------------------------------------------------------------------
+
+
+def hints(frame: pl.DataFrame, schema: Schema) -> Iterable[str]:
+    """Return what a person may want to change about the columns."""
+    constant, binary = [], []
+    for column in schema.columns:
+        series = frame[column.name]
+        present = len(series) - series.null_count()
+        if (
+            present >= _FEWEST_ROWS_TO_DOUBT
+            and series.dtype.is_integer()
+            and (series.diff().drop_nulls() == 1).all()
+        ):
+            yield (
+                f"{quote([column.name])} counts the rows; leave it out: --ignore {shlex.quote(column.name)}"
+            )
+        n_values = series.drop_nulls().n_unique()
+        if present and n_values == 1:
+            constant.append(column.name)
+        if n_values == 2 and series.dtype.is_integer() and column.kind == "continuous":
+            binary.append(column.name)
+        if column.kind != "categorical" or not column.holds_strings or present < _FEWEST_ROWS_TO_DOUBT:
+            continue
+        n_categories = len(column.categories)
+        words = _words_among_numbers(column)
+        if words:
+            cells = series.cast(pl.String).is_in(words).sum()
+            yield (
+                f"{quote([column.name])} would be a number but for {', '.join(map(repr, words))} in {cells} "
+                f"cell{'s' if cells > 1 else ''}; if that means missing, write NA or leave the cell empty"
+            )
+        elif n_categories > 0.8 * present:
+            yield (
+                f"{quote([column.name])} has {n_categories} categories in {present} cells: an identifier or "
+                f"free text? leave it out: --ignore {shlex.quote(column.name)}"
+            )
+    if binary:
+        yield (
+            f"{quote(binary)} {_have(binary)} two values only; if they are codes rather than quantities, "
+            f"add --categorical {shlex.quote(','.join(binary))}"
+        )
+    if constant:
+        yield f"{quote(constant)} {_have(constant)} one value only and cannot inform on the class"
+
+
+def _have(names: Sequence[str]) -> str:
+    return "has" if len(names) == 1 else "have"
+
+
+def _words_among_numbers(column: Column) -> list[str]:
+    """Return the few categories that are no numbers of a column in which all others are."""
+    cells = pl.Series([str(category) for category in column.categories])
+    words = cells.filter(cells.cast(pl.Float64, strict=False).is_null()).to_list()
+    return words if 0 < len(words) <= 3 and len(cells) - len(words) >= _FEWEST_ROWS_TO_DOUBT else []
+
+
+# Other commands -----------------------------------------------------------------------------------
+
+
+def evaluation_facts(estimator: GenerativeEstimator, components: Array, posterior: Array) -> Facts:
+    """Return how good predictions are, overall, class by class, and by how sure they are."""
+    prior = np.broadcast_to(np.exp(estimator.model_.log_prior), posterior.shape)
+    posterior = metrics.fill_undefined(posterior, prior)
+    per_class = metrics.precision_recall(components, posterior)
+    bins = metrics.calibration(components, posterior)
+    return {
+        "rows": len(components),
+        "model": scores(components, posterior),
+        "class_prior": scores(components, prior),
+        "classes": [
+            {"class": label, "rows": round(support), "precision": precision, "recall": recall}
+            for label, precision, recall, support in zip(
+                labels_of(estimator), per_class.precision, per_class.recall, per_class.support, strict=True
+            )
+        ],
+        "confusion": metrics.confusion_matrix(components, posterior),
+        "calibration": [
+            {"from": low, "to": high, "rows": round(rows), "confidence": confidence, "accuracy": share}
+            for low, high, rows, confidence, share in zip(
+                bins.edges[:-1], bins.edges[1:], bins.weight, bins.confidence, bins.accuracy, strict=True
+            )
+        ],
+        "expected_calibration_error": bins.expected_error,
+    }
+
+
+def model_facts(estimator: GenerativeEstimator) -> Facts:
+    """Return the parameters of a model, column by column, classes in the order of ``classes``."""
+    model = estimator.model_
+    columns: list[Facts] = [{} for _ in model.schema.columns]
+    for block, parameters in zip(model.blocks, model.parameters, strict=True):
+        for place, j in enumerate(block.columns):
+            column = model.schema.columns[j]
+            columns[j] = {"name": column.name, "kind": column.kind, "distribution": block.density.name}
+            if column.kind == "categorical":
+                columns[j]["categories"] = list(column.categories)
+                columns[j]["probability"] = np.exp(parameters.column(place))
+            else:
+                columns[j] |= _numeric_parameters(parameters, place, model.n_components)
+    nats = mutual_information(model)
+    statistics = getattr(estimator, "statistics_", None)
+    return {
+        "model": type(estimator).__name__,
+        "target": model.schema.target,
+        "rows": None if statistics is None else float(statistics.weight.sum()),
+        "classes": labels_of(estimator),
+        "prior": np.exp(model.log_prior),
+        **parameter_counts(estimator),
+        "columns": [column | {"information": nats[j]} for j, column in enumerate(columns)],
+    }
+
+
+def _numeric_parameters(parameters: Any, place: int, n_components: int) -> Facts:
+    """Return one column of the fields that hold a number for each component and column."""
+    fields = {field.name: getattr(parameters, field.name) for field in dataclasses.fields(parameters)}
+    return {
+        name: value[:, place]
+        for name, value in fields.items()
+        if isinstance(value, np.ndarray) and value.ndim == 2 and len(value) == n_components
+    }
+
+
+def merge_classes(explanation: Explanation, keep: Sequence[int]) -> Explanation:
+    """Return one row's explanation with all classes but some as one class, and the same evidence.
+
+    The factor of a feature for the merged class is p(x_j | other, x_1 … x_{j−1}): given more than one class
+    the features depend on each other, and by the chain rule these factors and the prior multiply to the
+    joint.
+    """
+    others = [c for c in range(len(explanation.classes)) if c not in set(keep)]
+    prior, factors = explanation.log_prior, explanation.log_factors[:1]
+    steps = np.concatenate([prior[others][:, np.newaxis], factors[0, others]], axis=1).cumsum(axis=1)
+    chain = np.logaddexp.reduce(steps, axis=0)
+    with np.errstate(invalid="ignore"):
+        merged = np.diff(chain)
+    merged = np.where(np.isnan(merged), 0.0, merged)  # impossible already: further cells change nothing
+    classes = np.array([*explanation.classes[list(keep)], f"{len(others)} others"], dtype=object)
+    return dataclasses.replace(
+        explanation,
+        classes=classes,
+        log_prior=np.append(prior[list(keep)], chain[0]),
+        log_factors=np.concatenate([factors[:, list(keep)], merged[np.newaxis, np.newaxis]], axis=1),
+        values=explanation.values[:1],
+    )
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can write it: NumPy's become Python's, and what is no finite number null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 1 << 53:
+        # more digits than a reader of JSON keeps, or, beyond 1e308, than it has numbers for
+        return float(value) if value.bit_length() < 1024 else None
+    return value

@@ -1,0 +1,102 @@
+"""What goes to stderr: one sentence an error, one line a warning, and a progress bar where somebody looks."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class Refusal(Exception):
+    """The input cannot be used; the message is a sentence for the user."""
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Take what the library raises about its input for a refusal; around calls of the library only."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise Refusal(one_line(str(error))) from error
+
+
+def sentence_of(error: Exception) -> str:
+    """Return what to tell the user of a refusal, a file that cannot be used, or exhausted memory."""
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this table and as many classes"
+    if isinstance(error, OSError) and error.strerror:
+        named = f"cannot use {os.fspath(error.filename)!r}: " if error.filename else ""
+        return one_line(f"{named}{error.strerror.lower()}")
+    return one_line(str(error))
+
+
+def one_line(text: str) -> str:
+    """Return the text with every run of white space, line ends among them, as one blank."""
+    return " ".join(text.split())
+
+
+def similar(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that a person may have meant."""
+    folded = {other.casefold(): other for other in names}
+    found = difflib.get_close_matches(name.casefold(), folded, n=1)
+    return folded[found[0]] if found else None
+
+
+def closest(name: str, names: Iterable[str]) -> str:
+    """Return a hint at the most similar name, or at what names there are."""
+    known = list(names)
+    found = similar(name, known)
+    if found is not None:
+        return f"did you mean {found!r}?"
+    if not known:
+        return "there is none"
+    shown = ", ".join(map(repr, known[:8])) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
+    return f"the columns are {shown}"
+
+
+@contextmanager
+def one_line_warnings() -> Iterator[None]:
+    """Print warnings to users as ``warning: …``, each message once."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, *where: Any, **more: Any) -> None:
+        warn(str(message), said)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
+
+
+def warn(message: str, said: set[str] | None = None) -> None:
+    """Print one line to stderr, unless it has been said."""
+    line = one_line(message)
+    if said is None or line not in said:
+        print(f"warning: {line}", file=sys.stderr)
+    if said is not None:
+        said.add(line)
+
+
+@contextmanager
+def progress_bar(label: str, rows: int) -> Iterator[Callable[[int], None] | None]:
+    """Show a bar that is told of rows done, on stderr; none where stderr is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn(label),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(label, total=rows)
+        yield lambda done: progress.advance(task, done)

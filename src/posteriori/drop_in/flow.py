@@ -1,0 +1,244 @@
+"""What the drop-in classifiers share: rows in, sums, attributes out; and Bayes' rule."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import unique_labels
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from posteriori import kernels
+from posteriori.model import log_sum
+from posteriori.sources import MemorySource, Source
+from posteriori.statistics import JointStatistics
+from posteriori.tables import Assignment, Batch, Codes, Column, Labels, Numbers, Schema
+from posteriori.tables.arrays import ArrayTable
+from posteriori.tables.encoding import distinct_numbers
+from posteriori.tables.schema import categorical_column
+from posteriori.typing import Array
+
+T = TypeVar("T")
+
+
+class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """A class prior times a class-conditional density, under scikit-learn's names.
+
+    A classifier says what is summed (`_sum`), which attributes follow from the sums (`_publish`), and what
+    those attributes, by whomever they were set, give for p(y) and p(x | y) (`_log_prior`, `_log_density`).
+    """
+
+    classes_: Array
+    statistics_: JointStatistics
+
+    @abstractmethod
+    def _sum(self, source: Source, weighted: bool) -> JointStatistics:
+        """Return the statistics of the rows."""
+
+    @abstractmethod
+    def _publish(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
+        """Set the fitted attributes; dtype is the precision that X came in."""
+
+    @abstractmethod
+    def _log_prior(self) -> Array:
+        """Return log p(y) in nats, (C,)."""
+
+    @abstractmethod
+    def _log_density(self, n_features: int) -> Callable[[Any], Array]:
+        """Return the function that takes rows (n, n_features) to log p(x | y) in nats, float64 (n, C)."""
+
+    # Learning -----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from labelled rows, forgetting what was learned before.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            No cell may be missing. `BernoulliNB` takes sparse matrices too.
+        y : array-like (n,)
+            The label of each row.
+        sample_weight : array-like (n,), optional
+            The weight of each row, ≥ 0: a row of weight k counts as k rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            A cell is NaN or infinite, labels are continuous, priors do not fit the classes, or a weight is
+            negative.
+        """
+        return self._learn(X, y, None, sample_weight, refit=True)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows; after the last call the model is what one fit of all rows would give.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array-like (C,), optional
+            All classes there will be; must be given on the first call.
+
+        Returns
+        -------
+        self
+        """
+        return self._learn(X, y, classes, sample_weight, refit=False)
+
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, refit: bool) -> Self:
+        self._validate_params()
+        first = refit or not hasattr(self, "statistics_")
+        if first and not refit and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        X, y = self._validate(X, y, reset=first)
+        seen = unique_labels(_distinct(y))
+        known = seen if refit else self._known_classes(classes, first)
+        strangers = np.setdiff1d(seen, known)
+        if len(strangers):
+            raise ValueError(
+                f"The target label(s) {strangers} in y do not exist in the initial classes {known}"
+            )
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+        statistics = self._sum(_open_labelled(X, y, known, weight), weighted=weight is not None)
+        self.classes_ = known
+        self.statistics_ = statistics if first else self.statistics_ + statistics
+        self._publish(self.statistics_, np.float32 if X.dtype == np.float32 else np.float64)
+        return self
+
+    def _known_classes(self, classes: Any, first: bool) -> Array:
+        if first:
+            return unique_labels(classes)
+        if classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
+            raise ValueError(
+                f"`classes={classes!r}` is not the same as on last call to partial_fit, "
+                f"was: {self.classes_!r}"
+            )
+        return self.classes_
+
+    def _validate(self, X: Any, *y: Any, reset: bool) -> Any:
+        # Whether cells are finite is seen batch by batch, in the cache: another pass would double the cost.
+        accept_sparse = "csr" if self.__sklearn_tags__().input_tags.sparse else False
+        return validate_data(self, X, *y, reset=reset, accept_sparse=accept_sparse, ensure_all_finite=False)
+
+    # Predicting ---------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row, (n,)."""
+        best = self.predict_joint_log_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return p(y | x), (n, C), in the order of `classes_`; NaN in a row that no class can produce."""
+        return self._map(X, _normalise)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log p(y | x) in nats, (n, C)."""
+        return self._map(X, _log_normalise)
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Return log p(x, y) = log p(y) + log p(x | y) in nats, (n, C)."""
+        return self._map(X, lambda log_joint: log_joint)
+
+    def _map(self, X: Any, finish: Callable[[Array], Array]) -> Array:
+        check_is_fitted(self, "classes_")
+        X = self._validate(X, reset=False)
+        log_prior, log_density = self._log_prior(), self._log_density(X.shape[1])
+        dtype = np.result_type(X.dtype, log_prior.dtype)
+
+        def score(batch: Batch) -> Array:
+            log_joint = log_density(batch.numbers.values)
+            log_joint += log_prior
+            return finish(log_joint).astype(dtype, copy=False)
+
+        return _open(X).map(score)
+
+
+def fold(source: Source, sums: Callable[[Any, Assignment], tuple[Any, ...]]) -> JointStatistics:
+    """Return the weight of each class, and what `sums` gives of all batches, added up."""
+
+    def accumulate(batch: Batch) -> JointStatistics:
+        rows = batch.assignment
+        assert rows is not None  # a source to learn from has labels
+        weight = np.bincount(rows.component, rows.weight, rows.n_components)
+        return JointStatistics(weight, sums(batch.numbers.values, rows))
+
+    return source.reduce(accumulate)
+
+
+def _normalise(log_joint: Array) -> Array:
+    kernels.normalise(log_joint)
+    return log_joint
+
+
+def _log_normalise(log_joint: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        log_joint -= log_sum(log_joint)[:, np.newaxis]
+    return log_joint
+
+
+def _distinct(y: Array) -> Array:
+    # For integers one look at each, where np.unique would hash or sort them.
+    return np.array(distinct_numbers(y), y.dtype) if y.dtype.kind in "iu" else np.unique(y)
+
+
+# Where the rows live --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _OneBatch:
+    """A sparse matrix as a source: a single batch, for a sparse product is a sum over rows already."""
+
+    batch: Batch
+
+    @property
+    def schema(self) -> Schema:
+        """Empty: no column of a sparse matrix is looked at by itself."""
+        return self.batch.schema
+
+    def reduce(self, accumulate: Callable[[Batch], T]) -> T:
+        """Return accumulate(batch)."""
+        return accumulate(self.batch)
+
+    def map(self, score: Callable[[Batch], Array]) -> Array:
+        """Return score(batch)."""
+        return score(self.batch)
+
+
+def _open(X: Any) -> Source:
+    if issparse(X):
+        return _one_batch(X)
+    schema = _numeric_schema(X.shape[1])
+    return MemorySource(ArrayTable(X), schema, range(X.shape[1]))
+
+
+def _open_labelled(X: Any, y: Array, classes: Array, weight: Array | None) -> Source:
+    labels = Labels(ArrayTable(y.reshape(-1, 1)))
+    target = categorical_column("y", classes.tolist(), classes.dtype.str, declared=True)
+    if issparse(X):
+        n = X.shape[0]
+        component = labels.components(target, slice(0, n))
+        weight = np.ones(n) if weight is None else weight
+        return _one_batch(X, Assignment(component, weight, len(classes)))
+    schema = _numeric_schema(X.shape[1])
+    return MemorySource(ArrayTable(X), schema, range(X.shape[1]), labels, target, weight)
+
+
+def _numeric_schema(n_features: int) -> Schema:
+    return Schema(tuple(Column(f"x{j}", "continuous") for j in range(n_features)))
+
+
+def _one_batch(X: Any, assignment: Assignment | None = None) -> _OneBatch:
+    no_codes = Codes(np.empty((X.shape[0], 0), np.uint8), ())
+    return _OneBatch(Batch(Schema(()), 0, Numbers(X), no_codes, {}, assignment))

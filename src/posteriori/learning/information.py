@@ -1,0 +1,204 @@
+r"""How much each feature says of the class: the mutual information under a fitted model.
+
+For one feature x with densities p(x | z) and the prior p(z),
+
+.. math:: I(x; z) = \sum_z p(z) \int p(x \mid z) \log \frac{p(x \mid z)}{p(x)} \, dx
+          = \int p(x) \, \mathrm{KL}\big(p(z \mid x) \,\|\, p(z)\big) \, dx,
+          \qquad p(x) = \sum_z p(z) \, p(x \mid z).
+
+The second form is what is computed: what it adds up is never negative and at most −log p(z) of the class in
+question, so no two large numbers are subtracted. The integral is a weighted sum over nodes. Where the nodes
+stand follows from what every density can do, not from which one it is:
+
+- a categorical feature has one node of weight 1 for each category: the sum is exact;
+- a density that refuses fractions (`Density.outside`) is a mass function over the whole numbers, which are
+  its nodes; where one stands for many others (rates beyond some thousands) the error stays below 1e-4 nats;
+- any other has the nodes of Gauss and Legendre between break points. The break points are quantiles of draws
+  from every component (a fixed seed, so the result is always the same), and a tail on both sides. They need
+  only fall where the mass is, since they delimit panels and carry no weight: with the nodes inside each panel
+  the error for a mixture of Gaussians is below 1e-8 nats, be the components alike or of scales many powers of
+  ten apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from posteriori.model import Block, GenerativeModel
+from posteriori.tables import Codes, Numbers
+from posteriori.typing import Array
+
+__all__ = ["mutual_information"]
+
+_DRAWS = 512  # a component, to find where its mass is
+_QUANTILES = 24  # panels between the least and the greatest draw
+_TAIL = np.array([0.1, 0.25, 0.5, 1.0, 2.0, 4.0])  # ends of the panels beyond, in ranges of the draws
+_NODES = 16  # a panel
+_MOST_WHOLE = 128  # whole numbers of a panel that are all summed; of more, as many, evenly spread
+_MOST_CELLS = 1 << 21  # of p(x_j | z) held at once
+
+
+def mutual_information(model: GenerativeModel) -> Array:
+    """Return I(x_j; z) of each feature with the class, under the model.
+
+    It is what a present cell of the feature tells of the class on average, before any other feature is known:
+    0 where the class leaves no trace in it, and the entropy of the class where it alone gives the class away.
+
+    Parameters
+    ----------
+    model : GenerativeModel
+        Whose densities hold columns that are independent given the component.
+
+    Returns
+    -------
+    ndarray (d,)
+        In nats, in [0, H(z)], columns in the order of the schema.
+
+    Notes
+    -----
+    Cost: O(Z²) evaluations of the density of a numeric column, O(K·Z) of a categorical one;
+    free of the number of rows.
+
+    References
+    ----------
+    Cover & Thomas, Elements of Information Theory, 2nd ed., section 2.4.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> rows = [["rain", 1.0], ["rain", 3.0], ["sun", 2.0], ["sun", 2.0]]
+    >>> model = po.NaiveBayes(alpha=0.0).fit(rows, ["in", "in", "out", "out"]).model_
+    >>> mutual_information(model).round(3).tolist()[0] == round(float(np.log(2)), 3)
+    True
+    """
+    information = np.zeros(len(model.schema.columns))
+    for block, parameters in zip(model.blocks, model.parameters, strict=True):
+        grid = _grid_of(block, parameters, model)
+        columns = list(block.columns)
+        size = max(1, _MOST_CELLS // (model.n_components * len(columns)))
+        for start in range(0, len(grid.weight), size):
+            part = grid.rows(slice(start, start + size))
+            factors = block.density.log_factors(parameters, part.tile)
+            gain = _density_times_divergence(model.log_prior, factors)
+            information[columns] += (part.weight * gain).sum(axis=0)
+    present = model.log_prior > -np.inf
+    entropy = -float(np.exp(model.log_prior[present]) @ model.log_prior[present])
+    return np.clip(information, 0.0, max(entropy, 0.0))
+
+
+def _density_times_divergence(log_prior: Array, factors: Array) -> Array:
+    """Return p(x)·KL(p(z | x) ‖ p(z)) of each node, (N, d), from log p(x | z), (N, Z, d)."""
+    prior = log_prior[:, np.newaxis]
+    log_joint = prior + factors
+    peak = log_joint.max(axis=1, keepdims=True)
+    peak = np.where(np.isfinite(peak), peak, 0.0)
+    joint = np.exp(log_joint - peak)
+    total = joint.sum(axis=1, keepdims=True)
+    share = joint / np.where(total > 0, total, 1.0)
+    with np.errstate(invalid="ignore"):  # a class of probability 0, whose share is 0 as well
+        gain = np.where(share > 0, share * (np.log(np.where(share > 0, share, 1.0)) - prior), 0.0)
+    return (total * np.exp(peak))[:, 0] * gain.sum(axis=1)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Nodes, a column of them for each column of a block, and their weights, (N, d).
+
+    Columns with fewer nodes than others end in missing cells of weight 0.
+    """
+
+    tile: Codes | Numbers
+    weight: Array
+
+    def rows(self, rows: slice) -> _Grid:
+        values = np.ascontiguousarray(self.tile.values[rows])
+        tile = Codes(values, self.tile.cardinalities) if isinstance(self.tile, Codes) else Numbers(values)
+        return _Grid(tile, self.weight[rows])
+
+
+def _grid_of(block: Block, parameters: Any, model: GenerativeModel) -> _Grid:
+    if block.density.kind == "categorical":
+        return _category_grid(model.schema.cardinalities(block.columns), model.schema.code_dtype)
+    components = np.repeat(np.arange(model.n_components), _DRAWS)
+    draws = block.density.sample(parameters, components, np.random.default_rng(0))
+    draws = draws.reshape(model.n_components, _DRAWS, -1)
+
+    def outside(j: int, x: Array) -> Array:
+        values = np.full((len(x), draws.shape[2]), np.nan)
+        values[:, j] = x
+        return np.asarray(block.density.outside(Numbers(values)))[:, j]
+
+    pairs = [_nodes(draws[:, :, j], partial(outside, j)) for j in range(draws.shape[2])]
+    longest = max(len(nodes) for nodes, _ in pairs)
+    values, weight = np.full((longest, len(pairs)), np.nan), np.zeros((longest, len(pairs)))
+    for j, (nodes, weights) in enumerate(pairs):
+        values[: len(nodes), j], weight[: len(nodes), j] = nodes, weights
+    return _Grid(Numbers(values), weight)
+
+
+def _category_grid(cardinalities: tuple[int, ...], dtype: Any) -> _Grid:
+    codes = np.arange(1, max(cardinalities, default=0) + 1)[:, np.newaxis]
+    present = codes <= np.array(cardinalities, np.int64)
+    return _Grid(Codes(np.where(present, codes, 0).astype(dtype), cardinalities), present.astype(np.float64))
+
+
+def _nodes(draws: Array, outside: Callable[[Array], Array]) -> tuple[Array, Array]:
+    """Return nodes within the support of a numeric column, and their weights, from draws, (Z, draws)."""
+    whole = bool(outside(np.array([0.5]))[0])
+    breaks = _break_points(draws, whole)
+    nodes, weights = (
+        _whole_nodes(breaks) if whole else _legendre_nodes(_with_ends_of_support(breaks, outside))
+    )
+    inside = ~outside(nodes)
+    return nodes[inside], weights[inside]
+
+
+def _break_points(draws: Array, whole: bool) -> Array:
+    """Return where panels end, ascending, from the draws of each component, (Z, draws)."""
+    quantiles = np.quantile(draws, np.linspace(0.0, 1.0, _QUANTILES + 1), axis=1)
+    low, high = quantiles[0], quantiles[-1]
+    # A rare event may be absent from the draws: reach at least a few whole numbers beyond them.
+    reach = np.maximum(high - low, 8.0 if whole else 0.0)
+    below, above = (side + sign * _TAIL[:, np.newaxis] * reach for side, sign in ((low, -1.0), (high, 1.0)))
+    return np.unique(np.concatenate([below, quantiles, above]))
+
+
+def _with_ends_of_support(breaks: Array, outside: Callable[[Array], Array]) -> Array:
+    """Return the break points and, found by bisection, where the support begins or ends between two of them."""
+    allowed = ~outside(breaks)
+    ends = []
+    for place in np.flatnonzero(allowed[:-1] != allowed[1:]):
+        low, high = breaks[place], breaks[place + 1]
+        for _ in range(64):
+            middle = low + (high - low) / 2.0
+            if allowed[place] == ~outside(np.array([middle]))[0]:
+                low = middle
+            else:
+                high = middle
+        ends.append(low)
+    return np.union1d(breaks, ends)
+
+
+def _legendre_nodes(breaks: Array) -> tuple[Array, Array]:
+    position, weight = np.polynomial.legendre.leggauss(_NODES)
+    half = np.diff(breaks)[:, np.newaxis] / 2.0
+    nodes = breaks[:-1, np.newaxis] + half * (position + 1.0)
+    return nodes.ravel(), (half * weight).ravel()
+
+
+def _whole_nodes(breaks: Array) -> tuple[Array, Array]:
+    """Return whole numbers and how many each stands for: 1, except in panels of very many."""
+    ends = np.unique(np.round(breaks))
+    ends[-1] += 1
+    nodes, weights = [], []
+    for start, stop in pairwise(ends):
+        parts = np.unique(np.round(np.linspace(start, stop, min(int(stop - start), _MOST_WHOLE) + 1)))
+        nodes.append((parts[:-1] + parts[1:] - 1) // 2)
+        weights.append(np.diff(parts))
+    return np.concatenate(nodes), np.concatenate(weights)

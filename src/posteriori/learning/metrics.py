@@ -1,0 +1,256 @@
+"""How good predictions are: accuracy, proper scores, confusions and calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn import metrics
+
+from posteriori.typing import Array
+
+__all__ = [
+    "Calibration",
+    "PerClass",
+    "accuracy",
+    "brier_score",
+    "calibration",
+    "confusion_matrix",
+    "fill_undefined",
+    "log_loss",
+    "precision_recall",
+]
+
+
+def accuracy(components: Array, posterior: Array, weight: Array | None = None) -> float:
+    """Return the share of rows whose most probable class is the true one.
+
+    Parameters
+    ----------
+    components : ndarray (n,)
+        The number of each row's true class, in 0 … C − 1.
+    posterior : ndarray (n, C)
+        p(y | x); the first of equally probable classes is predicted.
+    weight : ndarray (n,), optional
+        The weight of each row, ≥ 0.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Examples
+    --------
+    >>> accuracy(np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]))
+    0.6666666666666666
+    """
+    return float(metrics.accuracy_score(components, posterior.argmax(axis=1), sample_weight=weight))
+
+
+def log_loss(components: Array, posterior: Array, weight: Array | None = None) -> float:
+    """Return −(1/n) Σ_i log p(y_i | x_i) in nats.
+
+    Parameters
+    ----------
+    components, posterior, weight
+        As in `accuracy`.
+
+    Returns
+    -------
+    float
+        ≥ 0. A probability of 0 counts as 2.2e-16, as in scikit-learn: a row costs 36 nats at most.
+
+    Raises
+    ------
+    ValueError
+        A probability is NaN: see `fill_undefined`.
+
+    Examples
+    --------
+    >>> round(log_loss(np.array([0, 1]), np.array([[0.5, 0.5], [0.75, 0.25]])), 6)
+    1.039721
+    """
+    n_classes = posterior.shape[1]
+    if n_classes == 1:  # which scikit-learn refuses; a certainty that is right costs nothing
+        return 0.0
+    return float(metrics.log_loss(components, posterior, sample_weight=weight, labels=np.arange(n_classes)))
+
+
+def brier_score(components: Array, posterior: Array, weight: Array | None = None) -> float:
+    """Return (1/n) Σ_i Σ_c (p(c | x_i) − [c = y_i])², the multi-class Brier score.
+
+    Parameters
+    ----------
+    components, posterior, weight
+        As in `accuracy`.
+
+    Returns
+    -------
+    float
+        In [0, 2]. For two classes this is twice the score that looks at one class only.
+
+    References
+    ----------
+    Brier (1950), Verification of forecasts expressed in terms of probability, equation 2.
+
+    Examples
+    --------
+    >>> brier_score(np.array([0, 1]), np.array([[0.5, 0.5], [0.0, 1.0]]))
+    0.25
+    """
+    n_classes = posterior.shape[1]
+    if n_classes == 1:
+        return 0.0
+    return float(
+        metrics.brier_score_loss(
+            components, posterior, sample_weight=weight, labels=np.arange(n_classes), scale_by_half=False
+        )
+    )
+
+
+def confusion_matrix(components: Array, posterior: Array, weight: Array | None = None) -> Array:
+    """Return the weight of the rows of each true class (rows) by predicted class (columns), (C, C).
+
+    Parameters
+    ----------
+    components, posterior, weight
+        As in `accuracy`.
+
+    Examples
+    --------
+    >>> confusion_matrix(np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]))
+    array([[1, 0],
+           [1, 1]])
+    """
+    n_classes = posterior.shape[1]
+    cell = components * n_classes + posterior.argmax(axis=1)
+    return np.bincount(cell, weight, n_classes**2).reshape(n_classes, n_classes)
+
+
+@dataclass(frozen=True)
+class PerClass:
+    """How each class fares.
+
+    Attributes
+    ----------
+    precision : ndarray (C,)
+        The share of the rows predicted as the class that are of it; NaN where none is predicted so.
+    recall : ndarray (C,)
+        The share of the rows of the class that are predicted as it; NaN where it has no row.
+    support : ndarray (C,)
+        The weight of the rows of the class.
+    """
+
+    precision: Array
+    recall: Array
+    support: Array
+
+
+def precision_recall(components: Array, posterior: Array, weight: Array | None = None) -> PerClass:
+    """Return the precision and the recall of each class.
+
+    Parameters
+    ----------
+    components, posterior, weight
+        As in `accuracy`.
+
+    Examples
+    --------
+    >>> precision_recall(np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])).precision
+    array([0.5, 1. ])
+    """
+    precision, recall, _, support = metrics.precision_recall_fscore_support(
+        components,
+        posterior.argmax(axis=1),
+        labels=np.arange(posterior.shape[1]),
+        sample_weight=weight,
+        zero_division=np.nan,
+    )
+    return PerClass(precision, recall, np.asarray(support, np.float64))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Predictions binned by how sure they are: in a calibrated bin, accuracy equals confidence.
+
+    Attributes
+    ----------
+    edges : ndarray (B + 1,)
+        Bin b holds the rows whose confidence is in (edges[b], edges[b + 1]], the first bin also that of 0.
+    weight : ndarray (B,)
+        The weight of the rows in each bin.
+    confidence, accuracy : ndarray (B,)
+        The mean confidence and the share of right predictions of each bin; NaN where it is empty.
+    """
+
+    edges: Array
+    weight: Array
+    confidence: Array
+    accuracy: Array
+
+    @property
+    def expected_error(self) -> float:
+        """The expected calibration error, Σ_b (w_b / w)·|accuracy_b − confidence_b|, in [0, 1]."""
+        gap = np.where(self.weight > 0, np.abs(self.accuracy - self.confidence), 0.0)
+        return float(self.weight @ gap / self.weight.sum())
+
+
+def calibration(
+    components: Array, posterior: Array, weight: Array | None = None, *, bins: int = 10
+) -> Calibration:
+    """Return how often predictions are right, by the probability of the class predicted.
+
+    Parameters
+    ----------
+    components, posterior, weight
+        As in `accuracy`.
+    bins : int, default 10
+        How many bins of equal width divide [0, 1], ≥ 1.
+
+    Raises
+    ------
+    ValueError
+        bins is less than 1.
+
+    References
+    ----------
+    Guo, Pleiss, Sun & Weinberger (2017), On calibration of modern neural networks, equations 2 to 5.
+
+    Examples
+    --------
+    >>> result = calibration(np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.25, 0.75], [0.75, 0.25]]), bins=2)
+    >>> result.weight, result.confidence, result.accuracy
+    (array([0., 3.]), array([nan, 0.8]), array([       nan, 0.66666667]))
+    >>> round(result.expected_error, 6)
+    0.133333
+    """
+    if bins < 1:
+        raise ValueError(f"bins is {bins}; give at least one")
+    weight = np.ones(len(components)) if weight is None else weight
+    confidence = posterior.max(axis=1)
+    right = posterior.argmax(axis=1) == components
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    # A confidence can exceed 1 by a rounding error, and belongs to the last bin all the same.
+    place = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, bins - 1)
+    total, sure, hit = (
+        np.bincount(place, weight * amount, bins) for amount in (np.ones(len(right)), confidence, right)
+    )
+    filled = np.where(total > 0, total, np.nan)
+    return Calibration(edges, total, sure / filled, hit / filled)
+
+
+def fill_undefined(posterior: Array, prior: Array) -> Array:
+    """Return the posterior with the prior in the rows where it is NaN: those that no class can produce.
+
+    Parameters
+    ----------
+    posterior : ndarray (n, C)
+    prior : ndarray (C,) or (n, C)
+
+    Examples
+    --------
+    >>> fill_undefined(np.array([[0.1, 0.9], [np.nan, np.nan]]), np.array([0.5, 0.5]))
+    array([[0.1, 0.9],
+           [0.5, 0.5]])
+    """
+    return np.where(np.isnan(posterior), prior, posterior)

@@ -1,0 +1,309 @@
+"""Laws that every density obeys, and the oracles of each."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import posteriori as po
+from posteriori.densities import Categorical, Gaussian, GaussianParameters, Poisson, PoissonParameters
+from posteriori.statistics import Counts, Moments
+from posteriori.tables import Assignment, Codes, Numbers
+
+Z = 3
+CARDINALITIES = (2, 5, 1)
+
+
+def density_of_the_recipe():
+    """Run the code block of CONTRIBUTING.md that adds a density."""
+    page = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+    code = re.search(r"```python\n(.*?)```", page, re.DOTALL).group(1)
+    assert len(code.splitlines()) < 60
+    namespace = {"__name__": "recipe"}
+    exec(code, namespace)
+    return namespace["Exponential"]
+
+
+Exponential = density_of_the_recipe()
+
+
+def draw_tile(density, rng, n, missing=0.2):
+    if density.kind == "categorical":
+        codes = np.column_stack([rng.integers(1, k + 1, n) for k in CARDINALITIES]).astype(np.uint8)
+        codes[rng.random(codes.shape) < missing] = 0
+        return Codes(codes, CARDINALITIES)
+    shape = (n, 3)
+    values = {
+        "gaussian": lambda: rng.normal(5, 3, shape),
+        "poisson": lambda: rng.poisson(4, shape).astype(float),
+        "exponential": lambda: rng.exponential(4, shape),
+    }[density.name]()
+    values[rng.random(shape) < missing] = np.nan
+    return Numbers(values)
+
+
+def fitted(density, n=200, seed=0, missing=0.2):
+    rng = np.random.default_rng(seed)
+    tile = draw_tile(density, rng, n, missing)
+    assignment = Assignment(rng.integers(0, Z, n).astype(np.int32), np.ones(n), Z)
+    return density.estimate(density.needs.of(tile, assignment)), tile, assignment
+
+
+every_density = pytest.mark.parametrize(
+    "density",
+    [Gaussian(), Gaussian(0.0, ddof=1), Gaussian(np.inf), Poisson(), Categorical(), Categorical(0.0), Exponential()],
+    ids=repr,
+)
+
+
+@every_density
+def test_the_log_density_is_the_sum_of_the_log_factors(density):
+    parameters, tile, _ = fitted(density)
+    factors = density.log_factors(parameters, tile)
+    assert factors.shape == (*tile.values.shape[:1], Z, tile.values.shape[1])
+    assert_allclose(density.log_density(parameters, tile), factors.sum(axis=2), rtol=1e-12, atol=1e-12)
+
+
+@every_density
+def test_a_missing_cell_is_what_summing_or_integrating_it_out_gives(density):
+    parameters, tile, _ = fitted(density)
+    row = np.where(tile.values == tile.values, tile.values, 1)[:1].copy()
+    row = np.maximum(row, 1) if density.kind == "categorical" else row
+    with_gap = row.copy()
+    with_gap[0, 1] = 0 if density.kind == "categorical" else np.nan
+
+    def likelihood(cell):
+        complete = row.copy()
+        complete[0, 1] = cell
+        return np.exp(density.log_density(parameters, type(tile)(complete, *tail)))[0]
+
+    tail = (tile.cardinalities,) if density.kind == "categorical" else ()
+    marginal = np.exp(density.log_density(parameters, type(tile)(with_gap, *tail)))[0]
+    if density.kind == "categorical":
+        total = sum(likelihood(k + 1) for k in range(CARDINALITIES[1]))
+    elif density.name == "poisson":
+        total = sum(likelihood(k) for k in range(200))
+    else:
+        low, high = (-200, 200) if density.name == "gaussian" else (0, 400)
+        total = scipy.integrate.quad_vec(likelihood, low, high, epsrel=1e-9, points=[5.0])[0]
+    assert_allclose(marginal, total, rtol=1e-6)
+
+
+@every_density
+def test_rows_drawn_give_the_parameters_back(density):
+    parameters, tile, _ = fitted(density, missing=0.0)
+    rng = np.random.default_rng(7)
+    component = rng.integers(0, Z, 60_000).astype(np.int32)
+    drawn = density.sample(parameters, component, rng)
+    redrawn = Codes(drawn.astype(np.uint8), CARDINALITIES) if density.kind == "categorical" else Numbers(drawn)
+    again = density.estimate(density.needs.of(redrawn, Assignment(component, np.ones(len(component)), Z)))
+    before, after = density.log_factors(parameters, tile), density.log_factors(again, tile)
+    # Standard errors of means of 20,000 rows, some of them seen from two standard deviations away.
+    assert_allclose(np.exp(after), np.exp(before), rtol=0.1, atol=0.01)
+
+
+@every_density
+def test_every_row_counts_once(density):
+    _, tile, assignment = fitted(density)
+    doubled = Assignment(assignment.component, assignment.weight * 2, Z)
+    a, b = density.needs.of(tile, assignment), density.needs.of(tile, doubled)
+    first, second = density.estimate(a + a), density.estimate(b)
+    assert_allclose(density.log_density(first, tile), density.log_density(second, tile), rtol=1e-9)
+
+
+@every_density
+def test_components_can_be_renamed(density):
+    parameters, tile, assignment = fitted(density)
+    order = np.array([2, 0, 1], np.int32)
+    renamed = Assignment(order[assignment.component], assignment.weight, Z)
+    moved = density.estimate(density.needs.of(tile, renamed))
+    assert_allclose(
+        density.log_density(moved, tile)[:, order], density.log_density(parameters, tile), rtol=1e-9, atol=1e-9
+    )
+
+
+@every_density
+def test_drawn_cells_are_in_the_support_and_present(density):
+    parameters, _, _ = fitted(density)
+    drawn = density.sample(parameters, np.arange(Z, dtype=np.int32).repeat(50), np.random.default_rng(0))
+    if density.kind == "categorical":
+        assert drawn.min() >= 1
+        assert (drawn <= CARDINALITIES).all()
+    else:
+        assert not np.isnan(drawn).any()
+        assert not density.outside(Numbers(drawn)).any()
+
+
+@every_density
+def test_a_component_without_rows_is_usable(density):
+    rng = np.random.default_rng(0)
+    tile = draw_tile(density, rng, 50)
+    assignment = Assignment(rng.integers(0, 2, 50).astype(np.int32), np.ones(50), Z)
+    parameters = density.estimate(density.needs.of(tile, assignment))
+    assert np.isfinite(density.log_density(parameters, tile)).all()
+
+
+# Gaussian -----------------------------------------------------------------------------------------------------
+
+
+def test_gaussian_against_scipy():
+    parameters, tile, _ = fitted(Gaussian())
+    normal = scipy.stats.norm(parameters.mean, np.sqrt(parameters.variance))
+    expected = normal.logpdf(tile.values[:, np.newaxis, :])
+    assert_allclose(
+        Gaussian().log_density(parameters, tile), np.where(np.isnan(expected), 0, expected).sum(axis=2), rtol=1e-10
+    )
+
+
+@given(st.floats(0, 1e3), st.sampled_from([0, 1]))
+def test_gaussian_variance_is_the_stated_formula(smoothing, ddof):
+    parameters, tile, assignment = fitted(Gaussian(smoothing, ddof), n=40)
+    x, z = tile.values, assignment.component
+    for j in range(3):
+        groups = [x[(z == k) & ~np.isnan(x[:, j]), j] for k in range(Z)]
+        scatter = np.array([((g - g.mean()) ** 2).sum() for g in groups])
+        degrees = np.array([len(g) for g in groups]) - ddof
+        pooled = scatter.sum() / degrees.sum()
+        expected = (scatter + smoothing * pooled) / (degrees + smoothing)
+        assert_allclose(parameters.variance[:, j], expected, rtol=1e-9)
+        assert_allclose(parameters.mean[:, j], [g.mean() for g in groups], rtol=1e-9)
+
+
+def test_gaussian_smoothing_ends_at_own_and_at_shared_variance():
+    own, tile, assignment = fitted(Gaussian(0.0))
+    shared, _, _ = fitted(Gaussian(np.inf))
+    statistics = Moments.of(tile, assignment)
+    assert_allclose(own.variance, statistics.scatter / statistics.weight)
+    within = statistics.scatter.sum(axis=0) / statistics.weight.sum(axis=0)
+    assert_allclose(shared.variance, np.tile(within, (Z, 1)))
+    assert Gaussian(np.inf).n_parameters(shared) == Z * 3 + 3
+    assert Gaussian(0.0).n_parameters(own) == 2 * Z * 3
+
+
+@given(st.floats(-9, 9), st.floats(-1e9, 1e9))
+def test_gaussian_estimates_move_and_scale_with_the_column(log_scale, offset):
+    scale = 10.0**log_scale
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 1))
+    assignment = Assignment(rng.integers(0, Z, 30).astype(np.int32), np.ones(30), Z)
+    moved = scale * x + offset * scale
+    a = Gaussian().estimate(Moments.of(Numbers(x), assignment))
+    b = Gaussian().estimate(Moments.of(Numbers(moved), assignment))
+    assert_allclose(b.variance, scale**2 * a.variance, rtol=1e-4)
+    odds_a, odds_b = (
+        np.diff(Gaussian().log_density(p, Numbers(v)), axis=1) for p, v in ((a, x), (b, moved))
+    )
+    assert_allclose(odds_a, odds_b, atol=1e-4)
+
+
+def test_gaussian_degenerate_columns_stay_finite():
+    # constant everywhere; constant within each class; one row in a class; never seen in a class
+    x = np.array([[1, 0, 5, 1], [1, 0, 6, 2], [1, 9, 7, 3], [1, 9, 9, 4], [1, 3, 2, np.nan]], dtype=float)
+    assignment = Assignment(np.array([0, 0, 1, 1, 2], np.int32), np.ones(5), Z)
+    for smoothing in (0.0, 1.0, np.inf):
+        for ddof in (0, 1):
+            parameters = Gaussian(smoothing, ddof).estimate(Moments.of(Numbers(x), assignment))
+            assert np.isfinite(parameters.mean).all()
+            assert (parameters.variance > 0).all()
+            density = Gaussian().log_density(parameters, Numbers(x + 100))
+            assert np.isfinite(density).all()
+            constant = Gaussian().log_factors(parameters, Numbers(x + 3.0))[:, :, 0]
+            assert_array_equal(constant, constant[:, :1].repeat(Z, axis=1))
+
+
+def test_gaussian_float32_tiles_are_read_as_they_are():
+    parameters = GaussianParameters(np.zeros((2, 4)), np.ones((2, 4)))
+    x = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    assert_allclose(
+        Gaussian().log_density(parameters, Numbers(x)),
+        Gaussian().log_density(parameters, Numbers(x.astype(np.float64))),
+        rtol=1e-12,
+    )
+
+
+# Poisson ------------------------------------------------------------------------------------------------------
+
+
+def test_poisson_against_scipy():
+    parameters, tile, _ = fitted(Poisson())
+    expected = scipy.stats.poisson(parameters.rate).logpmf(tile.values[:, np.newaxis, :])
+    expected = np.where(np.isnan(tile.values)[:, np.newaxis, :], 0, expected).sum(axis=2)
+    assert_allclose(Poisson().log_density(parameters, tile), expected, rtol=1e-10)
+
+
+def test_poisson_rate_is_the_stated_formula():
+    parameters, tile, assignment = fitted(Poisson(2.5))
+    x, z = tile.values, assignment.component
+    for j in range(3):
+        for k in range(Z):
+            mine = x[(z == k) & ~np.isnan(x[:, j]), j]
+            expected = (mine.sum() + 2.5 * np.nanmean(x[:, j])) / (len(mine) + 2.5)
+            assert_allclose(parameters.rate[k, j], expected)
+
+
+def test_poisson_impossible_counts_have_density_zero_not_nan():
+    parameters = PoissonParameters(np.array([[0.0], [2.0]]))
+    log_density = Poisson().log_density(parameters, Numbers(np.array([[0.0], [3.0]])))
+    assert_allclose(log_density, [[0.0, -2.0], [-np.inf, scipy.stats.poisson(2).logpmf(3)]])
+    assert_allclose(log_density, Poisson().log_factors(parameters, Numbers(np.array([[0.0], [3.0]])))[:, :, 0])
+
+
+def test_poisson_no_events_at_all_leave_an_event_possible():
+    statistics = Moments.of(Numbers(np.zeros((6, 1))), Assignment(np.array([0, 0, 0, 1, 1, 2], np.int32), np.ones(6), Z))
+    assert (Poisson().estimate(statistics).rate > 0).all()
+    assert (Poisson(0.0).estimate(statistics).rate == 0).all()
+
+
+# Categorical --------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(0, 10))
+def test_categorical_probability_is_the_stated_formula(alpha):
+    parameters, tile, assignment = fitted(Categorical(alpha))
+    for j, cardinality in enumerate(CARDINALITIES):
+        for z in range(Z):
+            codes = tile.values[assignment.component == z, j]
+            counts = np.bincount(codes, minlength=cardinality + 1)[1:]
+            expected = (counts + alpha) / (counts.sum() + cardinality * alpha)
+            with np.errstate(divide="ignore"):
+                assert_allclose(parameters.column(j)[z], np.log(expected), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3, 4, 5, 8, 9])
+def test_categorical_lookup_for_any_number_of_components(n_components):
+    rng = np.random.default_rng(0)
+    counts = Counts.of(
+        Codes(rng.integers(0, 3, (90, 7)).astype(np.uint8), (2,) * 7),
+        Assignment(rng.integers(0, n_components, 90).astype(np.int32), np.ones(90), n_components),
+    )
+    parameters = Categorical().estimate(counts)
+    tile = Codes(rng.integers(0, 3, (20, 7)).astype(np.uint8), (2,) * 7)
+    assert_allclose(
+        Categorical().log_density(parameters, tile), Categorical().log_factors(parameters, tile).sum(axis=2), rtol=1e-12
+    )
+
+
+def test_categorical_an_unseen_component_takes_everybodys_frequencies():
+    counts = Counts.of(
+        Codes(np.array([[1], [1], [2]], np.uint8), (2,)), Assignment(np.zeros(3, np.int32), np.ones(3), 2)
+    )
+    assert_allclose(np.exp(Categorical(0.0).estimate(counts).column(0)[1]), [2 / 3, 1 / 3])
+    assert_allclose(np.exp(Categorical(1.0).estimate(counts).column(0)[1]), [1 / 2, 1 / 2])
+
+
+def test_the_recipe_works_in_a_model():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 4000)
+    X = rng.exponential(np.array([1.0, 6.0])[y]).reshape(-1, 1)
+    model = po.NaiveBayes(distributions={0: Exponential()}).fit(X, y)
+    means = [(X[y == k].sum() + X.mean()) / ((y == k).sum() + 1) for k in (0, 1)]
+    expected = np.column_stack([scipy.stats.expon(scale=mean).logpdf(X[:, 0]) for mean in means])
+    assert_allclose(model.predict_joint_log_proba(X) - model.class_log_prior_, expected, rtol=1e-9)
+    with pytest.raises(ValueError, match=r"column 'x0' holds -1 in row 1.*exponential: a waiting time"):
+        model.predict([[1.0], [-1.0]])

@@ -1,0 +1,147 @@
+"""Explanations are exact sums, and Bayes' rule on paper is the model's."""
+
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+
+
+@pytest.fixture(scope="module")
+def penguins():
+    return load_penguins()
+
+
+@pytest.fixture(scope="module")
+def model(penguins):
+    return po.NaiveBayes(distributions={"year": "categorical"}).fit(penguins, "species")
+
+
+def test_an_explanation_sums_to_the_prediction(model, penguins):
+    explanation = model.explain(penguins)
+    assert_allclose(explanation.log_joint, model.predict_joint_log_proba(penguins), rtol=1e-12)
+    assert_allclose(explanation.posterior, model.predict_proba(penguins), rtol=1e-9, atol=1e-300)
+    assert_allclose(explanation.log_evidence, model.score_samples(penguins), rtol=1e-12)
+
+
+def test_a_missing_cell_says_nothing(model, penguins):
+    row = penguins.row(3, named=True)
+    assert row["bill_length_mm"] is None
+    explanation = model.explain(penguins[3])
+    j = explanation.feature_names.index("bill_length_mm")
+    assert explanation.values[0, j] is None
+    assert_array_equal(explanation.log_factors[0, :, j], 0.0)
+
+
+def test_log_odds_are_what_the_posterior_says(model, penguins):
+    explanation = model.explain(penguins[:50])
+    log_posterior = model.predict_log_proba(penguins[:50])
+    for row in range(0, 50, 7):
+        odds = explanation.log_odds(row, "Gentoo", "Adelie")
+        assert_allclose(odds.total, log_posterior[row, 2] - log_posterior[row, 0])
+        best, second = np.argsort(-log_posterior[row])[:2]
+        default = explanation.log_odds(row)
+        assert (default.label, default.against) == (model.classes_[best], model.classes_[second])
+        assert_allclose(default.total, log_posterior[row, best] - log_posterior[row, second])
+    with pytest.raises(ValueError, match="'Emperor' is not a class; the classes are"):
+        explanation.log_odds(0, "Emperor")
+
+
+def test_one_class_has_no_odds():
+    explanation = po.NaiveBayes().fit([[1.0], [2.0]], ["only", "only"]).explain([[1.5]])
+    with pytest.raises(ValueError, match="one class only"):
+        explanation.log_odds()
+
+
+def test_values_are_the_cells_as_they_were_read(model, penguins):
+    explanation = model.explain(penguins[:2])
+    named = dict(zip(explanation.feature_names, explanation.values[1], strict=True))
+    assert named == {name: cell for name, cell in penguins.row(1, named=True).items() if name != "species"}
+
+
+def test_bayes_rule_on_paper():
+    model = po.NaiveBayes.from_parameters(
+        priors=[0.2, 0.5, 0.3], gaussian={"x": {"mean": [2, 3, 4], "sd": [1, 2, 1]}}
+    )
+    page = po.explain.bayes_table(model, [3.4])
+    numbers = {line.split("  ")[0]: re.findall(r"0\.\d+", line) for line in page.splitlines()}
+    assert numbers["× p(x = 3.4)"] == ["0.149727", "0.195521", "0.333225"]
+    assert numbers["posterior"] == ["0.131528", "0.429390", "0.439082"]
+    joint = [float(number) for number in numbers["= joint p(x, class)"]]
+    evidence = float(re.search(r"p\(x\) = ([\d.]+)", page).group(1))
+    assert_allclose(sum(joint), evidence, rtol=1e-5)
+    assert_allclose(np.array(joint) / evidence, [0.131528, 0.429390, 0.439082], rtol=1e-5)
+
+
+def test_rows_can_be_given_in_any_form(model, penguins):
+    row = penguins.drop("species").row(0, named=True)
+    page = po.explain.bayes_table(model, row)
+    assert po.explain.bayes_table(model, list(row.values())) == page
+    assert po.explain.bayes_table(model, penguins[0]) == page
+    assert "× sex missing" in po.explain.bayes_table(model, {**row, "sex": None})
+    assert po.explain.bayes_table(model, {"island": "Dream"}).count("missing") == len(row) - 1
+    with pytest.raises(ValueError, match="column 'wings', which the model does not know"):
+        po.explain.bayes_table(model, {"wings": 2})
+    with pytest.raises(ValueError, match="x has 1 cells but the model has 7 features"):
+        po.explain.bayes_table(model, ["Dream"])
+    with pytest.raises(ValueError, match="x has 344 rows"):
+        po.explain.bayes_table(model, penguins)
+
+
+def test_bayes_rule_survives_underflow():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 600)), np.repeat([0, 1], 20)
+    page = po.NaiveBayes().fit(X, y).explain(X + 3).bayes_table()
+    assert re.search(r"= joint p\(x, class\) +\d\.\d*e-\d{3,}", page)
+    assert re.search(r"posterior +[01]\.\d{6}", page)
+
+
+@pytest.mark.parametrize("kind", ["bernoulli", "mixed"])
+def test_the_linear_form_is_the_model(kind, penguins):
+    if kind == "bernoulli":
+        rng = np.random.default_rng(0)
+        X, y = rng.random((60, 4)) < 0.4, rng.integers(0, 3, 60)
+        model = po.NaiveBayes().fit(X, y)
+    else:
+        X, y = penguins.drop_nulls().with_columns(pl.col("year") - 2007), "species"
+        model = po.NaiveBayes(variance_smoothing=np.inf, distributions={"year": "poisson"}).fit(X, y)
+    form, explanation = po.explain.linear_form(model), model.explain(X)
+    scores = form.scores(form.design(explanation))
+    assert_allclose(softmax(scores, axis=1), model.predict_proba(X), atol=1e-8)
+    # The scores leave out only what is the same for all classes.
+    assert_allclose(np.ptp(scores - model.predict_joint_log_proba(X), axis=1), 0.0, atol=1e-8)
+
+
+def test_the_linear_form_of_bernoulli_features_is_the_textbooks():
+    rng = np.random.default_rng(1)
+    X, y = rng.random((80, 3)) < 0.5, rng.integers(0, 2, 80)
+    model = po.NaiveBayes().fit(X, y)
+    form = po.explain.linear_form(model)
+    p = np.column_stack([np.exp(log_probability[:, 1]) for log_probability in model.feature_log_prob_])
+    assert_allclose(form.weight, np.log(p / (1 - p)))
+    assert_allclose(form.bias, model.class_log_prior_ + np.log(1 - p).sum(axis=1))
+
+
+def test_the_linear_form_of_shared_variances_is_the_textbooks():
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(90, 3)), rng.integers(0, 3, 90)
+    model = po.NaiveBayes(variance_smoothing=np.inf).fit(X, y)
+    form = po.explain.linear_form(model)
+    assert_allclose(form.weight, model.theta_ / model.var_[0])
+    assert_allclose(form.bias, model.class_log_prior_ - (model.theta_**2 / (2 * model.var_[0])).sum(axis=1))
+
+
+def test_where_there_is_no_linear_form(penguins):
+    with pytest.raises(ValueError, match="variance for each class.*variance_smoothing=inf"):
+        po.explain.linear_form(po.NaiveBayes().fit(penguins, "species"))
+    strict = po.NaiveBayes(alpha=0.0).fit(penguins.select("island", "species"), "species")
+    with pytest.raises(ValueError, match="probability 0; set alpha > 0"):
+        po.explain.linear_form(strict)
+    model = po.NaiveBayes(variance_smoothing=np.inf).fit(penguins, "species")
+    with pytest.raises(ValueError, match="a cell is missing"):
+        po.explain.linear_form(model).design(model.explain(penguins))

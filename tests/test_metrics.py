@@ -1,0 +1,148 @@
+"""Metrics against scikit-learn, loops over rows, and the laws that weights obey."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn.metrics
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from posteriori.learning import metrics
+
+
+@pytest.fixture(params=[2, 3, 7])
+def predictions(request):
+    rng = np.random.default_rng(request.param)
+    components = rng.integers(0, request.param, 200)
+    posterior = rng.dirichlet(np.ones(request.param), 200)
+    return components, posterior, rng.integers(0, 4, 200).astype(float)
+
+
+SCORES = [metrics.accuracy, metrics.log_loss, metrics.brier_score]
+
+
+def test_scores_equal_loops_over_the_rows(predictions):
+    components, posterior, weight = predictions
+    rows = list(zip(components, posterior, weight, strict=True))
+    total = weight.sum()
+    right = sum(w * (p.argmax() == c) for c, p, w in rows)
+    lost = sum(-w * np.log(p[c]) for c, p, w in rows)
+    squared = sum(w * ((p - np.eye(len(p))[c]) ** 2).sum() for c, p, w in rows)
+    for score, expected in zip(SCORES, (right, lost, squared), strict=True):
+        assert_allclose(score(components, posterior, weight), expected / total)
+
+
+def test_scores_equal_scikit_learn(predictions):
+    components, posterior, weight = predictions
+    labels = range(posterior.shape[1])
+    predicted = posterior.argmax(axis=1)
+    assert metrics.accuracy(components, posterior) == sklearn.metrics.accuracy_score(components, predicted)
+    assert_allclose(
+        metrics.log_loss(components, posterior, weight),
+        sklearn.metrics.log_loss(components, posterior, sample_weight=weight, labels=labels),
+    )
+    found = metrics.precision_recall(components, posterior, weight)
+    for name, measure in (
+        ("precision", sklearn.metrics.precision_score),
+        ("recall", sklearn.metrics.recall_score),
+    ):
+        expected = measure(components, predicted, labels=labels, average=None, sample_weight=weight)
+        assert_allclose(getattr(found, name), expected)
+
+
+def test_binary_brier_score_is_twice_that_of_one_class():
+    components, p = np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.6])
+    posterior = np.column_stack([1 - p, p])
+    expected = 2 * sklearn.metrics.brier_score_loss(components, p)
+    assert_allclose(metrics.brier_score(components, posterior), expected)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 3), st.lists(st.integers(1, 50), min_size=3, max_size=3)),
+        min_size=2,
+        max_size=12,
+    ).filter(lambda rows: any(weight for _, weight, _ in rows))
+)
+def test_weight_k_counts_as_k_rows(rows):
+    components = np.array([row[0] for row in rows])
+    weight = np.array([row[1] for row in rows])
+    posterior = np.array([row[2] for row in rows], float)
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    repeated = components.repeat(weight), posterior.repeat(weight, axis=0)
+    for score in SCORES:
+        assert_allclose(score(components, posterior, weight.astype(float)), score(*repeated), atol=1e-14)
+    assert_allclose(
+        metrics.confusion_matrix(components, posterior, weight), metrics.confusion_matrix(*repeated)
+    )
+    one, other = metrics.calibration(components, posterior, weight), metrics.calibration(*repeated)
+    for field in ("weight", "confidence", "accuracy", "expected_error"):
+        assert_allclose(getattr(one, field), getattr(other, field), atol=1e-14)
+
+
+def test_confusion_sums_to_support_and_its_diagonal_to_accuracy(predictions):
+    components, posterior, _ = predictions
+    confusion = metrics.confusion_matrix(components, posterior)
+    per_class = metrics.precision_recall(components, posterior)
+    assert_allclose(confusion.sum(axis=1), per_class.support)
+    assert_allclose(np.trace(confusion) / len(components), metrics.accuracy(components, posterior))
+    assert_allclose(np.diag(confusion) / confusion.sum(axis=1), per_class.recall)
+    assert_allclose(np.diag(confusion) / confusion.sum(axis=0), per_class.precision)
+
+
+def test_calibration_equals_a_loop_over_bins(predictions):
+    components, posterior, weight = predictions
+    found = metrics.calibration(components, posterior, weight, bins=5)
+    sure, right = posterior.max(axis=1), posterior.argmax(axis=1) == components
+    error = 0.0
+    for b in range(5):
+        inside = (sure > b / 5) & (sure <= (b + 1) / 5)
+        assert_allclose(found.weight[b], weight[inside].sum())
+        if found.weight[b]:
+            assert_allclose(found.confidence[b], np.average(sure[inside], weights=weight[inside]))
+            assert_allclose(found.accuracy[b], np.average(right[inside], weights=weight[inside]))
+            gap = abs(found.accuracy[b] - found.confidence[b])
+            error += gap * found.weight[b] / weight.sum()
+    assert_allclose(found.expected_error, error)
+
+
+def test_calibrated_predictions_have_no_calibration_error():
+    posterior = np.array([[0.75, 0.25]] * 4)
+    found = metrics.calibration(np.array([0, 0, 0, 1]), posterior)
+    assert found.expected_error == 0.0
+    assert found.weight.tolist() == [0, 0, 0, 0, 0, 0, 0, 4, 0, 0]
+
+
+def test_calibration_takes_confidence_one_and_refuses_no_bins():
+    posterior = np.array([[1.0 + 1e-16, 0.0], [1.0, 0.0]])
+    assert metrics.calibration(np.array([0, 1]), posterior).weight[-1] == 2
+    with pytest.raises(ValueError, match="at least one"):
+        metrics.calibration(np.array([0, 1]), posterior, bins=0)
+
+
+def test_one_class_is_predicted_without_loss():
+    components, posterior = np.zeros(3, int), np.ones((3, 1))
+    assert [score(components, posterior) for score in SCORES] == [1.0, 0.0, 0.0]
+    assert metrics.confusion_matrix(components, posterior).tolist() == [[3]]
+
+
+def test_a_class_without_rows_has_neither_recall_nor_precision():
+    posterior = np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]])
+    found = metrics.precision_recall(np.array([0, 1]), posterior)
+    assert np.isnan([found.precision[2], found.recall[2]]).all()
+    assert metrics.confusion_matrix(np.array([0, 1]), posterior).shape == (3, 3)
+    assert np.isfinite(metrics.log_loss(np.array([0, 1]), posterior))
+
+
+def test_an_impossible_truth_costs_36_nats():
+    loss = metrics.log_loss(np.array([0]), np.array([[0.0, 1.0]]))
+    assert_allclose(loss, -np.log(np.finfo(float).eps))
+
+
+def test_undefined_rows_take_the_prior_and_others_stay():
+    posterior = np.array([[0.3, 0.7], [np.nan, np.nan]])
+    filled = metrics.fill_undefined(posterior, np.array([0.9, 0.1]))
+    assert filled.tolist() == [[0.3, 0.7], [0.9, 0.1]]
+    assert metrics.fill_undefined(posterior, np.array([[0.5, 0.5], [0.1, 0.9]])).tolist()[1] == [0.1, 0.9]
