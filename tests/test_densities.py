@@ -57,7 +57,15 @@ def fitted(density, n=200, seed=0, missing=0.2):
 
 every_density = pytest.mark.parametrize(
     "density",
-    [Gaussian(), Gaussian(0.0, ddof=1), Gaussian(np.inf), Poisson(), Categorical(), Categorical(0.0), Exponential()],
+    [
+        Gaussian(),
+        Gaussian(0.0, ddof=1),
+        Gaussian(np.inf),
+        Poisson(),
+        Categorical(),
+        Categorical(0.0),
+        Exponential(),
+    ],
     ids=repr,
 )
 
@@ -101,7 +109,9 @@ def test_rows_drawn_give_the_parameters_back(density):
     rng = np.random.default_rng(7)
     component = rng.integers(0, Z, 60_000).astype(np.int32)
     drawn = density.sample(parameters, component, rng)
-    redrawn = Codes(drawn.astype(np.uint8), CARDINALITIES) if density.kind == "categorical" else Numbers(drawn)
+    redrawn = (
+        Codes(drawn.astype(np.uint8), CARDINALITIES) if density.kind == "categorical" else Numbers(drawn)
+    )
     again = density.estimate(density.needs.of(redrawn, Assignment(component, np.ones(len(component)), Z)))
     before, after = density.log_factors(parameters, tile), density.log_factors(again, tile)
     # Standard errors of means of 20,000 rows, some of them seen from two standard deviations away.
@@ -124,7 +134,10 @@ def test_components_can_be_renamed(density):
     renamed = Assignment(order[assignment.component], assignment.weight, Z)
     moved = density.estimate(density.needs.of(tile, renamed))
     assert_allclose(
-        density.log_density(moved, tile)[:, order], density.log_density(parameters, tile), rtol=1e-9, atol=1e-9
+        density.log_density(moved, tile)[:, order],
+        density.log_density(parameters, tile),
+        rtol=1e-9,
+        atol=1e-9,
     )
 
 
@@ -157,7 +170,9 @@ def test_gaussian_against_scipy():
     normal = scipy.stats.norm(parameters.mean, np.sqrt(parameters.variance))
     expected = normal.logpdf(tile.values[:, np.newaxis, :])
     assert_allclose(
-        Gaussian().log_density(parameters, tile), np.where(np.isnan(expected), 0, expected).sum(axis=2), rtol=1e-10
+        Gaussian().log_density(parameters, tile),
+        np.where(np.isnan(expected), 0, expected).sum(axis=2),
+        rtol=1e-10,
     )
 
 
@@ -196,9 +211,7 @@ def test_gaussian_estimates_move_and_scale_with_the_column(log_scale, offset):
     a = Gaussian().estimate(Moments.of(Numbers(x), assignment))
     b = Gaussian().estimate(Moments.of(Numbers(moved), assignment))
     assert_allclose(b.variance, scale**2 * a.variance, rtol=1e-4)
-    odds_a, odds_b = (
-        np.diff(Gaussian().log_density(p, Numbers(v)), axis=1) for p, v in ((a, x), (b, moved))
-    )
+    odds_a, odds_b = (np.diff(Gaussian().log_density(p, Numbers(v)), axis=1) for p, v in ((a, x), (b, moved)))
     assert_allclose(odds_a, odds_b, atol=1e-4)
 
 
@@ -251,11 +264,15 @@ def test_poisson_impossible_counts_have_density_zero_not_nan():
     parameters = PoissonParameters(np.array([[0.0], [2.0]]))
     log_density = Poisson().log_density(parameters, Numbers(np.array([[0.0], [3.0]])))
     assert_allclose(log_density, [[0.0, -2.0], [-np.inf, scipy.stats.poisson(2).logpmf(3)]])
-    assert_allclose(log_density, Poisson().log_factors(parameters, Numbers(np.array([[0.0], [3.0]])))[:, :, 0])
+    assert_allclose(
+        log_density, Poisson().log_factors(parameters, Numbers(np.array([[0.0], [3.0]])))[:, :, 0]
+    )
 
 
 def test_poisson_no_events_at_all_leave_an_event_possible():
-    statistics = Moments.of(Numbers(np.zeros((6, 1))), Assignment(np.array([0, 0, 0, 1, 1, 2], np.int32), np.ones(6), Z))
+    statistics = Moments.of(
+        Numbers(np.zeros((6, 1))), Assignment(np.array([0, 0, 0, 1, 1, 2], np.int32), np.ones(6), Z)
+    )
     assert (Poisson().estimate(statistics).rate > 0).all()
     assert (Poisson(0.0).estimate(statistics).rate == 0).all()
 
@@ -285,7 +302,9 @@ def test_categorical_lookup_for_any_number_of_components(n_components):
     parameters = Categorical().estimate(counts)
     tile = Codes(rng.integers(0, 3, (20, 7)).astype(np.uint8), (2,) * 7)
     assert_allclose(
-        Categorical().log_density(parameters, tile), Categorical().log_factors(parameters, tile).sum(axis=2), rtol=1e-12
+        Categorical().log_density(parameters, tile),
+        Categorical().log_factors(parameters, tile).sum(axis=2),
+        rtol=1e-12,
     )
 
 

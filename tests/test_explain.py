@@ -137,7 +137,7 @@ def test_the_linear_form_of_shared_variances_is_the_textbooks():
 
 
 def test_where_there_is_no_linear_form(penguins):
-    with pytest.raises(ValueError, match="variance for each class.*variance_smoothing=inf"):
+    with pytest.raises(ValueError, match=r"variance for each class.*variance_smoothing=inf"):
         po.explain.linear_form(po.NaiveBayes().fit(penguins, "species"))
     strict = po.NaiveBayes(alpha=0.0).fit(penguins.select("island", "species"), "species")
     with pytest.raises(ValueError, match="probability 0; set alpha > 0"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,7 +87,7 @@ def by_scipy(prior, density, edges):
         mixture = prior @ p
         return sum(w * q * np.log(q / mixture) for w, q in zip(prior, p, strict=True) if w * q > 0)
 
-    pieces = zip(edges[:-1], edges[1:], strict=True)
+    pieces = itertools.pairwise(edges)
     return sum(scipy.integrate.quad(integrand, a, b, epsabs=1e-11, limit=200)[0] for a, b in pieces)
 
 

@@ -300,7 +300,9 @@ def test_priors_by_hand_by_mapping_and_smoothed():
     X, y = load_iris(return_X_y=True)
     assert_allclose(po.NaiveBayes(priors=[0.5, 0.3, 0.2]).fit(X, y).class_prior_, [0.5, 0.3, 0.2])
     assert_allclose(po.NaiveBayes(priors={2: 0.2, 0: 0.5, 1: 0.3}).fit(X, y).class_prior_, [0.5, 0.3, 0.2])
-    smoothed = po.NaiveBayes(prior_alpha=3.0).fit(X[:100], y[:100], sample_weight=np.r_[np.ones(50), np.full(50, 2.0)])
+    smoothed = po.NaiveBayes(prior_alpha=3.0).fit(
+        X[:100], y[:100], sample_weight=np.r_[np.ones(50), np.full(50, 2.0)]
+    )
     assert_allclose(smoothed.class_prior_, [53 / 156, 103 / 156])
 
 
@@ -328,7 +330,9 @@ def test_known_parameters_of_every_kind():
     )
     row = [["positive", 38.0, 4]]
     expected = np.log([0.7, 0.3]) + np.log([0.1, 0.8])
-    expected += scipy.stats.norm([36.8, 39.0], [0.3, 0.5]).logpdf(38.0) + scipy.stats.poisson([1, 8]).logpmf(4)
+    expected += scipy.stats.norm([36.8, 39.0], [0.3, 0.5]).logpdf(38.0) + scipy.stats.poisson([1, 8]).logpmf(
+        4
+    )
     assert_allclose(model.predict_joint_log_proba(row)[0], expected)
     named = pl.DataFrame({"coughs": [4], "fever": [38.0], "test": ["positive"]})
     assert_allclose(model.predict_joint_log_proba(named)[0], expected)
@@ -345,10 +349,22 @@ def test_known_parameters_of_every_kind():
     ("arguments", "message"),
     [
         ({"priors": [1.0]}, "at least one feature"),
-        ({"priors": [0.5, 0.5], "gaussian": {"x": {"mean": [0, 1]}}}, "'mean' and one of 'sd' and 'variance'"),
-        ({"priors": [0.5, 0.5], "gaussian": {"x": {"mean": [0, 1], "sd": [1, 0]}}}, "spread of 'x' must be positive"),
-        ({"priors": [0.5, 0.5], "gaussian": {"x": {"mean": [0], "sd": [1, 1]}}}, "mean of 'x' must be 2 finite"),
-        ({"priors": [0.5, 0.5], "categorical": {"c": {"a": [0.5, 1], "b": [0.4, 0]}}}, "'c' must .* sum to 1"),
+        (
+            {"priors": [0.5, 0.5], "gaussian": {"x": {"mean": [0, 1]}}},
+            "'mean' and one of 'sd' and 'variance'",
+        ),
+        (
+            {"priors": [0.5, 0.5], "gaussian": {"x": {"mean": [0, 1], "sd": [1, 0]}}},
+            "spread of 'x' must be positive",
+        ),
+        (
+            {"priors": [0.5, 0.5], "gaussian": {"x": {"mean": [0], "sd": [1, 1]}}},
+            "mean of 'x' must be 2 finite",
+        ),
+        (
+            {"priors": [0.5, 0.5], "categorical": {"c": {"a": [0.5, 1], "b": [0.4, 0]}}},
+            "'c' must .* sum to 1",
+        ),
         ({"priors": [0.5, 0.5], "poisson": {"k": [1, -1]}}, "rate of 'k' must be positive"),
         ({"priors": [0.5, 0.6], "poisson": {"k": [1, 1]}}, "sum of the priors"),
         ({"priors": {"a": 1.0}, "poisson": {"k": {"b": 1}}}, "rate of 'k' must name every class once"),
@@ -436,7 +452,9 @@ def test_it_works_inside_scikit_learns_tools(penguins):
     table = penguins.to_pandas()
     y = table.pop("species")
     assert cross_val_score(po.NaiveBayes(), table, y, cv=5).mean() > 0.95
-    search = GridSearchCV(po.NaiveBayes(), {"variance_smoothing": [0.1, 10.0], "alpha": [0.5, 1.0]}, cv=3).fit(table, y)
+    search = GridSearchCV(
+        po.NaiveBayes(), {"variance_smoothing": [0.1, 10.0], "alpha": [0.5, 1.0]}, cv=3
+    ).fit(table, y)
     assert search.best_score_ > 0.95
     assert make_pipeline(FunctionTransformer(), po.NaiveBayes()).fit(table, y).score(table, y) > 0.95
 
@@ -445,7 +463,11 @@ def test_a_distribution_must_fit_the_kind_of_its_column(mixed):
     table, y = mixed
     with pytest.raises(ValueError, match="column 'colour' is categorical, but its distribution 'gaussian'"):
         po.NaiveBayes(distributions={"colour": "gaussian"}).fit(table, y)
-    with pytest.raises(ValueError, match="'weibull' is not a distribution; choose one of categorical, gaussian"):
+    with pytest.raises(
+        ValueError, match="'weibull' is not a distribution; choose one of categorical, gaussian"
+    ):
         po.NaiveBayes(distributions={"height": "weibull"}).fit(table, y)
-    with pytest.raises(ValueError, match=r"column 'height' holds .* in row \d+, but its distribution is poisson"):
+    with pytest.raises(
+        ValueError, match=r"column 'height' holds .* in row \d+, but its distribution is poisson"
+    ):
         po.NaiveBayes(distributions="poisson").fit(table, y)

@@ -69,12 +69,12 @@ class Explanation:
 
     @property
     def log_joint(self) -> Array:
-        """log p(x, y) in nats, (n, C): the prior plus the sum of the factors."""
+        """Log p(x, y) in nats, (n, C): the prior plus the sum of the factors."""
         return self.log_prior + self.log_factors.sum(axis=2)
 
     @property
     def log_evidence(self) -> Array:
-        """log p(x) in nats, (n,)."""
+        """Log p(x) in nats, (n,)."""
         return log_sum(np.ascontiguousarray(self.log_joint))
 
     @property
@@ -152,7 +152,9 @@ class Explanation:
             "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in table
         ]
         rule = "─" * len(lines[0])
-        evidence = f"evidence p(x) = {_power(log_evidence)}, the sum of the joint; posterior = joint / evidence"
+        evidence = (
+            f"evidence p(x) = {_power(log_evidence)}, the sum of the joint; posterior = joint / evidence"
+        )
         return "\n".join([lines[0], rule, *lines[1:-2], rule, lines[-2], evidence, rule, lines[-1]])
 
 
@@ -181,12 +183,15 @@ def bayes_table(model: NaiveBayes, x: Any) -> str:
     ...     priors={"a": 0.2, "b": 0.5, "c": 0.3}, gaussian={"x": {"mean": [2, 3, 4], "sd": [1, 2, 1]}}
     ... )
     >>> print(po.explain.bayes_table(model, [3.4]))
-    given class                 a         b         c
-    ─────────────────────────────────────────────────
-    prior p(class)            0.2       0.5       0.3
-    × p(x = 3.4)         0.149727  0.195521  0.333225
-    ─────────────────────────────────────────────────
-    = joint p(x, class) 0.0299455 0.0977604 0.0999674
+    given class                  a          b          c
+    ────────────────────────────────────────────────────
+    prior p(class)             0.2        0.5        0.3
+    × p(x = 3.4)          0.149727   0.195521   0.333225
+    ────────────────────────────────────────────────────
+    = joint p(x, class)  0.0299455  0.0977607  0.0999674
+    evidence p(x) = 0.227674, the sum of the joint; posterior = joint / evidence
+    ────────────────────────────────────────────────────
+    posterior             0.131528   0.429390   0.439082
     """
     explanation = model.explain(_one_row(model, x))
     if len(explanation.values) > 1:
@@ -199,7 +204,9 @@ def _one_row(model: NaiveBayes, x: Any) -> Any:
     if isinstance(x, Mapping):
         strangers = [key for key in x if key not in names]
         if strangers:
-            raise ValueError(f"x has {quote(strangers)}, which the model does not know; it knows {quote(names)}")
+            raise ValueError(
+                f"x has {quote(strangers)}, which the model does not know; it knows {quote(names)}"
+            )
         cells = [x.get(name) for name in names]
     elif isinstance(x, list | tuple | np.ndarray) and np.ndim(np.asarray(x, dtype=object)) == 1:
         cells = list(x)
@@ -273,10 +280,14 @@ class LinearForm:
             A cell is missing: the linear form is that of a complete row.
         """
         if any(value is None for value in explanation.values.ravel()):
-            raise ValueError("a cell is missing, and the linear form is that of complete rows; use log_factors")
+            raise ValueError(
+                "a cell is missing, and the linear form is that of complete rows; use log_factors"
+            )
         place = {name: j for j, name in enumerate(explanation.feature_names)}
         columns = [
-            explanation.values[:, place[name]] if category is None else explanation.values[:, place[name]] == category
+            explanation.values[:, place[name]]
+            if category is None
+            else explanation.values[:, place[name]] == category
             for name, category in self.terms
         ]
         return np.column_stack(columns).astype(np.float64)
@@ -337,7 +348,9 @@ _Terms = tuple[Array, list[tuple[int, Any, Array]]]
 @singledispatch
 def _linear_terms(parameters: Any, columns: Sequence[Column]) -> _Terms:
     """Return what a block adds to the bias, and its terms: the place of a column, a category or None, the weights."""
-    raise ValueError(f"{quote(column.name for column in columns)} has no linear log-odds under its distribution")
+    raise ValueError(
+        f"{quote(column.name for column in columns)} has no linear log-odds under its distribution"
+    )
 
 
 @_linear_terms.register
@@ -371,7 +384,9 @@ def _(parameters: GaussianParameters, columns: Sequence[Column]) -> _Terms:
 @_linear_terms.register
 def _(parameters: PoissonParameters, columns: Sequence[Column]) -> _Terms:
     if not np.isfinite(parameters.log_rate).all():
-        raise ValueError(f"{quote(column.name for column in columns)} has a rate of 0; set rate_smoothing > 0")
+        raise ValueError(
+            f"{quote(column.name for column in columns)} has a rate of 0; set rate_smoothing > 0"
+        )
     return -parameters.rate.sum(axis=1), [
         (place, None, parameters.log_rate[:, place]) for place in range(len(columns))
     ]

@@ -13,8 +13,8 @@ import numpy as np
 _REORDERED = {"reassoc", "contract", "nsz"}
 
 
-def _kernel(function=None, *, fastmath=False):  # type: ignore[no-untyped-def]
-    def compile_lazily(function):  # type: ignore[no-untyped-def]
+def _kernel(function=None, *, fastmath=False):
+    def compile_lazily(function):
         return numba.njit(function, nogil=True, cache=True, fastmath=fastmath, error_model="numpy")
 
     return compile_lazily if function is None else compile_lazily(function)

@@ -87,6 +87,15 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that `save` wrote; it predicts bit for bit what it predicted before.
 
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    estimator
+        Of the class that was saved.
+
     Raises
     ------
     FileNotFoundError

@@ -31,7 +31,6 @@ from posteriori.tables import (
     Schema,
     Table,
     infer_schema,
-    quote,
     read_labels,
     read_table,
 )
@@ -170,11 +169,11 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
             del self.feature_names_in_
         return self
 
-    def _past_statistics(
-        self, schema: Schema, target: Column, blocks: tuple[Block, ...]
-    ) -> JointStatistics:
+    def _past_statistics(self, schema: Schema, target: Column, blocks: tuple[Block, ...]) -> JointStatistics:
         old = self.model_
-        if [(b.density.needs, b.columns) for b in blocks] != [(b.density.needs, b.columns) for b in old.blocks]:
+        if [(b.density.needs, b.columns) for b in blocks] != [
+            (b.density.needs, b.columns) for b in old.blocks
+        ]:
             raise ValueError("distributions have changed since the last call; use fit to start anew")
         if schema is old.schema and target is self.target_:
             return self.statistics_
@@ -232,7 +231,9 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     def _extended_schema(self, table: Table, places: Sequence[int]) -> Schema:
         schema = self.model_.schema
-        categorical = [place for place, c in zip(places, schema.columns, strict=True) if c.kind == "categorical"]
+        categorical = [
+            place for place, c in zip(places, schema.columns, strict=True) if c.kind == "categorical"
+        ]
         return schema.extended(infer_schema(table, places, categorical))
 
     def _declared_classes(self, classes: Any, labels: Labels) -> Column:
@@ -306,13 +307,17 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         Explanation
             Holds n·C·d numbers: meant for some rows, not for millions.
         """
-        source = self._source(X)
-        rows: list[Batch] = []
-        factors = source.map(lambda batch: rows.append(batch) or self.model_.log_factors(batch))
-        schema = self.model_.schema
-        rows.sort(key=lambda batch: batch.start)
-        values = np.concatenate([decode(batch) for batch in rows])
-        return Explanation(self.classes_, schema.names, values, self.model_.log_prior, factors)
+        check_is_fitted(self, "model_")
+        model = self.model_
+        rows: dict[int, Array] = {}
+
+        def factors(batch: Batch) -> Array:
+            rows[batch.start] = decode(batch)
+            return model.log_factors(batch)
+
+        log_factors = self._source(X).map(factors)
+        values = np.concatenate([rows[start] for start in sorted(rows)])
+        return Explanation(self.classes_, model.schema.names, values, model.log_prior, log_factors)
 
     def _source(self, X: Any) -> MemorySource:
         check_is_fitted(self, "model_")
@@ -378,7 +383,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     @property
     def class_log_prior_(self) -> Array:
-        """log p(y) in nats, (C,)."""
+        """Log p(y) in nats, (C,)."""
         return self._fitted.log_prior
 
     @property

@@ -102,7 +102,7 @@ class NaiveBayes(GenerativeEstimator):
     ...     "rain": ["no", "yes", "yes", "no", "yes", "no"],
     ... })
     >>> model = po.NaiveBayes().fit(table, "rain")
-    >>> model.predict(pl.DataFrame({"wind": [6.0, None], "sky": ["clear", "clouds"]}))
+    >>> model.predict(pl.DataFrame({"wind": [3.0, None], "sky": ["clear", "clouds"]}))
     array(['no', 'yes'], dtype=object)
     """
 
@@ -231,7 +231,9 @@ class NaiveBayes(GenerativeEstimator):
         if not isinstance(distribution, str):
             return distribution
         if distribution not in known:
-            raise ValueError(f"{distribution!r} is not a distribution; choose one of {', '.join(sorted(known))}")
+            raise ValueError(
+                f"{distribution!r} is not a distribution; choose one of {', '.join(sorted(known))}"
+            )
         return known[distribution]
 
     def _prior(self, classes: Column) -> Prior:
@@ -278,7 +280,7 @@ class NaiveBayes(GenerativeEstimator):
 
     @property
     def feature_log_prob_(self) -> list[Array]:
-        """log p(x_j = k | y) in nats of each categorical column, (C, K)."""
+        """Log p(x_j = k | y) in nats of each categorical column, (C, K)."""
         parameters = self._parameters(CategoricalParameters)
         return [parameters.column(j) for j in range(len(parameters.cardinalities))]
 

@@ -69,5 +69,7 @@ def warn_of_empty_columns(model: GenerativeModel, statistics: JointStatistics) -
     if empty:
         verb = "have" if len(empty) > 1 else "has"
         warnings.warn(
-            f"{quote(empty)} {verb} no cell with a value and will influence no prediction", UserWarning, stacklevel=5
+            f"{quote(empty)} {verb} no cell with a value and will influence no prediction",
+            UserWarning,
+            stacklevel=5,
         )

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _say("interrupted", INTERRUPTED)
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # the latter from rich, which prints the help
         # What is left in the buffer must go nowhere, or the interpreter complains when it flushes it at exit.
         if arguments is None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -92,8 +92,6 @@ def check_target(frame: pl.DataFrame, target: str, path: Path) -> None:
             f"the target {target!r} has {n_classes:,} classes in {len(labels):,} rows, which leaves little "
             "to learn of each; is it an identifier or a quantity? choose another target"
         )
-    if n_classes == 1 and len(labels) > 1:
-        warn(f"the target {target!r} has one class only, {labels[0]!r}: every prediction will be that")
 
 
 def columns_named(given: list[str] | None, names: list[str], option: str) -> list[str]:

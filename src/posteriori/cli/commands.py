@@ -126,6 +126,8 @@ def fit(
     check_target(frame, target, table)
     if frame.height < 2:
         raise Refusal(f"{table.name!r} has one row only; cross-validation needs two at least")
+    if frame[target].n_unique() == 1:
+        warn(f"the target {target!r} has one class only, {frame[target][0]!r}: every prediction will be that")
     features = [name for name in frame.columns if name != target]
     ignored = columns_named(ignore, features, "--ignore")
     features = [name for name in features if name not in ignored]
@@ -276,11 +278,14 @@ def explain(
     if not 0 <= row < frame.height:
         raise Refusal(f"there is no row {row}; {table.name!r} has the rows 0 to {frame.height - 1}")
 
+    import numpy as np
+
     from posteriori.cli.pages import print_explanation
 
     with refusing():
         explanation = estimator.explain(frame.slice(row, 1))
-    print_explanation(explanation, row)
+    with np.errstate(invalid="ignore"):  # the posterior of a row that no class can produce
+        print_explanation(explanation, row)
 
 
 @_command

@@ -201,17 +201,15 @@ def print_explanation(explanation: Explanation, row: int) -> None:
         )
     if len(ranked) < 2:
         return
-    _print_log_odds(out, explanation, ranked[0], ranked[1])
+    _print_log_odds(out, explanation)
 
 
-def _print_log_odds(out: Console, explanation: Explanation, first: int, second: int) -> None:
-    """Print what the prior and each feature add to the log-odds of two classes, the most first."""
-    with np.errstate(invalid="ignore"):  # −inf − −inf, where neither class can produce the cell
-        prior = explanation.log_prior[first] - explanation.log_prior[second]
-        factors = explanation.log_factors[0, first] - explanation.log_factors[0, second]
-    entries = [("prior", "", float(prior))]
-    cells = zip(explanation.feature_names, explanation.values[0], factors.tolist(), strict=True)
-    entries += [(label_text(name), _cell(value), nats) for name, value, nats in cells]
+def _print_log_odds(out: Console, explanation: Explanation) -> None:
+    """Print what the prior and each feature add to the log-odds of the two best classes, the most first."""
+    log_odds = explanation.log_odds()
+    entries = [("prior", "", log_odds.prior)]
+    cells = zip(log_odds.factors.items(), explanation.values[0], strict=True)
+    entries += [(label_text(name), _cell(value), nats) for (name, nats), value in cells]
     greatest = max((abs(nats) for *_, nats in entries if math.isfinite(nats)), default=0.0)
     table = new_table("adds to the log-odds", "value", "nats", "")
     table.columns[1].justify = table.columns[3].justify = "left"
@@ -219,8 +217,8 @@ def _print_log_odds(out: Console, explanation: Explanation, first: int, second: 
         bar = "█" * round(12 * abs(nats) / greatest) if greatest > 0 and math.isfinite(nats) else ""
         table.add_row(name, value, f"{nats:+.4f}", bar)
     table.add_section()
-    table.add_row("log-odds", "", f"{sum(nats for *_, nats in entries):+.4f}", "")
-    one, other = (label_text(explanation.classes[c]) for c in (first, second))
+    table.add_row("log-odds", "", f"{log_odds.total:+.4f}", "")
+    one, other = label_text(log_odds.label), label_text(log_odds.against)
     out.print(f"\n{one} against {other}: log p({one} | x) − log p({other} | x)")
     out.print()
     out.print(table)

@@ -92,8 +92,9 @@ def read_frame(path: Path, schema: Schema | None = None, target: Column | None =
     known = (*schema.columns, *([target] if target else [])) if schema is not None else ()
     strings = {column.name: pl.String for column in known if column.holds_strings}
     try:
-        frame = _read(path, kind, strings)
-    except (pl.exceptions.PolarsError, OSError, UnicodeError) as error:
+        with _quiet_threads():
+            frame = _read(path, kind, strings)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, UnicodeError) as error:
         raise Refusal(f"cannot read {path.name!r}: {_reason(error)}") from None
     if not frame.width or not frame.height:
         raise Refusal(f"{path.name!r} holds no rows")
@@ -110,9 +111,29 @@ def _existing(path: Path) -> Path:
     raise Refusal(f"{str(path)!r} is a folder" if path.is_dir() else f"there is no file {str(path)!r}")
 
 
+@contextmanager
+def _quiet_threads() -> Iterator[None]:
+    """Keep polars off stderr: what its threads say of a damaged file comes as an exception as well."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # this process has no stderr
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(nowhere)
+        os.close(kept)
+
+
 def _reason(error: Exception) -> str:
     """Return what a reader says is wrong, without its advice on how to call it from Python."""
     text = str(error)
+    if type(error).__name__ == "PanicException":
+        return "it is damaged"
     if "more fields than defined" in text:
         return "a line has more cells than the header"
     if "invalid utf-8" in text:

@@ -19,9 +19,15 @@ _NARROWEST = 60  # columns of a terminal; on one still narrower the lines wrap
 NAME = 32  # characters of a name, before it is cut short
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to `main`, which is told of closed pipes by whatever writes."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Return a console on today's stdout, to which names and cells are text, never markup."""
-    out = Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
+    out = _Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
     out.width = max(out.width, _NARROWEST)
     return out
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.statistics.counts import Counts, slot_offsets
 from posteriori.tables.batch import Codes
+from posteriori.tables.schema import Kind
 from posteriori.typing import Array
 
 
@@ -55,7 +57,7 @@ class Categorical:
 
     alpha: float = 1.0
     name = "categorical"
-    kind = "categorical"
+    kind: ClassVar[Kind] = "categorical"
     needs = Counts
     support = "a category"
     unbounded = True

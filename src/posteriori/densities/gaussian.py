@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Numbers
+from posteriori.tables.schema import Kind
 from posteriori.typing import Array
 
 # The smallest variance, as a share of the column's own over all rows: a column that is constant within every
@@ -68,7 +70,7 @@ class Gaussian:
     smoothing: float = 1.0
     ddof: int = 0
     name = "gaussian"
-    kind = "continuous"
+    kind: ClassVar[Kind] = "continuous"
     needs = Moments
     support = "a finite number"
     unbounded = True

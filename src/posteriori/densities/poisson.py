@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammaln, xlogy
@@ -11,6 +12,7 @@ from scipy.special import gammaln, xlogy
 from posteriori import kernels
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Numbers
+from posteriori.tables.schema import Kind
 from posteriori.typing import Array
 
 
@@ -29,7 +31,7 @@ class PoissonParameters:
 
 @dataclass(frozen=True)
 class Poisson:
-    """p(x_j | z) = rate_zj^x_j · exp(−rate_zj) / x_j!
+    """p(x_j | z) = rate_zj^x_j · exp(−rate_zj) / x_j!.
 
     The rate is the posterior mean under a gamma prior centred on the mean m_j of all rows,
 
@@ -52,7 +54,7 @@ class Poisson:
 
     smoothing: float = 1.0
     name = "poisson"
-    kind = "continuous"
+    kind: ClassVar[Kind] = "continuous"
     needs = Moments
     support = "a whole number of events, 0 or more"
     unbounded = False

@@ -116,6 +116,8 @@ class BernoulliNB(DiscreteClassifier):
     def _presence(self, values: Any) -> Any:
         """Return x as 0 and 1, or as it is where `binarize` is None."""
         assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
+        if issparse(values) and not values.has_canonical_format:
+            values = values.copy()  # for comparing would tidy the caller's matrix
         presence = values if self.binarize is None else values > self.binarize
         return presence.astype(np.float64, copy=False)
 

@@ -72,10 +72,10 @@ def mutual_information(model: GenerativeModel) -> Array:
     Examples
     --------
     >>> import posteriori as po
-    >>> rows = [["rain", 1.0], ["rain", 3.0], ["sun", 2.0], ["sun", 2.0]]
+    >>> rows = [["rain", 1.0], ["rain", 3.0], ["sun", 2.0], ["sun", 6.0]]
     >>> model = po.NaiveBayes(alpha=0.0).fit(rows, ["in", "in", "out", "out"]).model_
-    >>> mutual_information(model).round(3).tolist()[0] == round(float(np.log(2)), 3)
-    True
+    >>> mutual_information(model).round(3)
+    array([0.693, 0.189])
     """
     information = np.zeros(len(model.schema.columns))
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
@@ -170,7 +170,7 @@ def _break_points(draws: Array, whole: bool) -> Array:
 
 
 def _with_ends_of_support(breaks: Array, outside: Callable[[Array], Array]) -> Array:
-    """Return the break points and, found by bisection, where the support begins or ends between two of them."""
+    """Return the break points and, found by bisection, where the support begins or ends among them."""
     allowed = ~outside(breaks)
     ends = []
     for place in np.flatnonzero(allowed[:-1] != allowed[1:]):

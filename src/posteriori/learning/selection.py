@@ -99,15 +99,17 @@ def out_of_fold(
     blocks, prior = estimator._blocks(source.schema), estimator._prior(target)
     per_fold = _split(source.reduce(_collect_per_fold(blocks, folds)), folds, n_classes)
     models = [
-        _Trimmed.of(source.schema, blocks, prior, _sum(per_fold[:k] + per_fold[k + 1 :])) for k in range(folds)
+        _Trimmed.of(source.schema, blocks, prior, _sum(per_fold[:k] + per_fold[k + 1 :]))
+        for k in range(folds)
     ]
     estimator._classes_closed = False
     estimator._adopt(source.schema, target, blocks, _sum(per_fold))
 
     def score(batch: Batch) -> Array:
+        assert batch.fold is not None
         posterior = np.empty((len(batch), n_classes))
         for k, model in enumerate(models):
-            rows = batch.fold == k
+            rows = np.flatnonzero(batch.fold == k)
             posterior[rows] = model.posterior(batch.rows(rows))
         return posterior
 
@@ -122,7 +124,8 @@ def _collect_per_fold(blocks: tuple[Block, ...], folds: int) -> Callable[[Batch]
 
     def accumulate_per_fold(batch: Batch) -> JointStatistics:
         labels = batch.assignment
-        assert labels is not None and batch.fold is not None
+        assert labels is not None
+        assert batch.fold is not None
         component = (batch.fold * labels.n_components + labels.component).astype(np.int32)
         pairs = replace(labels, component=component, n_components=folds * labels.n_components)
         return accumulate(replace(batch, assignment=pairs))
@@ -132,9 +135,7 @@ def _collect_per_fold(blocks: tuple[Block, ...], folds: int) -> Callable[[Batch]
 
 def _split(statistics: JointStatistics, folds: int, n_classes: int) -> list[JointStatistics]:
     same: list[Any] = [None] * len(statistics.blocks)
-    return [
-        statistics.reindexed(range(k * n_classes, (k + 1) * n_classes), same) for k in range(folds)
-    ]
+    return [statistics.reindexed(range(k * n_classes, (k + 1) * n_classes), same) for k in range(folds)]
 
 
 def _sum(parts: list[JointStatistics]) -> JointStatistics:
@@ -155,7 +156,9 @@ class _Trimmed:
     recode: tuple[Array, ...]
 
     @classmethod
-    def of(cls, schema: Schema, blocks: tuple[Block, ...], prior: Any, statistics: JointStatistics) -> _Trimmed:
+    def of(
+        cls, schema: Schema, blocks: tuple[Block, ...], prior: Any, statistics: JointStatistics
+    ) -> _Trimmed:
         columns: list[Column] = list(schema.columns)
         recode: dict[int, Array] = {}
         moves: list[list[list[int]] | None] = []
@@ -167,7 +170,9 @@ class _Trimmed:
             for place, j in enumerate(block.columns):
                 seen = sums.column(place).any(axis=0) | schema.columns[j].declared
                 kept.append(np.flatnonzero(seen).tolist())
-                recode[j] = np.concatenate([[0], np.where(seen, np.cumsum(seen), 0)]).astype(schema.code_dtype)
+                recode[j] = np.concatenate([[0], np.where(seen, np.cumsum(seen), 0)]).astype(
+                    schema.code_dtype
+                )
                 cells = tuple(cell for cell, keep in zip(columns[j].categories, seen, strict=True) if keep)
                 columns[j] = replace(columns[j], categories=cells)
             moves.append(kept)

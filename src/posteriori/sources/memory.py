@@ -147,7 +147,7 @@ class MemorySource:
 
 
 def _warn_of_unseen(unseen: Counter[Any]) -> None:
-    cells = ", ".join(f"{count} cell{'s' if count > 1 else ''} of {quote([name])}" for name, count in unseen.items())
-    warnings.warn(
-        f"categories unseen in training count as missing: {cells}", UserWarning, stacklevel=2
+    cells = ", ".join(
+        f"{count} cell{'s' if count > 1 else ''} of {quote([name])}" for name, count in unseen.items()
     )
+    warnings.warn(f"categories unseen in training count as missing: {cells}", UserWarning, stacklevel=2)

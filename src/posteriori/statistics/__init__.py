@@ -65,5 +65,6 @@ class JointStatistics:
         """Return the same sums in another order, as `Statistics.reindexed` does; columns has one entry a block."""
         pairs = zip(self.blocks, columns, strict=True)
         return JointStatistics(
-            gather(self.weight, components), tuple(block.reindexed(components, moves) for block, moves in pairs)
+            gather(self.weight, components),
+            tuple(block.reindexed(components, moves) for block, moves in pairs),
         )

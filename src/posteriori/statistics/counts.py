@@ -67,9 +67,7 @@ class Counts:
         """Return the weight of the missing cells of column j: (Z,)."""
         return self.table[:, self.offsets[j]]
 
-    def reindexed(
-        self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None
-    ) -> Counts:
+    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Counts:
         """Return the counts of other components or categories, by their places here, −1 where one is new."""
         table = gather(self.table, components)
         if columns is None:

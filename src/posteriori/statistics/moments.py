@@ -76,12 +76,12 @@ class Moments:
         components = (self.reindexed([z]) for z in range(len(self.weight)))
         return functools.reduce(operator.add, components)
 
-    def reindexed(
-        self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None
-    ) -> Moments:
+    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Moments:
         """Return the moments of other components: components[z] is the place of z here, −1 where it is new."""
         del columns  # numbers have no categories
-        return Moments(*(gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter)))
+        return Moments(
+            *(gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter))
+        )
 
 
 def gather(sums: Array, places: Sequence[int]) -> Array:

@@ -1,0 +1,37 @@
+# Targets document themselves: `make help` prints the text behind ##.
+PYTHON ?= .venv/bin/python
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Print this help
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 14
+
+.venv:
+	python3 -m venv .venv
+	.venv/bin/python -m pip install --quiet --editable ".[test]"
+
+.PHONY: test
+test: .venv ## Run the tests
+	$(PYTHON) -m pytest
+
+.PHONY: lint
+lint: .venv ## Check style and formatting
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+.PHONY: types
+types: .venv ## Check types
+	$(PYTHON) -m mypy
+
+.PHONY: bench
+bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
+	$(PYTHON) -m pip install --quiet --editable ".[bench]"
+	cd benchmarks && ../$(PYTHON) naive_bayes.py
+
+.PHONY: pictures
+pictures: .venv ## Draw the pictures of the README anew
+	$(PYTHON) docs/make_pictures.py
+
+.PHONY: ci
+ci: ## Run what continuous integration runs, in a fresh environment
+	.ci/run

@@ -1,0 +1,83 @@
+"""What the documents say is true."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import posteriori as po
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(po.__path__, "posteriori.")
+    if "__main__" not in module.name
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_doctests(name):
+    results = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert results.failed == 0
+
+
+def public_objects():
+    for name in po.__all__:
+        thing = getattr(po, name)
+        if inspect.ismodule(thing):
+            yield from ((f"{name}.{inner}", getattr(thing, inner)) for inner in thing.__all__)
+        else:
+            yield name, thing
+
+
+@pytest.mark.parametrize(("name", "thing"), list(public_objects()))
+def test_every_parameter_of_what_is_public_is_described(name, thing):
+    page = inspect.getdoc(thing)
+    assert page, f"{name} has no docstring"
+    if inspect.isclass(thing) and not hasattr(thing, "fit"):
+        return  # a result: its attributes are described
+    described = set(re.findall(r"^([\w, *]+?) :", page, re.MULTILINE))
+    described = {word.strip(" *") for group in described for word in group.split(",")}
+    missing = set(inspect.signature(thing).parameters) - described - {"self"}
+    assert not missing, f"{name} does not describe {missing}"
+
+
+@pytest.mark.parametrize("name", ["fit", "partial_fit", "predict", "predict_proba", "sample", "explain"])
+def test_every_method_is_described(name):
+    assert inspect.getdoc(getattr(po.NaiveBayes, name))
+
+
+def test_the_python_of_the_readme_runs(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    exec(code, {})
+    assert "posterior" in capsys.readouterr().out
+
+
+def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
+    from posteriori.cli import main
+
+    penguins = ROOT / "src" / "posteriori" / "datasets" / "penguins.csv"
+    page = (ROOT / "README.md").read_text()
+    commands = [line.split("#")[0] for line in re.findall(r"\.venv/bin/posteriori (.*)", page)]
+    assert len(commands) == 4
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        words = command.replace("src/posteriori/datasets/penguins.csv", str(penguins)).split()
+        assert main(words) == 0, capsys.readouterr().err
+    assert (tmp_path / "penguins.posteriori").exists()
+
+
+def test_importing_posteriori_imports_nothing_heavy():
+    code = "import posteriori, sys; print([m for m in ('numba', 'polars', 'matplotlib', 'typer') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_changelog_has_a_place_for_what_is_next():
+    assert "## [Unreleased]" in (ROOT / "CHANGELOG.md").read_text()
