@@ -27,9 +27,7 @@ def draw_penguins(path: Path) -> None:
     )
     figure.get_layout_engine().set(w_pad=0.12, wspace=0.04)
     plot_densities(model, "flipper_length_mm", X=penguins, y="species", ax=learned)
-    plot_decision_regions(
-        model, penguins, "species", features=("bill_length_mm", "flipper_length_mm"), ax=decided
-    )
+    plot_decision_regions(model, penguins, "species", features=("bill_length_mm", "flipper_length_mm"), ax=decided)
     plot_explanation(model, penguins, ROW, ax=explained)
     odds = explained.get_title(loc="left")
     explained.text(0.0, 1.02, odds, transform=explained.transAxes, va="bottom")

@@ -63,9 +63,7 @@ def folder(tmp_path, monkeypatch):
 def fitted(tmp_path_factory):
     """Return the facts that fit printed of the penguins, and the model it saved."""
     path = tmp_path_factory.mktemp("fitted") / "penguins.posteriori"
-    return json.loads(
-        succeeds("fit", "penguins.csv", "--target", "species", "--output", path, "--json")
-    ), path
+    return json.loads(succeeds("fit", "penguins.csv", "--target", "species", "--output", path, "--json")), path
 
 
 @pytest.fixture
@@ -93,9 +91,7 @@ SMALL = "colour,size,kind\nred,1.5,a\nred,2.5,a\nblue,7,b\nblue,8,b\ngreen,9.5,b
 
 def examples():
     helps = [command.help for command in commands.app.registered_commands]
-    found = [
-        line.strip() for text in helps for line in text.splitlines() if line.startswith("    posteriori ")
-    ]
+    found = [line.strip() for text in helps for line in text.splitlines() if line.startswith("    posteriori ")]
     assert len(found) == len(helps)
     return [commands.app.info.epilog.removeprefix("A first look: "), *found]
 
@@ -192,6 +188,8 @@ def test_fit_saves_under_the_stem_of_the_table():
         out = succeeds("fit", name, "--target", "kind")
         assert out.endswith("saved to birds.posteriori\n")
         Path("birds.posteriori").unlink()
+    succeeds("fit", "birds.csv", "--target", "kind", "--output", "birds.csv.model")
+    assert Path("birds.csv.model").exists()
 
 
 def test_fit_takes_kinds_and_leaves_columns_out():
@@ -226,8 +224,7 @@ def test_json_is_all_there_is_on_stdout_and_warnings_are_lines_on_stderr():
 def test_hints():
     letters = "abcdefghijklmnopqrst"
     rows = [
-        f"{i},name{i},{'?' if i == 3 else i * 7 % 20},{i % 2},same,{letters[i % 3]},{'uv'[i % 2]}"
-        for i in range(20)
+        f"{i},name{i},{'?' if i == 3 else i * 7 % 20},{i % 2},same,{letters[i % 3]},{'uv'[i % 2]}" for i in range(20)
     ]
     write("t.csv", "row,name,number,flag,constant,plain,y\n" + "\n".join(rows))
     hints = json.loads(succeeds("fit", "t.csv", "--target", "y", "--json"))["hints"]
@@ -437,9 +434,7 @@ def test_explanation_prints_bayes_rule_and_contributions_that_sum_to_the_log_odd
     out = succeeds("explain", model, penguins, "--row", 7)
     assert explanation.bayes_table() in out
     log_odds = explanation.log_odds()
-    entries = re.findall(
-        r"^(\w+) .* ([+-]\d+\.\d{4})", out[out.index("adds to the log-odds") :], re.MULTILINE
-    )
+    entries = re.findall(r"^(\w+) .* ([+-]\d+\.\d{4})", out[out.index("adds to the log-odds") :], re.MULTILINE)
     expected = {"prior": log_odds.prior, **log_odds.factors}
     assert {name: float(nats) for name, nats in entries} == pytest.approx(expected, abs=1e-4)
     sizes = [abs(float(nats)) for _, nats in entries]
@@ -680,9 +675,7 @@ def pitfalls(model):
     return model
 
 
-@pytest.mark.parametrize(
-    ("arguments", "part"), REFUSALS, ids=[" ".join(arguments) for arguments, _ in REFUSALS]
-)
+@pytest.mark.parametrize(("arguments", "part"), REFUSALS, ids=[" ".join(arguments) for arguments, _ in REFUSALS])
 def test_refusals_are_one_sentence(arguments, part, pitfalls):
     filled = [str(pitfalls) if argument == "MODEL" else argument for argument in arguments]
     assert part in refused(*filled)
@@ -786,9 +779,7 @@ def test_any_text_is_fitted_or_refused(scratch, rows, n_features):
 
 
 @settings(deadline=None, max_examples=40)
-@given(
-    st.binary(max_size=60), st.sampled_from(["csv", "tsv", "parquet", "arrow", "ndjson", "csv.gz", "csv.zst"])
-)
+@given(st.binary(max_size=60), st.sampled_from(["csv", "tsv", "parquet", "arrow", "ndjson", "csv.gz", "csv.zst"]))
 def test_any_bytes_are_refused_or_fitted(scratch, content, kind):
     table = scratch / f"b.{kind}"
     table.write_bytes(content)
@@ -825,9 +816,7 @@ def damage(content, data):
     if how == "cut":
         return content[:place]
     if how == "flip":
-        return (
-            content[:place] + bytes([content[place] ^ data.draw(st.integers(1, 255))]) + content[place + 1 :]
-        )
+        return content[:place] + bytes([content[place] ^ data.draw(st.integers(1, 255))]) + content[place + 1 :]
     return content[:place] + content[place + data.draw(st.integers(1, 9)) :]
 
 

@@ -51,12 +51,8 @@ def categorical_model(prior, tables):
         )
     )
     slots = [np.column_stack([np.zeros(len(prior)), log_of(table)]) for table in tables]
-    parameters = CategoricalParameters(
-        tuple(len(table[0]) for table in tables), np.concatenate(slots, axis=1)
-    )
-    return GenerativeModel(
-        schema, (Block(Categorical(), tuple(range(len(tables)))),), log_of(prior), (parameters,)
-    )
+    parameters = CategoricalParameters(tuple(len(table[0]) for table in tables), np.concatenate(slots, axis=1))
+    return GenerativeModel(schema, (Block(Categorical(), tuple(range(len(tables)))),), log_of(prior), (parameters,))
 
 
 def log_of(probability):
@@ -71,11 +67,7 @@ def entropy(prior):
 def brute_force(joint):
     """Return Σ p(x, z) log p(x, z) / (p(x) p(z)) of a table of p(z, x)."""
     x, z = joint.sum(axis=0), joint.sum(axis=1)
-    return sum(
-        joint[i, k] * np.log(joint[i, k] / (z[i] * x[k]))
-        for i, k in np.ndindex(joint.shape)
-        if joint[i, k] > 0
-    )
+    return sum(joint[i, k] * np.log(joint[i, k] / (z[i] * x[k])) for i, k in np.ndindex(joint.shape) if joint[i, k] > 0)
 
 
 def by_scipy(prior, density, edges):
@@ -102,9 +94,7 @@ def test_categories_equal_the_sum_over_all_cells(data):
     rows = st.lists(cell, min_size=n_categories, max_size=n_categories).filter(any)
     table = np.array(data.draw(st.lists(rows, min_size=n_classes, max_size=n_classes)), float)
     table /= table.sum(axis=1, keepdims=True)
-    prior = np.array(
-        data.draw(st.lists(st.integers(0, 9), min_size=n_classes, max_size=n_classes).filter(any)), float
-    )
+    prior = np.array(data.draw(st.lists(st.integers(0, 9), min_size=n_classes, max_size=n_classes).filter(any)), float)
     prior /= prior.sum()
     found = mutual_information(categorical_model(prior, [table]))
     assert_allclose(found, brute_force(prior[:, np.newaxis] * table), atol=1e-12)
@@ -195,9 +185,7 @@ class Exponential:
 
 def test_any_density_of_numbers_will_do():
     prior, rate = [0.4, 0.6], np.array([[1.0], [7.0]])
-    expected = by_scipy(
-        prior, lambda x: scipy.stats.expon.pdf(x, scale=1 / rate[:, 0]), np.linspace(0, 40, 81)
-    )
+    expected = by_scipy(prior, lambda x: scipy.stats.expon.pdf(x, scale=1 / rate[:, 0]), np.linspace(0, 40, 81))
     assert_allclose(mutual_information(numeric_model(prior, Exponential(), rate)), expected, atol=1e-8)
 
 

@@ -74,9 +74,7 @@ def test_weight_k_counts_as_k_rows(rows):
     repeated = components.repeat(weight), posterior.repeat(weight, axis=0)
     for score in SCORES:
         assert_allclose(score(components, posterior, weight.astype(float)), score(*repeated), atol=1e-14)
-    assert_allclose(
-        metrics.confusion_matrix(components, posterior, weight), metrics.confusion_matrix(*repeated)
-    )
+    assert_allclose(metrics.confusion_matrix(components, posterior, weight), metrics.confusion_matrix(*repeated))
     one, other = metrics.calibration(components, posterior, weight), metrics.calibration(*repeated)
     for field in ("weight", "confidence", "accuracy", "expected_error"):
         assert_allclose(getattr(one, field), getattr(other, field), atol=1e-14)

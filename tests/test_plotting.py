@@ -17,9 +17,9 @@ import matplotlib.pyplot as plt
 from matplotlib.colors import to_rgb
 
 import posteriori as po
-from posteriori import plotting
 from posteriori.datasets import load_penguins
 from posteriori.plotting import plot_calibration, plot_decision_regions, plot_densities, plot_explanation
+from posteriori.plotting.canvas import class_colours
 
 PENGUINS = load_penguins().drop("year")
 MEASURES = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
@@ -146,6 +146,7 @@ def test_bars_of_counts_are_the_probabilities_of_whole_numbers(counts):
         assert_allclose(bars.sum(), 1.0, atol=2e-3)
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels == ["class = 0", "class = 1", "class = 2", "observed"]
+    assert_array_equal(ax.get_xticks(), np.floor(ax.get_xticks()))
 
 
 def test_large_counts_become_a_curve_over_whole_numbers():
@@ -188,9 +189,7 @@ def test_a_density_that_knows_only_the_protocol_is_drawn(model):
 def test_many_classes_and_categories_stay_legible():
     rng = np.random.default_rng(0)
     y = np.arange(400) % 20
-    X = pl.DataFrame(
-        {"c": [f"category number {k:02d}" for k in rng.integers(0, 30, 400)], "x": rng.normal(y)}
-    )
+    X = pl.DataFrame({"c": [f"category number {k:02d}" for k in rng.integers(0, 30, 400)], "x": rng.normal(y)})
     model = po.NaiveBayes().fit(X, y)
     for feature in ("c", "x"):
         ax = plot_densities(model, feature)
@@ -208,7 +207,7 @@ def winners(ax, n_classes):
     """Read the class of each cell of the picture off its hue, and the cells' places."""
     mesh = ax.collections[0]
     ink = 1.0 - np.asarray(mesh.get_array())
-    hues = 1.0 - np.array([to_rgb(colour) for colour in plotting._colours(n_classes)])
+    hues = 1.0 - np.array([to_rgb(colour) for colour in class_colours(n_classes)])
     directions = hues / np.linalg.norm(hues, axis=1, keepdims=True)
     corners = mesh.get_coordinates()
     centres = (corners[:-1, :-1] + corners[1:, 1:]) / 2
@@ -371,10 +370,11 @@ def test_the_steps_are_those_of_the_explanation_and_named_with_their_cells(model
     ax = plot_explanation(explanation, row=9, label="Gentoo", against="Adelie")
     names = [tick.get_text() for tick in ax.get_yticklabels()]
     odds = explanation.log_odds(9, "Gentoo", "Adelie")
+    steps = {"prior": odds.prior} | odds.factors
     assert "sex missing" in names
     assert "bill_length_mm = 42" in names
     for name, (start, end) in zip(names[:-1], spans(ax), strict=False):
-        assert_allclose(end - start, odds[name.split()[0]], atol=1e-12)
+        assert_allclose(end - start, steps[name.split()[0]], atol=1e-12)
     p = explanation.posterior[9]
     assert p[2] < 0.001 < p[0] < 0.999
     assert ax.get_title(loc="left") == f"p(Gentoo | x) < 0.001,  p(Adelie | x) = {p[0]:.3f}"
@@ -391,7 +391,7 @@ def test_what_does_not_fit_is_summed_into_the_others(model):
 
 def test_a_step_has_the_colour_of_the_class_it_speaks_for(model):
     ax = plot_explanation(model, PENGUINS, 314)
-    colours = dict(zip(model.classes_, plotting._colours(3), strict=True))
+    colours = dict(zip(model.classes_, class_colours(3), strict=True))
     for bar in ax.patches[:-1]:
         wanted = colours["Chinstrap" if bar.get_width() >= 0 else "Adelie"]
         assert_allclose(bar.get_facecolor()[:3], to_rgb(wanted))
@@ -413,9 +413,7 @@ def test_a_feature_called_prior_is_a_step_of_its_own():
 
 DRAWINGS = {
     "densities": lambda model, **ax: plot_densities(model, "island", X=PENGUINS, y="species", **ax),
-    "regions": lambda model, **ax: plot_decision_regions(
-        model, PENGUINS, features=(1, 2), resolution=9, **ax
-    ),
+    "regions": lambda model, **ax: plot_decision_regions(model, PENGUINS, features=(1, 2), resolution=9, **ax),
     "calibration": lambda model, **ax: plot_calibration(model, PENGUINS, "species", **ax),
     "explanation": lambda model, **ax: plot_explanation(model, PENGUINS, **ax),
 }

@@ -80,7 +80,8 @@ class Explanation:
     @property
     def posterior(self) -> Array:
         """p(y | x), (n, C)."""
-        return np.exp(self.log_joint - self.log_evidence[:, np.newaxis])
+        with np.errstate(invalid="ignore"):  # NaN in a row that no class can produce
+            return np.exp(self.log_joint - self.log_evidence[:, np.newaxis])
 
     def log_odds(self, row: int = 0, label: Any = None, against: Any = None) -> LogOdds:
         """Return what the prior and each feature add to the log-odds of one class against another.
@@ -135,9 +136,7 @@ class Explanation:
         names = [str(label) for label in self.classes]
         likelihoods = [
             (f"× p({name} = {_cell(value)})" if value is not None else f"× {name} missing", factors)
-            for name, value, factors in zip(
-                self.feature_names, self.values[row], self.log_factors[row].T, strict=True
-            )
+            for name, value, factors in zip(self.feature_names, self.values[row], self.log_factors[row].T, strict=True)
         ]
         log_evidence = float(self.log_evidence[row])
         table = [
@@ -148,13 +147,9 @@ class Explanation:
             ["posterior", *(f"{p:.6f}" for p in self.posterior[row])],
         ]
         widths = [max(len(line[k]) for line in table) for k in range(len(table[0]))]
-        lines = [
-            "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in table
-        ]
+        lines = ["  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in table]
         rule = "─" * len(lines[0])
-        evidence = (
-            f"evidence p(x) = {_power(log_evidence)}, the sum of the joint; posterior = joint / evidence"
-        )
+        evidence = f"evidence p(x) = {_power(log_evidence)}, the sum of the joint; posterior = joint / evidence"
         return "\n".join([lines[0], rule, *lines[1:-2], rule, lines[-2], evidence, rule, lines[-1]])
 
 
@@ -204,9 +199,7 @@ def _one_row(model: NaiveBayes, x: Any) -> Any:
     if isinstance(x, Mapping):
         strangers = [key for key in x if key not in names]
         if strangers:
-            raise ValueError(
-                f"x has {quote(strangers)}, which the model does not know; it knows {quote(names)}"
-            )
+            raise ValueError(f"x has {quote(strangers)}, which the model does not know; it knows {quote(names)}")
         cells = [x.get(name) for name in names]
     elif isinstance(x, list | tuple | np.ndarray) and np.ndim(np.asarray(x, dtype=object)) == 1:
         cells = list(x)
@@ -280,14 +273,10 @@ class LinearForm:
             A cell is missing: the linear form is that of a complete row.
         """
         if any(value is None for value in explanation.values.ravel()):
-            raise ValueError(
-                "a cell is missing, and the linear form is that of complete rows; use log_factors"
-            )
+            raise ValueError("a cell is missing, and the linear form is that of complete rows; use log_factors")
         place = {name: j for j, name in enumerate(explanation.feature_names)}
         columns = [
-            explanation.values[:, place[name]]
-            if category is None
-            else explanation.values[:, place[name]] == category
+            explanation.values[:, place[name]] if category is None else explanation.values[:, place[name]] == category
             for name, category in self.terms
         ]
         return np.column_stack(columns).astype(np.float64)
@@ -348,9 +337,7 @@ _Terms = tuple[Array, list[tuple[int, Any, Array]]]
 @singledispatch
 def _linear_terms(parameters: Any, columns: Sequence[Column]) -> _Terms:
     """Return what a block adds to the bias, and its terms: the place of a column, a category or None, the weights."""
-    raise ValueError(
-        f"{quote(column.name for column in columns)} has no linear log-odds under its distribution"
-    )
+    raise ValueError(f"{quote(column.name for column in columns)} has no linear log-odds under its distribution")
 
 
 @_linear_terms.register
@@ -384,9 +371,5 @@ def _(parameters: GaussianParameters, columns: Sequence[Column]) -> _Terms:
 @_linear_terms.register
 def _(parameters: PoissonParameters, columns: Sequence[Column]) -> _Terms:
     if not np.isfinite(parameters.log_rate).all():
-        raise ValueError(
-            f"{quote(column.name for column in columns)} has a rate of 0; set rate_smoothing > 0"
-        )
-    return -parameters.rate.sum(axis=1), [
-        (place, None, parameters.log_rate[:, place]) for place in range(len(columns))
-    ]
+        raise ValueError(f"{quote(column.name for column in columns)} has a rate of 0; set rate_smoothing > 0")
+    return -parameters.rate.sum(axis=1), [(place, None, parameters.log_rate[:, place]) for place in range(len(columns))]

@@ -57,23 +57,17 @@ def check_target(frame: pl.DataFrame, target: str, path: Path) -> None:
     if target not in frame.columns:
         raise Refusal(f"{path.name!r} has no column {target!r}; {closest(target, frame.columns)}")
     if frame.width < 2:
-        raise Refusal(
-            f"{path.name!r} has one column only, {target!r}; a model needs a feature beside the target"
-        )
+        raise Refusal(f"{path.name!r} has one column only, {target!r}; a model needs a feature beside the target")
     labels = frame[target]
     if labels.dtype.is_nested() or labels.dtype.is_temporal() or str(labels.dtype) in ("Binary", "Object"):
-        raise Refusal(
-            f"the target {target!r} is {labels.dtype}; classes must be strings, whole numbers or true/false"
-        )
+        raise Refusal(f"the target {target!r} is {labels.dtype}; classes must be strings, whole numbers or true/false")
     if labels.dtype.is_float():
         labels = labels.fill_nan(None)
     missing = labels.is_null().arg_true().to_list()
     if len(missing) == len(labels):
         raise Refusal(f"every label in {target!r} is missing; label the rows or choose another target")
     if missing:
-        rows = ", ".join(map(str, missing[:5])) + (
-            f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        )
+        rows = ", ".join(map(str, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         plural = "s" if len(missing) > 1 else ""
         raise Refusal(
             f"the label in {target!r} is missing in row{plural} {rows} (the first row is 0); fill in or drop "
@@ -98,13 +92,9 @@ def columns_named(given: list[str] | None, names: list[str], option: str) -> lis
     """Return the columns that an option names: each value is one, or some with commas between."""
     found: list[str] = []
     for value in given or []:
-        for name in (
-            [value] if value in names else [part.strip() for part in value.split(",") if part.strip()]
-        ):
+        for name in [value] if value in names else [part.strip() for part in value.split(",") if part.strip()]:
             if name not in names:
-                raise Refusal(
-                    f"{option} names {name!r}, which is no feature of the table; {closest(name, names)}"
-                )
+                raise Refusal(f"{option} names {name!r}, which is no feature of the table; {closest(name, names)}")
             if name not in found:
                 found.append(name)
     return found
@@ -135,6 +125,4 @@ def as_frame(X: Any, names: tuple[str, ...]) -> pl.DataFrame:
     if isinstance(X, np.ndarray):
         return pl.DataFrame([pl.Series(name, X[:, j].tolist()) for j, name in enumerate(names)])
     columns = nw.from_native(X, eager_only=True).iter_columns()
-    return pl.DataFrame(
-        [pl.Series(name, column.to_list()) for name, column in zip(names, columns, strict=True)]
-    )
+    return pl.DataFrame([pl.Series(name, column.to_list()) for name, column in zip(names, columns, strict=True)])

@@ -37,9 +37,7 @@ app = typer.Typer(
 _FORMATS = ".csv, .tsv (also .gz, .zst), .parquet, .arrow, .feather, .ipc, .ndjson or .jsonl"
 
 TablePath = Annotated[Path, typer.Argument(metavar="TABLE", help=f"A table: {_FORMATS}.", show_default=False)]
-ModelPath = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model that fit has saved.", show_default=False)
-]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that fit has saved.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")]
 
 
@@ -98,9 +96,7 @@ def fit(
     model: Annotated[Model, typer.Option(help="nb: naive Bayes.")] = Model.nb,
     output: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Where to save the model; default: the table's name with .posteriori, here."
-        ),
+        typer.Option(metavar="FILE", help="Where to save the model; default: the table's name with .posteriori, here."),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     as_json: AsJson = False,
@@ -132,9 +128,7 @@ def fit(
     ignored = columns_named(ignore, features, "--ignore")
     features = [name for name in features if name not in ignored]
     if not features:
-        raise Refusal(
-            f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature"
-        )
+        raise Refusal(f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature")
     chosen = {
         "categorical": columns_named(categorical, features, "--categorical"),
         "poisson": columns_named(poisson, features, "--poisson"),
@@ -179,9 +173,7 @@ def predict(
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help=f"Where to write: {_FORMATS}. Default: CSV on stdout.")
     ] = None,
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Add p(class | row) of every class, as p_CLASS.")
-    ] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Add p(class | row) of every class, as p_CLASS.")] = False,
 ) -> None:
     """Predict the class of every row of a table, in its order, as a column called prediction.
 
@@ -232,9 +224,7 @@ def evaluate(
     frame = read_for(estimator, table, target)
     target = target or estimator.model_.schema.target
     if target is None:
-        raise Refusal(
-            "the model does not know the name of its target; say which column holds it with --target"
-        )
+        raise Refusal("the model does not know the name of its target; say which column holds it with --target")
     check_target(frame, target, table)
 
     from posteriori.cli import facts, pages, tables
@@ -245,9 +235,7 @@ def evaluate(
         strangers = [label for label in labels.infer().categories if label not in estimator.target_.lookup]
     if strangers:
         known = ", ".join(map(repr, facts.labels_of(estimator)[:8]))
-        raise Refusal(
-            f"the target {target!r} holds {strangers[0]!r}, which is no class of the model ({known})"
-        )
+        raise Refusal(f"the target {target!r} holds {strangers[0]!r}, which is no class of the model ({known})")
     features = align(frame.drop(target), estimator)
     with refusing():
         components = labels.components(estimator.target_, slice(0, frame.height))
@@ -291,15 +279,11 @@ def explain(
 @_command
 def sample(
     model: ModelPath,
-    rows: Annotated[
-        int, typer.Option("--rows", "-n", metavar="N", min=1, help="How many rows to draw.")
-    ] = 10,
+    rows: Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="How many rows to draw.")] = 10,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help=f"Where to write: {_FORMATS}. Default: CSV on stdout.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Makes the draw repeatable.", show_default=False)
-    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Makes the draw repeatable.", show_default=False)] = None,
 ) -> None:
     """Draw new rows from a model, the class of each in the target's column.
 

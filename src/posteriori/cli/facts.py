@@ -38,8 +38,7 @@ def fit_facts(frame: pl.DataFrame, scored: OutOfFold) -> Facts:
         "rows": frame.height,
         "target": schema.target,
         "classes": [
-            {"class": label, "rows": round(count)}
-            for label, count in zip(labels_of(estimator), counts, strict=True)
+            {"class": label, "rows": round(count)} for label, count in zip(labels_of(estimator), counts, strict=True)
         ],
         "columns": column_facts(frame, estimator),
         "hints": list(hints(frame, schema)),
@@ -128,14 +127,8 @@ def hints(frame: pl.DataFrame, schema: Schema) -> Iterable[str]:
     for column in schema.columns:
         series = frame[column.name]
         present = len(series) - series.null_count()
-        if (
-            present >= _FEWEST_ROWS_TO_DOUBT
-            and series.dtype.is_integer()
-            and (series.diff().drop_nulls() == 1).all()
-        ):
-            yield (
-                f"{quote([column.name])} counts the rows; leave it out: --ignore {shlex.quote(column.name)}"
-            )
+        if present >= _FEWEST_ROWS_TO_DOUBT and series.dtype.is_integer() and (series.diff().drop_nulls() == 1).all():
+            yield (f"{quote([column.name])} counts the rows; leave it out: --ignore {shlex.quote(column.name)}")
         n_values = series.drop_nulls().n_unique()
         if present and n_values == 1:
             constant.append(column.name)

@@ -142,9 +142,7 @@ def print_evaluation(facts: Facts) -> None:
         if entry["rows"]:
             gap = f"{entry['accuracy'] - entry['confidence']:+.4f}"
             bounds = f"{entry['from']:.1f} to {entry['to']:.1f}"
-            table.add_row(
-                bounds, f"{entry['rows']:,}", share(entry["confidence"]), share(entry["accuracy"]), gap
-            )
+            table.add_row(bounds, f"{entry['rows']:,}", share(entry["confidence"]), share(entry["accuracy"]), gap)
     print_table(out, table)
     out.print(f"expected calibration error {facts['expected_calibration_error']:.4f}")
 
@@ -161,9 +159,7 @@ def _print_confusion(out: Console, labels: Sequence[str], confusion: Any) -> Non
         if fits(out, table):
             print_table(out, table)
             return
-    mistakes = [
-        (amount, t, p) for t, row in enumerate(confusion) for p, amount in enumerate(row) if t != p and amount
-    ]
+    mistakes = [(amount, t, p) for t, row in enumerate(confusion) for p, amount in enumerate(row) if t != p and amount]
     mistakes.sort(key=lambda mistake: -mistake[0])
     table = new_table("most frequent mistakes: true", "predicted", "rows", left=2)
     for amount, t, p in mistakes[:_MOST_CATEGORIES]:
@@ -254,7 +250,7 @@ def _shortened(explanation: Explanation, length: int) -> Explanation:
 def print_model(facts: Facts) -> None:
     """Print the parameters of a model."""
     out = console()
-    rows = f", learned from {number(facts['rows'], 15)} rows" if facts["rows"] is not None else ""
+    rows = f", learned from {facts['rows']:,.10g} rows" if facts["rows"] is not None else ""
     target = facts["target"] if facts["target"] is not None else "class"
     out.print(f"{facts['model']} of {target}{rows}")
     _print_parameter_count(out, facts)
@@ -278,17 +274,12 @@ def _numeric_cells(distribution: str, columns: Sequence[Facts]) -> tuple[str, li
     if fields == ["mean", "variance"]:
         title = f"{distribution}: mean ± standard deviation given the class"
         cells = [
-            [
-                f"{number(mean)} ± {number(sd)}"
-                for mean, sd in zip(c["mean"], np.sqrt(c["variance"]), strict=True)
-            ]
+            [f"{number(mean)} ± {number(sd)}" for mean, sd in zip(c["mean"], np.sqrt(c["variance"]), strict=True)]
             for c in columns
         ]
         return title, cells
     title = f"{distribution}: {', '.join(fields)} given the class"
-    return title, [
-        [" ".join(map(number, row)) for row in zip(*(c[f] for f in fields), strict=True)] for c in columns
-    ]
+    return title, [[" ".join(map(number, row)) for row in zip(*(c[f] for f in fields), strict=True)] for c in columns]
 
 
 def _print_categories(out: Console, column: Facts, labels: Sequence[str]) -> None:

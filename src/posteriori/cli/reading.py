@@ -50,15 +50,18 @@ def format_of(path: Path) -> tuple[str, str]:
     kind = _READ.get(suffix)
     if kind is None or (packed and kind not in ("csv", "tsv")):
         raise Refusal(
-            f"{str(path)!r} has no suffix that names a table ({', '.join(_READ)}; "
-            ".csv and .tsv also with .gz or .zst)"
+            f"{str(path)!r} has no suffix that names a table ({', '.join(_READ)}; .csv and .tsv also with .gz or .zst)"
         )
     return kind, packed
 
 
 def names_table(path: Path) -> bool:
     """Whether a path has a suffix that tables have."""
-    return any(suffix.lower() in _READ for suffix in path.suffixes[-2:])
+    try:
+        format_of(path)
+    except Refusal:
+        return False
+    return True
 
 
 def stem_of(path: Path) -> str:

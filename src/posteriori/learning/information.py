@@ -37,9 +37,9 @@ from posteriori.typing import Array
 __all__ = ["mutual_information"]
 
 _DRAWS = 512  # a component, to find where its mass is
-_QUANTILES = 24  # panels between the least and the greatest draw
-_TAIL = np.array([0.1, 0.25, 0.5, 1.0, 2.0, 4.0])  # ends of the panels beyond, in ranges of the draws
-_NODES = 16  # a panel
+_QUANTILES = 12  # panels between the least and the greatest draw
+_TAIL = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # ends of the panels beyond, in ranges of the draws
+_NODES = 12  # a panel
 _MOST_WHOLE = 128  # whole numbers of a panel that are all summed; of more, as many, evenly spread
 _MOST_CELLS = 1 << 21  # of p(x_j | z) held at once
 
@@ -152,9 +152,7 @@ def _nodes(draws: Array, outside: Callable[[Array], Array]) -> tuple[Array, Arra
     """Return nodes within the support of a numeric column, and their weights, from draws, (Z, draws)."""
     whole = bool(outside(np.array([0.5]))[0])
     breaks = _break_points(draws, whole)
-    nodes, weights = (
-        _whole_nodes(breaks) if whole else _legendre_nodes(_with_ends_of_support(breaks, outside))
-    )
+    nodes, weights = _whole_nodes(breaks) if whole else _legendre_nodes(_with_ends_of_support(breaks, outside))
     inside = ~outside(nodes)
     return nodes[inside], weights[inside]
 

@@ -195,9 +195,7 @@ class Calibration:
         return float(self.weight @ gap / self.weight.sum())
 
 
-def calibration(
-    components: Array, posterior: Array, weight: Array | None = None, *, bins: int = 10
-) -> Calibration:
+def calibration(components: Array, posterior: Array, weight: Array | None = None, *, bins: int = 10) -> Calibration:
     """Return how often predictions are right, by the probability of the class predicted.
 
     Parameters

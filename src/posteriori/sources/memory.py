@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import operator
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from posteriori.typing import Array
 
 T = TypeVar("T")
 
-_TILE_BYTES = 1 << 24  # larger would miss the cache, smaller would spend its time in Python
+_TILE_BYTES = 1 << 25  # smaller tiles would spend their time in Python
 _MOST_ROWS = 1 << 16
 _FEWEST_ROWS = 1 << 10
 
@@ -56,26 +56,32 @@ class MemorySource:
 
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
         """Add up accumulate(batch) over all batches, in their order."""
-        return functools.reduce(operator.add, self._each(accumulate))
+        total: list[T] = []
+
+        def add(rows: slice, part: T) -> None:
+            total[:] = [operator.add(total[0], part)] if total else [part]
+
+        self._each(accumulate, add)
+        return total[0]
 
     def map(self, score: Callable[[Batch], Array]) -> Array:
         """Return score(batch) of all batches in the order of the rows; warn of categories unseen in training."""
         unseen: Counter[str] = Counter()
-        scores: Array | None = None
-        start = 0
-        for part, batch_unseen in self._each(lambda batch: (score(batch), batch.unseen)):
-            unseen.update(batch_unseen)
-            if len(part) == self.table.n_rows:
-                scores = part
-                break
-            if scores is None:
-                scores = np.empty((self.table.n_rows, *part.shape[1:]), part.dtype)
-            scores[start : start + len(part)] = part
-            start += len(part)
+        scores: list[Array] = []
+
+        def place(rows: slice, scored: tuple[Array, dict[str, int]]) -> None:
+            part, strangers = scored
+            unseen.update(strangers)
+            if not scores:
+                whole = len(part) == self.table.n_rows
+                scores.append(part if whole else np.empty((self.table.n_rows, *part.shape[1:]), part.dtype))
+            if scores[0] is not part:
+                scores[0][rows] = part
+
+        self._each(lambda batch: (score(batch), batch.unseen), place)
         if unseen:
             _warn_of_unseen(unseen)
-        assert scores is not None  # a table has at least one row
-        return scores
+        return scores[0]
 
     def batch(self, rows: slice) -> Batch:
         """Return some rows as arrays."""
@@ -110,7 +116,10 @@ class MemorySource:
         component = self.labels.components(self.classes, rows)
         return Assignment(component, weight, len(self.classes.categories))
 
-    def _each(self, work: Callable[[Batch], T]) -> list[T]:
+    def _each(self, work: Callable[[Batch], T], take: Callable[[slice, T], None]) -> None:
+        """Do the work on every batch, in threads, and hand the results over in the order of the rows, one at a time."""
+        slices = self._slices()
+
         def one(rows: slice) -> T:
             batch = self.batch(rows)
             result = work(batch)
@@ -118,16 +127,24 @@ class MemorySource:
                 self.progress(len(batch))
             return result
 
-        slices = self._slices()
         n_jobs = min(joblib.effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs), len(slices))
         if n_jobs == 1:
-            return [one(rows) for rows in slices]
-        results: list[Any] = [None] * len(slices)
+            for rows in slices:
+                take(rows, one(rows))
+            return
         remaining = iter(range(len(slices)))  # a list's iterator hands every number out once, to any thread
+        early: dict[int, T] = {}
+        turn = [0]
+        lock = threading.Lock()
 
         def work_through() -> None:
-            for place in remaining:
-                results[place] = one(slices[place])
+            for number in remaining:
+                result = one(slices[number])
+                with lock:
+                    early[number] = result
+                    while turn[0] in early:
+                        take(slices[turn[0]], early.pop(turn[0]))
+                        turn[0] += 1
 
         with ThreadPoolExecutor(n_jobs) as threads:
             running = [threads.submit(work_through) for _ in range(n_jobs)]
@@ -137,17 +154,18 @@ class MemorySource:
             finally:  # after an error or Ctrl-C the other threads stop at their next batch
                 for _ in remaining:
                     pass
-        return results
 
     def _slices(self) -> list[slice]:
+        """Return batches of like size, a multiple of eight of them where there are several, for threads to share."""
         n_rows = self.table.n_rows
         size = _TILE_BYTES // (8 * len(self.places))
         size = min(max(size, _FEWEST_ROWS), _MOST_ROWS)
+        if n_rows > size:
+            n_batches = -(-n_rows // size)
+            size = max(-(-n_rows // (-(-n_batches // 8) * 8)), min(_FEWEST_ROWS, size))
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
 def _warn_of_unseen(unseen: Counter[Any]) -> None:
-    cells = ", ".join(
-        f"{count} cell{'s' if count > 1 else ''} of {quote([name])}" for name, count in unseen.items()
-    )
+    cells = ", ".join(f"{count} cell{'s' if count > 1 else ''} of {quote([name])}" for name, count in unseen.items())
     warnings.warn(f"categories unseen in training count as missing: {cells}", UserWarning, stacklevel=2)

@@ -1,0 +1,8 @@
+"""Pictures of a fitted model. Every function draws on an Axes, by default of a new figure, and returns it."""
+
+from posteriori.plotting.calibration import plot_calibration
+from posteriori.plotting.densities import plot_densities
+from posteriori.plotting.regions import plot_decision_regions
+from posteriori.plotting.waterfall import plot_explanation
+
+__all__ = ["plot_calibration", "plot_decision_regions", "plot_densities", "plot_explanation"]

@@ -1,0 +1,136 @@
+"""How often a class is right, against how sure the model was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori.plotting.canvas import GREY, class_colours, class_names, draw_legend, open_axes
+from posteriori.plotting.reading import class_number, class_numbers
+from posteriori.typing import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_Strategy = Literal["quantile", "uniform"]
+
+
+def plot_calibration(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    proba: Any = None,
+    n_bins: int = 10,
+    strategy: _Strategy = "quantile",
+    label: Any = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how often a class is right against how sure the model was of it: a reliability diagram.
+
+    A dot is a bin of rows: their mean p(y | x), the share of them that are of the class (with Wilson's 95 %
+    interval) and, by its area, how many they are. On the diagonal the two agree; the mean distance from it
+    over the rows stands in the legend.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        Of this library or of scikit-learn.
+    X : array-like or data frame (n, d)
+        Rows that the model has not learned from; not needed with proba.
+    y : array-like (n,) or str
+        Their labels, or the column of X that holds them.
+    proba : array-like (n, C), optional
+        p(y | x), classes in the order of ``model.classes_``, to be used in place of the model's own: what
+        cross-validation predicted, say.
+    n_bins : int, default 10
+    strategy : {"quantile", "uniform"}, default "quantile"
+        Bins of equally many rows, or of equal width. A bin that no row falls into is left out.
+    label : class label, optional
+        Draw this class alone. Default: the second of two classes, each of more.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        Labels are absent or missing, a shape or a parameter does not fit, or label is not a class.
+    ImportError
+        Matplotlib is not installed.
+
+    References
+    ----------
+    Niculescu-Mizil & Caruana, Predicting good probabilities with supervised learning, ICML 2005.
+    """
+    check_is_fitted(model, "classes_")
+    if X is None and proba is None:
+        raise ValueError("give rows X, or the probabilities of their classes, proba")
+    if strategy not in ("quantile", "uniform") or n_bins < 1:
+        raise ValueError(f"strategy={strategy!r}, n_bins={n_bins}: give 'quantile' or 'uniform', and 1 or more")
+    classes, names = model.classes_, class_names(model)
+    posterior = _finite(model.predict_proba(X) if proba is None else proba, len(classes))
+    component = class_numbers(classes, y, posterior if X is None else X)
+    if len(component) != len(posterior):
+        raise ValueError(f"proba has {len(posterior)} rows, but there are {len(component)} labels")
+    every = range(1 if len(classes) == 2 else 0, len(classes))
+    chosen = every if label is None else [class_number(classes, label)]
+
+    ax = open_axes(ax, width=4.8, height=5.0)
+    ax.plot([0, 1], [0, 1], "--", color=GREY, lw=1.0, zorder=1)
+    for c in chosen:
+        bins = _bins(posterior[:, c], component == c, n_bins, strategy)
+        _draw_bins(ax, bins, names[c], class_colours(len(classes))[c])
+    ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
+    ax.set(xlabel="mean posterior in the bin (dot area: its rows)", ylabel="share of the class in the bin")
+    draw_legend(ax)
+    return ax
+
+
+def _finite(proba: Any, n_classes: int) -> Array:
+    posterior = np.asarray(proba, dtype=np.float64)
+    if posterior.ndim != 2 or posterior.shape[1] != n_classes or not np.isfinite(posterior).all():
+        raise ValueError(f"proba {posterior.shape} must be finite, a row a row and {n_classes} classes wide")
+    return posterior
+
+
+class _Bins(NamedTuple):
+    """Mean posterior, share of the class and number of rows of each bin that has any."""
+
+    sure: Array
+    share: Array
+    rows: Array
+
+    @property
+    def gap(self) -> float:
+        """The mean distance of the two over the rows."""
+        return float(np.abs(self.sure - self.share) @ self.rows / self.rows.sum())
+
+    @property
+    def interval(self) -> tuple[Array, Array]:
+        """Wilson's 95 % interval of the share."""
+        share, rows, z2 = self.share, self.rows, 1.96**2
+        centre = (share + z2 / (2 * rows)) / (1 + z2 / rows)
+        half = np.sqrt(z2 * share * (1 - share) / rows + z2**2 / (4 * rows**2)) / (1 + z2 / rows)
+        return centre - half, centre + half
+
+
+def _bins(posterior: Array, hit: Array, n_bins: int, strategy: _Strategy) -> _Bins:
+    """Sort rows into bins (lower, upper]."""
+    steps = np.linspace(0.0, 1.0, n_bins + 1)
+    edges = steps if strategy == "uniform" else np.quantile(posterior, steps)
+    place = np.searchsorted(edges[1:-1], posterior)
+    count, sure, hits = (np.bincount(place, weight, minlength=n_bins) for weight in (None, posterior, hit))
+    some = count > 0
+    return _Bins(sure[some] / count[some], hits[some] / count[some], count[some])
+
+
+def _draw_bins(ax: Axes, bins: _Bins, name: str, colour: str) -> None:
+    area = np.maximum(110.0 * bins.rows / bins.rows.max(), 16.0)
+    ax.vlines(bins.sure, *bins.interval, color=colour, lw=1.2, alpha=0.5)
+    ax.plot(bins.sure, bins.share, color=colour, lw=1.5, label=f"{name}: mean gap {bins.gap:.3f}")
+    ax.scatter(bins.sure, bins.share, s=area, color=colour, zorder=3)

@@ -1,0 +1,77 @@
+"""What all pictures share: the axes, the colours, the legend, and how things are called on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe & Ito (2008), told apart by readers with any colour vision; yellow is left out, being lost on white.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
+INK, GREY = "#333333", "#8C8C8C"
+OBSERVED = "observed"
+
+_LETTERS_AN_INCH = 11.0
+
+
+def open_axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
+    """Return the axes, or those of a new figure (in inches), without the box around them."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError('plotting needs matplotlib: pip install "posteriori[plot]"') from error
+    if ax is None:
+        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(GREY)
+    ax.tick_params(color=GREY)
+    return ax
+
+
+def class_colours(n_classes: int) -> list[str]:
+    """Return a colour for each class."""
+    if n_classes <= len(PALETTE):
+        return list(PALETTE[:n_classes])
+    import matplotlib as mpl
+
+    return [mpl.colors.to_hex(colour) for colour in mpl.colormaps["turbo"](np.linspace(0.05, 0.95, n_classes))]
+
+
+def class_names(model: Any) -> list[str]:
+    """Return what each class of a classifier is called."""
+    target = model.model_.schema.target if hasattr(model, "model_") else None
+    return [class_name(label, target) for label in model.classes_.tolist()]
+
+
+def class_name(label: Any, target: str | None = None) -> str:
+    """Return a label, after what it is a value of where it is a number."""
+    return shorten(label) if isinstance(label, str) else f"{target or 'class'} = {shorten(label)}"
+
+
+def shorten(value: Any) -> str:
+    """Write a cell or a label in at most 24 letters."""
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= 24 else f"{text[:23]}…"
+
+
+def draw_legend(ax: Axes) -> None:
+    """Name the classes above the axes, or beside them where they are many: never over the data."""
+    entries = zip(*ax.get_legend_handles_labels(), strict=True)
+    handles, names = zip(*sorted(entries, key=lambda entry: entry[1] == OBSERVED), strict=True)
+    place = _legend_place(ax, names)
+    legend = ax.legend(handles, names, **place, frameon=False, handlelength=1.2, columnspacing=1.4, borderaxespad=0.2)
+    for handle in legend.legend_handles:
+        if handle is not None and hasattr(handle, "set_sizes"):
+            handle.set_sizes([30.0])
+
+
+def _legend_place(ax: Axes, names: tuple[str, ...]) -> dict[str, Any]:
+    letters = _LETTERS_AN_INCH * ax.bbox.width / ax.figure.dpi
+    lengths = [len(name) + 5 for name in names]
+    columns = len(names) if sum(lengths) <= letters else max(int(letters // max(lengths)), 1)
+    if len(names) > 3 * columns:
+        return {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "ncols": 1 + len(names) // 18}
+    return {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": columns}

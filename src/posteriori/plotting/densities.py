@@ -1,0 +1,186 @@
+"""How each class makes one feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori.plotting.canvas import (
+    INK,
+    OBSERVED,
+    PALETTE,
+    class_colours,
+    class_names,
+    draw_legend,
+    open_axes,
+    shorten,
+)
+from posteriori.plotting.reading import Feature, class_numbers
+from posteriori.typing import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from posteriori.classifiers.base import GenerativeEstimator
+
+_MOST_BARS = 60  # counts spread wider than this are drawn as a curve
+
+
+def plot_densities(
+    model: GenerativeEstimator,
+    feature: str | int,
+    *,
+    X: Any = None,
+    y: Any = None,
+    joint: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw p(x_j | y), how each class makes one feature: numbers as curves, categories and counts as bars.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    feature : str or int
+        Its name, or its index among the features.
+    X : array-like or data frame (n, d), optional
+        Rows to compare with: histograms behind the curves, circles (observed shares) on the bars.
+    y : array-like (n,) or str, optional
+        Their labels, or the column of X that holds them. Without them, all rows are shown as one, beside what
+        the model says of them, p(x_j) = Σ p(y) p(x_j | y).
+    joint : bool, default False
+        Draw p(x_j, y) = p(y) p(x_j | y) instead, which adds up to p(x_j).
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        The feature in its own unit, against density per unit or probability.
+
+    Raises
+    ------
+    ValueError
+        The model has no such feature, y comes without X, or a label is missing or no class.
+    ImportError
+        Matplotlib is not installed.
+    """
+    check_is_fitted(model, "model_")
+    if X is None and y is not None:
+        raise ValueError("y comes without X; give the rows that it labels too")
+    drawn = Feature.of(model, feature)
+    cells = None if X is None else drawn.read(model, X)
+    component = None if y is None else class_numbers(model.classes_, y, X)
+    points = _points(drawn, len(model.classes_), _known(cells))
+    groups = _groups(model, drawn.densities(points), cells, component, joint)
+
+    bars = drawn.categorical or (drawn.whole and len(points) <= _MOST_BARS)
+    names = [shorten(category) for category in drawn.column.categories]
+    turned = sum(map(len, names)) > 60
+    width = np.clip(2.0 + 0.13 * len(points) * len(groups), 6.4, 14.0) if bars else 6.4
+    ax = open_axes(ax, width, height=5.2 if turned else 4.0)
+    (_draw_bars if bars else _draw_curves)(ax, groups, points)
+    if drawn.categorical:
+        look: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if turned else {}
+        ax.set_xticks(points, names, **look)
+    name, given = drawn.column.name, model.model_.schema.target or "class"
+    what = f"p({name}, {given})" if joint else f"p({name} | {given})"
+    ax.set(xlabel=name, ylabel=f"{'probability' if drawn.whole else 'density'} {what}")
+    ax.set_ylim(bottom=0.0)
+    draw_legend(ax)
+    return ax
+
+
+class _Group(NamedTuple):
+    """A class, or all rows: its curve at the points, the area of that, and the cells to compare with."""
+
+    name: str
+    colour: str
+    curve: Array
+    area: float
+    cells: Array
+
+
+def _groups(model: Any, densities: Array, cells: Array | None, component: Array | None, joint: bool) -> list[_Group]:
+    prior = np.exp(model.model_.log_prior)
+    areas = prior if joint else np.ones(len(prior))
+    names, colours = class_names(model), class_colours(len(prior))
+    groups = []
+    for c, area in enumerate(areas):
+        mine = None if cells is None or component is None else cells[component == c]
+        groups.append(_Group(names[c], colours[c], area * densities[:, c], area, _known(mine)))
+    if cells is not None and component is None:
+        groups.append(_Group("all", INK, densities @ prior, 1.0, _known(cells)))
+    return groups
+
+
+def _known(cells: Array | None) -> Array:
+    return np.empty(0) if cells is None else cells[~np.isnan(cells)]
+
+
+def _points(feature: Feature, n_classes: int, seen: Array) -> Array:
+    """Return where to evaluate: every category or count, or numbers, closely where a class is."""
+    if feature.categorical:
+        return _category_points(feature)
+    drawn = feature.sample(np.repeat(np.arange(n_classes), 500)).reshape(n_classes, -1)
+    low, high = np.quantile(drawn, [0.005, 0.995], axis=1)
+    width = high - low
+    reach = np.concatenate([low - 0.2 * width, high + 0.2 * width, seen])
+    first, last = reach.min(), reach.max()
+    if feature.whole:
+        points = np.linspace(np.floor(first), np.ceil(last), 2000).round()
+    else:
+        near = np.linspace(low - width, high + width, 400).clip(first, last)
+        points = np.append(near, np.linspace(first, last, 400))
+    points = np.unique(points)
+    return points[~feature.outside(points)]
+
+
+def _category_points(feature: Feature) -> Array:
+    categories = feature.column.categories
+    if not categories:
+        raise ValueError(f"column {feature.column.name!r} had no category in training; there is nothing to draw")
+    return np.arange(1, len(categories) + 1)
+
+
+def _draw_curves(ax: Axes, groups: Sequence[_Group], points: Array) -> None:
+    seen = np.concatenate([group.cells for group in groups])
+    edges = _edges(seen)
+    for group in groups:
+        style = "--" if group.colour == INK else "-"
+        ax.plot(points, group.curve, style, color=group.colour, lw=2.0, label=group.name)
+        if len(group.cells):
+            counts = np.histogram(group.cells, edges)[0]
+            height = group.area * counts / (counts.sum() * np.diff(edges))
+            ax.stairs(height, edges, fill=True, color=group.colour, alpha=0.22, lw=0)
+        elif not len(seen) and len(groups) <= len(PALETTE):
+            ax.fill_between(points, group.curve, color=group.colour, alpha=0.12, lw=0)
+
+
+def _edges(seen: Array) -> Array:
+    """Return the edges of histogram bins, which hold equally many whole numbers where all cells are whole."""
+    edges = np.histogram_bin_edges(seen, int(np.clip(3.0 * len(seen) ** (1 / 3), 10, 60)))
+    if not len(seen) or (seen != np.floor(seen)).any():
+        return edges
+    width = np.ceil(edges[1] - edges[0])
+    return np.arange(seen.min() - 0.5, seen.max() + width, width)
+
+
+def _draw_bars(ax: Axes, groups: Sequence[_Group], points: Array) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    width = 0.84 / len(groups)
+    circles: list[Any] = []
+    for k, group in enumerate(groups):
+        at = points + (k - (len(groups) - 1) / 2) * width
+        ax.bar(at, group.curve, 0.92 * width, color=group.colour, alpha=0.85, label=group.name)
+        if len(group.cells):
+            counts = np.array([np.count_nonzero(group.cells == point) for point in points])
+            some = counts > 0
+            share = group.area * counts[some] / counts.sum()
+            circles += ax.plot(at[some], share, "o", mfc="white", mec=INK, ms=4.5, zorder=3)
+    for circle in circles[:1]:  # named once in the legend
+        circle.set_label(OBSERVED)
+    ax.set_xlim(points[0] - 0.6, points[-1] + 0.6)
+    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))

@@ -1,0 +1,108 @@
+"""What the pictures read off a fitted model: one feature with the density that makes it, and classes by number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from posteriori.model import Block, reject_outside
+from posteriori.tables import Batch, Codes, Column, Numbers, Schema, Tile, quote, read_labels, read_table
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column of a fitted model and the density that makes it, met through the protocol all densities follow.
+
+    Its cells are numbers or codes, (n,); NaN where missing.
+    """
+
+    schema: Schema
+    position: int
+    block: Block
+    parameters: Any
+
+    @classmethod
+    def of(cls, model: Any, feature: str | int) -> Feature:
+        """Find a feature by its name or index; raise ValueError if there is none such."""
+        fitted = model.model_
+        position = _position(fitted.schema, feature)
+        pairs = zip(fitted.blocks, fitted.parameters, strict=True)
+        block, parameters = next(pair for pair in pairs if position in pair[0].columns)
+        return cls(fitted.schema, position, block, parameters)
+
+    @property
+    def column(self) -> Column:
+        """Its name, kind and categories."""
+        return self.schema.columns[self.position]
+
+    @property
+    def categorical(self) -> bool:
+        """Whether its cells are codes."""
+        return self.column.kind == "categorical"
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether its cells are whole numbers, each with a probability of its own."""
+        return self.categorical or bool(self.outside(np.array([0.5]))[0])
+
+    def outside(self, cells: Array) -> Array:
+        """Return which cells the density cannot produce, (n,)."""
+        return self.block.density.outside(self._tile(cells))[:, self._place]
+
+    def densities(self, cells: Array) -> Array:
+        """Return p(x_j | y), (n, C)."""
+        return np.exp(self.block.density.log_density(self.parameters, self._tile(cells)))
+
+    def sample(self, component: Array) -> Array:
+        """Draw a cell for each component, (n,), the same ones each time."""
+        return self.block.density.sample(self.parameters, component, np.random.default_rng(0))[:, self._place]
+
+    def read(self, model: Any, X: Any) -> Array:
+        """Return the cells of some rows; raise ValueError where the density cannot produce one."""
+
+        def read_batch(batch: Batch) -> Array:
+            reject_outside(self.block, batch)
+            cells = batch.take((self.position,)).values[:, 0]
+            return np.where(cells == 0, np.nan, cells) if self.categorical else cells
+
+        return model._source(X).map(read_batch)
+
+    @property
+    def _place(self) -> int:
+        return self.block.columns.index(self.position)
+
+    def _tile(self, cells: Array) -> Tile:
+        """Return rows of the block that hold these cells in this column and are missing elsewhere."""
+        shape = len(cells), len(self.block.columns)
+        values = np.zeros(shape, self.schema.code_dtype) if self.categorical else np.full(shape, np.nan)
+        values[:, self._place] = cells
+        if self.categorical:
+            return Codes(values, self.schema.cardinalities(self.block.columns))
+        return Numbers(values)
+
+
+def _position(schema: Schema, feature: Any) -> int:
+    n_features = len(schema.names)
+    if feature in schema.names:
+        return schema.names.index(feature)
+    if isinstance(feature, int | np.integer) and -n_features <= feature < n_features:
+        return int(feature) % n_features
+    raise ValueError(f"{feature!r} is neither a feature nor the index of one; there are {quote(schema.names)}")
+
+
+def class_number(classes: Array, label: Any) -> int:
+    """Return the place of a label among the classes; raise ValueError if it has none."""
+    if label not in classes.tolist():
+        raise ValueError(f"{label!r} is not a class; the classes are {classes.tolist()}")
+    return classes.tolist().index(label)
+
+
+def class_numbers(classes: Array, y: Any, X: Any) -> Array:
+    """Return the place of each row's label among the classes, (n,); y may be the name of a column of X."""
+    table = read_table(X)
+    column = Column("y", "categorical", tuple(classes.tolist()))
+    return read_labels(y, table).components(column, slice(0, table.n_rows))

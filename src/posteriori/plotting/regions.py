@@ -1,0 +1,156 @@
+"""Which class wins where, in the plane of two features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori.plotting.canvas import INK, class_colours, class_names, draw_legend, open_axes
+from posteriori.plotting.reading import Feature, class_numbers
+from posteriori.tables import Batch, Codes, Numbers
+from posteriori.typing import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from posteriori.classifiers.base import GenerativeEstimator
+
+_MARKERS = "os^DvPX<>"
+
+
+def plot_decision_regions(
+    model: GenerativeEstimator,
+    X: Any,
+    y: Any = None,
+    *,
+    features: Sequence[str | int] | None = None,
+    resolution: int = 200,
+    ax: Axes | None = None,
+) -> Axes:
+    """Shade the plane of two features by the class that wins there, the deeper the surer, and draw the rows.
+
+    Other features are missing all over the plane. A generative model integrates missing cells out, so the
+    shade is p(y | x_a, x_b) exactly, not a slice at typical values of the rest; what the model answers for a
+    whole row, from all its cells, may differ from the region that the row lies in.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    X : array-like or data frame (n, d)
+        Rows to draw, which also set the range. One that lacks either feature has no place in the plane.
+    y : array-like (n,) or str, optional
+        Their labels, or the column of X that holds them.
+    features : two names or indices, optional
+        The horizontal and the vertical feature. Default: the continuous ones, where the model has two.
+    resolution : int, default 200
+        Points along an axis; the cost is that of predicting resolution² rows.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        The features in their own units.
+
+    Raises
+    ------
+    ValueError
+        A feature is unknown, categorical or without a value in X, or it is not clear which two are meant.
+    ImportError
+        Matplotlib is not installed.
+    """
+    check_is_fitted(model, "model_")
+    pair = _two_continuous(model, features)
+    if resolution < 2:
+        raise ValueError(f"resolution is {resolution}; give at least 2 points along an axis")
+    component = None if y is None else class_numbers(model.classes_, y, X)
+    cells = [feature.read(model, X) for feature in pair]
+    ticks = [_ticks(feature, seen, resolution) for feature, seen in zip(pair, cells, strict=True)]
+    across, up = np.meshgrid(*ticks)
+    log_joint = _log_joint(model, pair, across, up)
+
+    ax = open_axes(ax, height=4.8)
+    ax.pcolormesh(across, up, _shades(log_joint), shading="nearest", rasterized=True)
+    _draw_boundaries(ax, across, up, log_joint)
+    if component is None:
+        _draw_rows(ax, cells[0], cells[1], color=INK, marker="o", label="rows")
+    else:
+        _draw_classes(ax, cells[0], cells[1], component, model)
+    ax.set(xlabel=pair[0].column.name, ylabel=pair[1].column.name)
+    draw_legend(ax)
+    return ax
+
+
+def _two_continuous(model: Any, features: Sequence[str | int] | None) -> tuple[Feature, Feature]:
+    continuous = model.model_.schema.of_kind("continuous")
+    if features is None and len(continuous) != 2:
+        raise ValueError(f"the model has {len(continuous)} continuous features, not two; choose: features=(…, …)")
+    chosen = [Feature.of(model, feature) for feature in (continuous if features is None else features)]
+    if len(chosen) != 2 or chosen[0].position == chosen[1].position:
+        raise ValueError(f"features={features!r} are not two different features")
+    for feature in chosen:
+        if feature.categorical:
+            raise ValueError(f"column {feature.column.name!r} is categorical; decision regions take continuous ones")
+    return chosen[0], chosen[1]
+
+
+def _ticks(feature: Feature, cells: Array, resolution: int) -> Array:
+    """Return points along an axis: the range of the cells and a little more, whole if nothing else can be."""
+    if np.isnan(cells).all():
+        raise ValueError(f"column {feature.column.name!r} of X has no cell with a value, so no range")
+    low, high = float(np.nanmin(cells)), float(np.nanmax(cells))
+    margin = 0.06 * (high - low) or 1.0
+    ticks = np.linspace(low - margin, high + margin, resolution)
+    if feature.whole:
+        ticks = np.unique(ticks.round())
+    return ticks[~feature.outside(ticks)]
+
+
+def _log_joint(model: Any, pair: tuple[Feature, Feature], across: Array, up: Array) -> Array:
+    """Return log p(x_a, x_b, y) all over the plane, (rows, columns, C): the other features are missing."""
+    schema = model.model_.schema
+    continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
+    numbers = np.full((across.size, len(continuous)), np.nan)
+    for feature, cells in zip(pair, (across, up), strict=True):
+        numbers[:, continuous.index(feature.position)] = cells.ravel()
+    codes = np.zeros((across.size, len(categorical)), schema.code_dtype)
+    plane = Batch(schema, 0, Numbers(numbers), Codes(codes, schema.cardinalities(categorical)), {})
+    return model.model_.log_joint(plane).reshape(*across.shape, -1)
+
+
+def _shades(log_joint: Array) -> Array:
+    """Return the winner's colour, as pale as its posterior is near 1/C; white where no class can be."""
+    from matplotlib.colors import to_rgb
+
+    n_classes, best = log_joint.shape[2], log_joint.max(axis=2)
+    with np.errstate(invalid="ignore"):
+        posterior = 1.0 / np.exp(log_joint - best[..., np.newaxis]).sum(axis=2)
+    sure = (posterior * n_classes - 1.0) / max(n_classes - 1.0, 1.0)
+    strength = np.where(np.isfinite(best), 0.08 + 0.37 * sure, 0.0)[..., np.newaxis]
+    colours = np.array([to_rgb(colour) for colour in class_colours(n_classes)])
+    return 1.0 - strength * (1.0 - colours[log_joint.argmax(axis=2)])
+
+
+def _draw_boundaries(ax: Axes, across: Array, up: Array, log_joint: Array) -> None:
+    """Draw where each class is as probable as the best of the others."""
+    n_classes = log_joint.shape[2]
+    if n_classes == 1:
+        return
+    for c in range(n_classes):
+        lead = log_joint[..., c] - np.delete(log_joint, c, axis=2).max(axis=2)
+        if np.nanmin(lead) < 0 < np.nanmax(lead):
+            ax.contour(across, up, np.ma.masked_invalid(lead), levels=[0.0], colors=INK, linewidths=1.0)
+
+
+def _draw_classes(ax: Axes, across: Array, up: Array, component: Array, model: Any) -> None:
+    names = class_names(model)
+    for c, (name, colour) in enumerate(zip(names, class_colours(len(names)), strict=True)):
+        mine, marker = component == c, _MARKERS[c % len(_MARKERS)]
+        _draw_rows(ax, across[mine], up[mine], color=colour, marker=marker, label=name)
+
+
+def _draw_rows(ax: Axes, across: Array, up: Array, **look: Any) -> None:
+    size = np.clip(4000.0 / max(len(across), 1), 8.0, 26.0)
+    ax.scatter(across, up, s=size, edgecolors="white", linewidths=0.5, **look)

@@ -1,0 +1,149 @@
+"""One prediction as the sum that it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from posteriori.plotting.canvas import GREY, INK, class_colours, class_name, open_axes, shorten
+from posteriori.plotting.reading import class_number
+from posteriori.typing import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from posteriori.classifiers.base import GenerativeEstimator
+    from posteriori.explain import Explanation
+
+
+def plot_explanation(
+    explanation_or_model: Explanation | GenerativeEstimator,
+    X: Any = None,
+    row: int = 0,
+    *,
+    label: Any = None,
+    against: Any = None,
+    max_features: int = 12,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one prediction as the sum that it is: prior log-odds, a step a feature, posterior log-odds.
+
+    log p(a | x) / p(b | x) = log p(a) / p(b) + Σ_j log p(x_j | a) / p(x_j | b)
+
+    Parameters
+    ----------
+    explanation_or_model : Explanation or fitted classifier
+    X : array-like or data frame (n, d)
+        Where a model is given: the rows, all of which it explains, so pass a few.
+    row : int, default 0
+    label, against : class labels, optional
+        The classes a and b. Default: the most probable of the row, and the next.
+    max_features : int, default 12
+        How many steps, the largest, are drawn one by one; the others are summed into one.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        Log-odds in nats, read from the top; a step has the colour of the class that it speaks for.
+
+    Raises
+    ------
+    ValueError
+        A class is unknown, there are not two, a model comes without X, or a step is infinite.
+    IndexError
+        There is no such row.
+    ImportError
+        Matplotlib is not installed.
+    """
+    explanation = _explain(explanation_or_model, X)
+    n_rows = len(explanation.values)
+    if not -n_rows <= row < n_rows:
+        raise IndexError(f"row is {row}, but {n_rows} rows are explained, counted from 0")
+    if max_features < 1:
+        raise ValueError(f"max_features is {max_features}; draw at least one")
+    pair = _two_classes(explanation, row, label, against)
+    names, steps = _steps(explanation, row, pair, max_features)
+    colours = class_colours(len(explanation.classes))
+    first, second = (class_name(explanation.classes.tolist()[c]) for c in pair)
+
+    ax = open_axes(ax, height=1.8 + 0.3 * len(steps))
+    _draw_steps(ax, steps, colours[pair[0]], colours[pair[1]])
+    _write(ax, 0.0, -0.95, f"{first} →", 1, colours[pair[0]])
+    _write(ax, 0.0, -0.95, f"← {second}", -1, colours[pair[1]])
+    ax.set_yticks(range(len(steps) + 1), ["prior", *names, "posterior"])
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    ax.set_xlabel(f"log-odds of {first} against {second} (nats)")
+    sure = [_probability(p) for p in explanation.posterior[row, list(pair)]]
+    ax.set_title(f"p({first} | x) {sure[0]},  p({second} | x) {sure[1]}", loc="left", fontsize="medium")
+    return ax
+
+
+def _explain(explanation_or_model: Any, X: Any) -> Explanation:
+    if not hasattr(explanation_or_model, "explain"):
+        return explanation_or_model
+    if X is None:
+        raise ValueError("a model comes without X; give the rows that it shall explain")
+    return explanation_or_model.explain(X)
+
+
+def _two_classes(explanation: Explanation, row: int, label: Any, against: Any) -> tuple[int, int]:
+    """Return the places of the classes whose odds are meant: by default the most probable, and the next."""
+    classes, ranked = explanation.classes, np.argsort(-explanation.log_joint[row], kind="stable").tolist()
+    if len(classes) < 2:
+        raise ValueError(f"the model knows one class only, {classes[0]!r}: there are no odds")
+    b = None if against is None else class_number(classes, against)
+    a = next(c for c in ranked if c != b) if label is None else class_number(classes, label)
+    b = next(c for c in ranked if c != a) if b is None else b
+    if a == b:
+        raise ValueError(f"label and against are both {label!r}; give two classes")
+    return a, b
+
+
+def _steps(explanation: Explanation, row: int, pair: tuple[int, int], most: int) -> tuple[list[str], Array]:
+    """Return what the features' steps are called, the largest first, and the prior's step before theirs."""
+    odds = explanation.log_odds(row, *explanation.classes[list(pair)])
+    for name, step in (("prior", odds.prior), *odds.factors.items()):
+        if not np.isfinite(step):
+            raise ValueError(f"{name!r} makes the odds infinite, which cannot be drawn; fit with alpha > 0")
+    steps = np.array(list(odds.factors.values()))
+    order = np.argsort(-np.abs(steps), kind="stable")
+    kept, rest = order[:most], order[most:]
+    names = [_step_name(explanation.feature_names[j], explanation.values[row, j]) for j in kept]
+    if not len(rest):
+        return names, np.array([odds.prior, *steps[kept]])
+    names.append(f"{len(rest)} other{'s' if len(rest) > 1 else ''}")
+    return names, np.array([odds.prior, *steps[kept], steps[rest].sum()])
+
+
+def _step_name(feature: str, cell: Any) -> str:
+    return f"{shorten(feature)} {'missing' if cell is None else f'= {shorten(cell)}'}"
+
+
+def _draw_steps(ax: Axes, steps: Array, towards: str, away: str) -> None:
+    """Draw a bar a step, each from where the one above it ended, and last a bar from 0 to their sum."""
+    after = steps.cumsum()
+    starts, ends = np.append(after - steps, 0.0), np.append(after, after[-1])
+    places = np.arange(len(ends))
+    colours = [*(towards if step >= 0 else away for step in steps), INK]
+    ax.axvline(0.0, color=GREY, lw=0.8, zorder=0)
+    ax.barh(places, ends - starts, 0.64, left=starts, color=colours)
+    ax.vlines(after, places[:-1] + 0.32, places[1:] - 0.32, color=GREY, lw=0.8)
+    for place, start, end in zip(places, starts, ends, strict=True):
+        number = f"{end - start:+.2f}".replace("-", "−")
+        _write(ax, end, float(place), number, 1 if end >= start else -1, INK)
+    low, high = min(ends.min(), 0.0), max(ends.max(), 0.0)
+    margin = 0.17 * (high - low or 1.0)
+    ax.set(xlim=(low - margin, high + margin), ylim=(len(ends) - 0.4, -1.4))
+
+
+def _write(ax: Axes, x: float, y: float, text: str, side: int, colour: str) -> None:
+    """Write beside a point, to the right of it (side 1) or to the left (−1)."""
+    look: dict[str, Any] = {"ha": "left" if side > 0 else "right", "va": "center", "fontsize": "small"}
+    ax.annotate(text, (x, y), (4 * side, 0), textcoords="offset points", color=colour, **look)
+
+
+def _probability(p: float) -> str:
+    return "> 0.999" if p > 0.999 else "< 0.001" if p < 0.001 else f"= {p:.3f}"
