@@ -68,9 +68,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     content = {
         "model": name,
         "parameters": _pack(estimator.get_params(deep=False), "parameters", arrays),
-        "state": {
-            key: _pack(getattr(estimator, key), key, arrays) for key in _STATE if hasattr(estimator, key)
-        },
+        "state": {key: _pack(getattr(estimator, key), key, arrays) for key in _STATE if hasattr(estimator, key)},
     }
     from posteriori import __version__
 

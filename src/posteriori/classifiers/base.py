@@ -118,15 +118,14 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         source, target = self._open(X, y, classes, sample_weight, first)
         blocks = self._blocks(source.schema)
         statistics = source.reduce(collect(blocks))
+        if not first:
+            statistics = self._past_statistics(source.schema, target, blocks) + statistics
+        self._adopt(source.schema, target, blocks, statistics)
         if first:
             self._classes_closed = classes is not None
-        else:
-            statistics = self._past_statistics(source.schema, target, blocks) + statistics
-        return self._adopt(source.schema, target, blocks, statistics)
+        return self
 
-    def _open(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool
-    ) -> tuple[MemorySource, Column]:
+    def _open(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> tuple[MemorySource, Column]:
         """Return labelled rows as a source, and the classes; first says to infer the schema from these rows."""
         self._validate_params()
         table = read_table(X)
@@ -137,7 +136,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         places: Sequence[int]
         if first:
             places = columns
-            schema = infer_schema(table, columns, self._categorical(table, columns), labels.name)
+            chosen = self._categorical([table.names[j] for j in columns])
+            schema = infer_schema(table, columns, [columns[j] for j in chosen], labels.name)
             target = self._declared_classes(classes, labels)
         else:
             places = self._places(table, target=labels.name)
@@ -146,9 +146,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         weight = check_weights(sample_weight, table.n_rows)
         return MemorySource(table, schema, places, labels, target, weight, n_jobs=self.n_jobs), target
 
-    def _adopt(
-        self, schema: Schema, target: Column, blocks: tuple[Block, ...], statistics: JointStatistics
-    ) -> Self:
+    def _adopt(self, schema: Schema, target: Column, blocks: tuple[Block, ...], statistics: JointStatistics) -> Self:
         if not statistics.weight.sum() > 0:
             raise ValueError("every sample_weight is zero; at least one row must have some weight")
         model = estimate(schema, blocks, self._prior(target), statistics)
@@ -171,9 +169,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     def _past_statistics(self, schema: Schema, target: Column, blocks: tuple[Block, ...]) -> JointStatistics:
         old = self.model_
-        if [(b.density.needs, b.columns) for b in blocks] != [
-            (b.density.needs, b.columns) for b in old.blocks
-        ]:
+        if [(b.density.needs, b.columns) for b in blocks] != [(b.density.needs, b.columns) for b in old.blocks]:
             raise ValueError("distributions have changed since the last call; use fit to start anew")
         if schema is old.schema and target is self.target_:
             return self.statistics_
@@ -189,26 +185,25 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     # The columns and the classes --------------------------------------------------------------------------------
 
-    def _categorical(self, table: Table, columns: Sequence[int]) -> list[int]:
-        """Return the columns of the table that are categorical whatever their data type."""
-        named = self.categorical_features
-        chosen: list[int] = []
-        if named is not None and not (isinstance(named, str) and named == "from_dtype"):
-            wanted = [named] if isinstance(named, str) else list(named)
+    def _categorical(self, names: Sequence[str]) -> set[int]:
+        """Return which of the features are categorical whatever their data type."""
+        stated = self.categorical_features
+        chosen: set[int] = set()
+        if stated is not None and not (isinstance(stated, str) and stated == "from_dtype"):
+            wanted = [stated] if isinstance(stated, str) else list(stated)
             if wanted and all(isinstance(one, bool | np.bool_) for one in wanted):
-                if len(wanted) != len(columns):
+                if len(wanted) != len(names):
                     raise ValueError(
-                        f"categorical_features is a mask of {len(wanted)} entries but there are {len(columns)} features"
+                        f"categorical_features is a mask of {len(wanted)} entries but there are {len(names)} features"
                     )
-                chosen += [j for j, one in zip(columns, wanted, strict=True) if one]
+                chosen.update(j for j, one in enumerate(wanted) if one)
             else:
-                chosen += [find_column(one, table, columns, "categorical_features") for one in wanted]
+                chosen.update(find_column(one, names, "categorical_features") for one in wanted)
         if isinstance(self.distributions, Mapping):
             for key, distribution in self.distributions.items():
-                place = find_column(key, table, columns, "distributions")
-                kind = distribution if isinstance(distribution, str) else distribution.kind
-                if kind == "categorical":
-                    chosen.append(place)
+                place = find_column(key, names, "distributions")
+                if getattr(distribution, "kind", distribution) == "categorical":
+                    chosen.add(place)
         return chosen
 
     def _places(self, table: Table, target: str | None = None) -> tuple[int, ...]:
@@ -231,14 +226,14 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     def _extended_schema(self, table: Table, places: Sequence[int]) -> Schema:
         schema = self.model_.schema
-        categorical = [
-            place for place, c in zip(places, schema.columns, strict=True) if c.kind == "categorical"
-        ]
-        return schema.extended(infer_schema(table, places, categorical))
+        categorical = [place for place, c in zip(places, schema.columns, strict=True) if c.kind == "categorical"]
+        return schema.extended(infer_schema(table, places, categorical), mixed=self._categorical(schema.names))
 
     def _declared_classes(self, classes: Any, labels: Labels) -> Column:
         if classes is None:
             return labels.infer()
+        if isinstance(classes, str):
+            raise ValueError(f"classes is the string {classes!r}; list the labels")
         column = read_labels(classes, read_table(np.zeros((len(classes), 1)))).infer()
         return categorical_column(column.name, column.categories, column.dtype)
 
@@ -288,11 +283,10 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
-        if isinstance(y, str):
-            table = read_table(X)
-            labels = read_labels(y, table)
-            component = labels.components(self.target_.extended(labels.infer()), slice(0, table.n_rows))
-            y = write_column(self.target_.extended(labels.infer()))[component]
+        table = read_table(X)
+        labels = read_labels(y, table)
+        known = self.target_.extended(labels.infer())
+        y = write_column(known)[labels.components(known, slice(0, table.n_rows))]
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def explain(self, X: Any) -> Explanation:

@@ -19,7 +19,7 @@ from posteriori.densities import (
 )
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.tables import Column, Schema
-from posteriori.tables.encoding import plain_cell
+from posteriori.tables.objects import plain_cell
 from posteriori.tables.schema import categorical_column
 from posteriori.typing import Array
 
@@ -92,9 +92,7 @@ class KnownParameters:
         for name in names:
             given = dict(self.gaussian[name])
             if set(given) not in ({"mean", "sd"}, {"mean", "variance"}):
-                raise ValueError(
-                    f"gaussian[{name!r}] needs 'mean' and one of 'sd' and 'variance'; got {list(given)}"
-                )
+                raise ValueError(f"gaussian[{name!r}] needs 'mean' and one of 'sd' and 'variance'; got {list(given)}")
             means.append(self._by_class(given["mean"], f"the mean of {name!r}"))
             spread = self._by_class(given.get("sd", given.get("variance")), f"the spread of {name!r}")
             if not (spread > 0).all():
@@ -148,15 +146,11 @@ def check_priors(priors: Any, classes: Column) -> tuple[float, ...]:
     labels = list(classes.categories)
     if isinstance(priors, Mapping):
         if set(priors) != set(labels):
-            raise ValueError(
-                f"priors must name every class once: the classes are {labels}, priors has {list(priors)}"
-            )
+            raise ValueError(f"priors must name every class once: the classes are {labels}, priors has {list(priors)}")
         priors = [priors[label] for label in labels]
     probability = np.asarray(priors, dtype=np.float64)
     if probability.shape != (len(labels),):
-        raise ValueError(
-            f"Number of priors must match number of classes: {probability.size} for {len(labels)}."
-        )
+        raise ValueError(f"Number of priors must match number of classes: {probability.size} for {len(labels)}.")
     if not (probability >= 0).all():
         raise ValueError("Priors must be non-negative.")
     if not np.isclose(probability.sum(), 1.0):

@@ -200,7 +200,7 @@ class NaiveBayes(GenerativeEstimator):
             if density.kind != column.kind:
                 raise ValueError(
                     f"column {column.name!r} is {column.kind}, but its distribution {density.name!r} "
-                    f"makes {density.kind} columns"
+                    f"makes {density.kind} columns; choose another one, or convert the column"
                 )
             columns_of.setdefault(density, []).append(j)
         return tuple(Block(density, tuple(columns)) for density, columns in columns_of.items())
@@ -228,12 +228,10 @@ class NaiveBayes(GenerativeEstimator):
 
     def _density(self, distribution: Any) -> Density:
         known = self._densities()
-        if not isinstance(distribution, str):
+        if hasattr(distribution, "log_density"):
             return distribution
-        if distribution not in known:
-            raise ValueError(
-                f"{distribution!r} is not a distribution; choose one of {', '.join(sorted(known))}"
-            )
+        if not isinstance(distribution, str) or distribution not in known:
+            raise ValueError(f"{distribution!r} is not a distribution; choose one of {', '.join(sorted(known))}")
         return known[distribution]
 
     def _prior(self, classes: Column) -> Prior:

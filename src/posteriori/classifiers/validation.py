@@ -11,19 +11,19 @@ from sklearn.utils import check_random_state
 
 from posteriori.model import GenerativeModel
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Table, quote
+from posteriori.tables import quote
 from posteriori.typing import Array
 
 
-def find_column(key: Any, table: Table, columns: Sequence[int], parameter: str) -> int:
-    """Return the position of a column in a table, by its name or by its index among the features."""
+def find_column(key: Any, names: Sequence[str], parameter: str) -> int:
+    """Return the position of a feature, by its name or by its index among the features."""
     if isinstance(key, str):
-        if key not in table.names:
-            raise ValueError(f"{parameter} names {key!r}, which is not a column of X ({quote(table.names)})")
-        return table.names.index(key)
-    if not isinstance(key, int | np.integer) or not -len(columns) <= key < len(columns):
-        raise ValueError(f"{parameter} names {key!r}; give a column's name or an index below {len(columns)}")
-    return columns[int(key)]
+        if key not in names:
+            raise ValueError(f"{parameter} names {key!r}, which is not a feature of X ({quote(names)})")
+        return names.index(key)
+    if not isinstance(key, int | np.integer) or not -len(names) <= key < len(names):
+        raise ValueError(f"{parameter} names {key!r}; give a column's name or an index below {len(names)}")
+    return int(key) % len(names)
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
@@ -32,11 +32,17 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
     Raises
     ------
     ValueError
-        There is not one a row, or one is negative or not finite.
+        There is not one a row, or one is no number, negative or not finite.
     """
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight = np.asarray(sample_weight)
+    try:
+        if weight.dtype.kind not in "biufO":
+            raise TypeError
+        weight = weight.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight holds what is no number; give one number a row") from None
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
@@ -46,7 +52,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
         raise ValueError(
             f"sample_weight holds {weight[bad[0]]:g} in row {bad[0]}; weights must be finite and not negative"
         )
-    return np.ascontiguousarray(weight)
+    return np.require(weight, requirements=["C", "A", "W"])
 
 
 def generator(random_state: Any) -> np.random.Generator:

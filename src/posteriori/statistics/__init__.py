@@ -28,7 +28,7 @@ class Statistics(Protocol):
     def __add__(self, other: Self) -> Self: ...
 
     def is_finite(self) -> bool:
-        """Whether every sum is finite, which no sum over an infinite cell is."""
+        """Whether the sums can be computed with: no cell was infinite, none so large that its square overflows."""
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""

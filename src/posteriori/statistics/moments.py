@@ -13,6 +13,8 @@ from posteriori import kernels
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
 
+_LARGEST = 1e150  # in magnitude, so that squares of differences between means are finite
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -64,8 +66,9 @@ class Moments:
         return Moments(weight, shift, offset, scatter)
 
     def is_finite(self) -> bool:
-        """Whether every sum is finite, which no sum over an infinite cell is."""
-        return bool(np.isfinite(self.mean).all() and np.isfinite(self.scatter).all())
+        """Whether no cell was infinite, nor so large that the square of a difference overflows."""
+        near = np.abs(self.mean) < _LARGEST
+        return bool(near.all() and np.isfinite(self.scatter).all())
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 
 import numpy as np
 
@@ -14,19 +13,24 @@ from posteriori.tables.encoding import (
     distinct_numbers,
     encode_integer_tile,
     encode_numbers,
-    encode_objects,
-    is_missing,
-    plain_cell,
 )
+from posteriori.tables.objects import encode_objects, object_column, object_numbers
 from posteriori.tables.schema import Column, Schema, categorical_column
 from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
 class ArrayTable:
-    """An (n, d) array of floats, integers, booleans, strings or Python objects."""
+    """An (n, d) array of floats, integers, booleans, strings or Python objects.
+
+    Attributes
+    ----------
+    title : str, optional
+        The name of the one column, where there is one only.
+    """
 
     values: Array
+    title: str | None = None
     container = "numpy"
     named = False
 
@@ -43,6 +47,8 @@ class ArrayTable:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """x0, x1, …: scikit-learn's names for columns without one."""
+        if self.title is not None:
+            return (self.title,)
         return tuple(f"x{j}" for j in range(self.values.shape[1]))
 
     @cached_property
@@ -53,8 +59,8 @@ class ArrayTable:
         """Infer column j; categorical says that it is to be so whatever its data type."""
         name, values, dtype = self.names[j], self.values[:, j], self.values.dtype.str
         if values.dtype.kind == "O":
-            return _object_column(name, values.tolist(), categorical)
-        if values.dtype.kind in "US":
+            return object_column(name, values.tolist(), categorical)
+        if values.dtype.kind == "U":
             return categorical_column(name, set(values.tolist()), dtype)
         if categorical and values.dtype.kind in "iu":
             return categorical_column(name, self._distinct_integers[j], dtype)
@@ -67,10 +73,10 @@ class ArrayTable:
         values = self.values[rows]
         if len(columns) < values.shape[1] or tuple(columns) != tuple(range(len(columns))):
             values = values[:, columns]
-        if values.dtype.kind in "OUS":
+        if values.dtype.kind in "OUb":
             tile = np.empty(values.shape)
             for place, column in enumerate(schema_columns):
-                tile[:, place] = _object_numbers(values[:, place].tolist(), column)
+                tile[:, place] = object_numbers(values[:, place].tolist(), column, rows.start or 0)
             return tile
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
@@ -87,51 +93,39 @@ class ArrayTable:
         if values.dtype.kind in "iu" and encode_integer_tile(values, schema_columns, codes):
             if codes.all():
                 return codes, {}
-            unmatched = len(codes) - np.count_nonzero(codes, axis=0)
+            unmatched = (len(codes) - np.count_nonzero(codes, axis=0)).tolist()
+            for column, count in zip(schema_columns, unmatched, strict=True):
+                column.require_kinds(["numbers"] if count else [])
         else:
-            unmatched = np.zeros(len(columns), np.int64)
+            unmatched = []
             for place, column in enumerate(schema_columns):
-                codes[:, place], unmatched[place] = self._column_codes(values[:, place], column)
-        return codes, {
-            column.name: int(count) for column, count in zip(schema_columns, unmatched, strict=True) if count
-        }
+                codes[:, place], count = self._column_codes(values[:, place], column)
+                unmatched.append(count)
+        return codes, {column.name: count for column, count in zip(schema_columns, unmatched, strict=True) if count}
 
     def _column_codes(self, values: Array, column: Column) -> tuple[Array, int]:
-        if values.dtype.kind in "OUS":
+        if values.dtype.kind in "OU":
             return encode_objects(values.tolist(), column)
-        if column.holds_strings:
-            raise ValueError(f"column {column.name!r} held strings in training but holds numbers now; convert it")
         return encode_numbers(values, column)
 
 
-def _object_column(name: str, cells: list[object], categorical: bool) -> Column:
-    present = [cell for cell in cells if not is_missing(cell)]
-    types = set(map(type, present))
-    numeric = all(issubclass(kind, Real) and not issubclass(kind, bool | np.bool_) for kind in types)
-    if numeric and not categorical:
-        return Column(name, "continuous", dtype="object")
-    try:
-        distinct = {plain_cell(cell, name) for cell in set(present)}
-    except TypeError:
-        distinct = {plain_cell(cell, name) for cell in present}
-    if types and types <= {bool, np.bool_}:
-        return categorical_column(name, [False, True], "object")
-    if not categorical and len({isinstance(cell, str) for cell in distinct}) > 1:
-        raise ValueError(
-            f"column {name!r} mixes strings and numbers; convert it to one of them, "
-            "or name it in categorical_features"
-        )
-    return categorical_column(name, distinct, "object")
+def plain_array(values: Array, name: str) -> Array:
+    """Return an array as NumPy's own kind of array, of a type whose cells can be numbers, strings or booleans.
 
-
-def _object_numbers(cells: list[object], column: Column) -> Array:
-    try:
-        return np.array([np.nan if is_missing(cell) else cell for cell in cells], dtype=np.float64)
-    except (TypeError, ValueError):
-        for cell in cells:
-            if not is_missing(cell) and not isinstance(cell, Real):
-                plain_cell(cell, column.name)
-                raise ValueError(
-                    f"column {column.name!r} was numeric in training but holds {cell!r} now; convert it"
-                ) from None
-        raise
+    Raises
+    ------
+    TypeError
+        Its cells are bytes, dates or records, or a mask hides some.
+    ValueError
+        They are complex numbers.
+    """
+    dtype = values.dtype
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array; fill what it hides: {name}.filled(np.nan)")
+    if dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} is {dtype}; give real numbers")
+    if dtype.kind == "S":
+        raise TypeError(f"{name} is an array of bytes; decode them: {name}.astype(str)")
+    if dtype.kind in "mMV":
+        raise TypeError(f"{name} is {dtype}; turn it into numbers or categories")
+    return np.asarray(values)

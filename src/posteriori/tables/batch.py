@@ -31,9 +31,7 @@ class Codes:
 
     def take(self, places: Sequence[int]) -> Codes:
         """Return some of the columns."""
-        return Codes(
-            np.ascontiguousarray(self.values[:, places]), tuple(self.cardinalities[place] for place in places)
-        )
+        return Codes(np.ascontiguousarray(self.values[:, places]), tuple(self.cardinalities[place] for place in places))
 
 
 Tile = Numbers | Codes

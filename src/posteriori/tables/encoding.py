@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,33 +12,6 @@ from posteriori.tables.schema import Cell, Column
 from posteriori.typing import Array
 
 _DENSE_RANGE = 1 << 17  # integers spread wider are not categories that a code could hold
-
-
-def is_missing(cell: Any) -> bool:
-    """Whether a Python cell is None, NaN or pandas' NA or NaT."""
-    if cell is None:
-        return True
-    try:
-        return bool(cell != cell)
-    except TypeError:  # pandas' NA has no truth value
-        return True
-
-
-def plain_cell(cell: Any, name: str) -> Cell:
-    """Return a cell as the Python str, bool, int or float that it is.
-
-    Raises
-    ------
-    TypeError
-        It is none of them.
-    """
-    if isinstance(cell, np.generic):
-        cell = cell.item()
-    if isinstance(cell, str | bool | int | float):
-        return cell
-    raise TypeError(
-        f"column {name!r} holds a {type(cell).__name__} ({cell!r}); cells must be numbers, strings or booleans"
-    )
 
 
 def distinct_numbers(values: Array) -> list[Cell]:
@@ -56,6 +28,8 @@ def distinct_integers(values: Array) -> list[list[int]]:
     n, d = values.shape
     if not n:
         return [[] for _ in range(d)]
+    if values.dtype == np.uint64 and values.max() > np.iinfo(np.int64).max:
+        return [np.unique(values[:, j]).tolist() for j in range(d)]
     low, width = np.zeros(d, np.int64), np.full(d, 256)
     seen = _seen_integers(values, low, width)
     if seen is None:
@@ -93,23 +67,51 @@ def _integer_blocks(values: Array) -> Iterator[Array]:
 
 
 def encode_numbers(values: Array, column: Column) -> tuple[Array, int]:
-    """Return the codes of a one-dimensional numeric array, and how many cells no category matches."""
-    missing = int(np.count_nonzero(np.isnan(values))) if values.dtype.kind == "f" else 0
+    """Return the codes of a one-dimensional numeric array, and how many cells no category matches.
+
+    Raises
+    ------
+    ValueError
+        The categories are no numbers.
+    """
+    kind = values.dtype.kind
+    missing = int(np.count_nonzero(np.isnan(values))) if kind == "f" else 0
     dense = column.dense_lookup
-    if dense is None:
-        codes = np.zeros(len(values), np.uint16)
-        for category, code in column.lookup.items():
-            codes[values == category] = code
+    if dense is None or (values.dtype == np.uint64 and dense[0] < 0):
+        codes = _search(values, column)
     else:
         low, lookup = dense
-        if values.dtype.kind == "f":
-            fits = (values >= low) & (values < low + len(lookup)) & (values == np.floor(values))
-            values = np.where(fits, values, low - 1).astype(np.int64)
+        fits = None
+        if kind == "f":
+            fits = (values >= low) & (values <= low + len(lookup) - 1) & (values == np.floor(values))
+            values = np.where(fits, values, 0).astype(np.int64)
         codes = np.empty((len(values), 1), np.uint16)
         starts = np.array([0, len(lookup)])
         kernels.encode_integers(_integers(values.reshape(-1, 1)), np.array([low]), lookup, starts, codes)
         codes = codes[:, 0]
-    return codes, len(codes) - int(np.count_nonzero(codes)) - missing
+        if fits is not None:
+            codes[~fits] = 0
+    unmatched = len(codes) - int(np.count_nonzero(codes)) - missing
+    if unmatched:
+        column.require_kinds(["booleans" if kind == "b" else "numbers"])
+    return codes, unmatched
+
+
+def _search(values: Array, column: Column) -> Array:
+    if values.dtype.kind not in "iu":
+        values = values.astype(np.float64)
+    known, code = column.numbers_as(values.dtype.newbyteorder("="))
+    if not len(known):
+        return np.zeros(len(values), np.uint16)
+    place = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return np.where(known[place] == values, code[place], 0).astype(np.uint16)
+
+
+def encode_present(values: Array, present: Array, column: Column) -> tuple[Array, int]:
+    """Return the codes of a column of which the present cells are given, and how many of them no category matches."""
+    codes = np.zeros(len(present), np.uint16)
+    codes[present], unmatched = encode_numbers(values, column)
+    return codes, unmatched
 
 
 def encode_integer_tile(values: Array, columns: Sequence[Column], codes: Array) -> bool:
@@ -119,25 +121,12 @@ def encode_integer_tile(values: Array, columns: Sequence[Column], codes: Array) 
     if len(found) < len(dense):
         return False
     low = np.array([pair[0] for pair in found])
+    if values.dtype == np.uint64 and low.min() < 0:  # the largest would wrap around to them
+        return False
     starts = np.concatenate([[0], np.cumsum([len(pair[1]) for pair in found])])
     lookup = np.concatenate([pair[1] for pair in found])
     kernels.encode_integers(_integers(values), low, lookup, starts, codes)
     return True
-
-
-def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
-    """Return the codes of a list of Python cells, and how many no category matches."""
-    try:
-        codes = np.fromiter(
-            map(column.lookup.get, cells, itertools.repeat(0)), dtype=np.uint16, count=len(cells)
-        )
-    except TypeError:  # an unhashable cell: say which
-        for cell in cells:
-            if not is_missing(cell):
-                plain_cell(cell, column.name)
-        raise
-    unmatched = np.flatnonzero(codes == 0)
-    return codes, sum(not is_missing(cells[i]) for i in unmatched)
 
 
 def encode_distinct(distinct: Sequence[Any], column: Column) -> Array:

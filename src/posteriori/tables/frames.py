@@ -10,15 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from posteriori.tables.arrays import _object_column, _object_numbers
-from posteriori.tables.encoding import (
-    distinct_numbers,
-    encode_distinct,
-    encode_numbers,
-    encode_objects,
-    plain_cell,
-)
-from posteriori.tables.schema import Cell, Column, Schema, categorical_column
+from posteriori.tables.encoding import distinct_numbers, encode_distinct, encode_numbers, encode_present
+from posteriori.tables.objects import encode_objects, object_column, object_numbers, plain_cell
+from posteriori.tables.schema import Column, Schema, categorical_column, kind_of
 from posteriori.typing import Array
 
 _STRINGS = (pl.String, pl.Categorical, pl.Enum)
@@ -26,12 +20,18 @@ _STRINGS = (pl.String, pl.Categorical, pl.Enum)
 
 @dataclass(frozen=True)
 class PolarsTable:
-    """A polars DataFrame, or what has been made one without copying."""
+    """A polars DataFrame, or what has been made one without copying.
+
+    Attributes
+    ----------
+    arrow : tuple of str
+        The Arrow data type of each column, where they came as such.
+    """
 
     frame: pl.DataFrame
     container: str = "polars"
+    arrow: tuple[str, ...] = ()
     dtype = ""
-
     named = True
 
     @property
@@ -48,7 +48,7 @@ class PolarsTable:
         """Infer column j; categorical says that it is to be so whatever its data type."""
         series = self.frame.to_series(j)
         name, dtype = series.name, series.dtype
-        label = dtype.base_type().__name__
+        label = self.arrow[j] if self.arrow else dtype.base_type().__name__
         if isinstance(dtype, pl.Enum):
             return categorical_column(name, dtype.categories.to_list(), label, declared=True)
         if dtype in _STRINGS:
@@ -56,20 +56,20 @@ class PolarsTable:
         if dtype == pl.Boolean:
             return categorical_column(name, [False, True], label)
         if dtype == pl.Object:
-            return _object_column(name, series.to_list(), categorical)
-        if dtype == pl.Null or (dtype.is_numeric() and not categorical):
+            return object_column(name, series.to_list(), categorical)
+        numeric = dtype.is_numeric() or dtype == pl.Null
+        if numeric and not categorical:
             return Column(name, "continuous", dtype=label)
-        if dtype.is_numeric():
-            return categorical_column(name, distinct_numbers(_polars_numbers(series.drop_nulls())), label)
+        if numeric:
+            return categorical_column(name, distinct_numbers(_polars_array(series.drop_nulls())), label)
         raise _unusable(name, str(dtype))
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as a tile."""
         part = self.frame[rows]
-        series = [part.to_series(j) for j in columns]
-        for one, column in zip(series, schema_columns, strict=True):
-            _require_numeric(column, str(one.dtype), one.dtype.is_numeric() or one.dtype == pl.Null)
-        return _tile([_polars_numbers(one) for one in series], part.height)
+        pairs = zip(columns, schema_columns, strict=True)
+        arrays = [_polars_numbers(part.to_series(j), column, rows.start or 0) for j, column in pairs]
+        return _tile(arrays, part.height)
 
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
@@ -113,7 +113,7 @@ class PandasTable:
             cells = [plain_cell(cell, name) for cell in dtype.categories]
             return categorical_column(name, cells, "ordered" if dtype.ordered else label, declared=True)
         if label == "object":
-            return _object_column(name, series.tolist(), categorical)
+            return object_column(name, series.tolist(), categorical)
         if _is_pandas_string(dtype):
             return categorical_column(name, series.dropna().unique().tolist(), label)
         if kind == "b":
@@ -127,7 +127,7 @@ class PandasTable:
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as a tile."""
         arrays = [
-            _pandas_numbers(self._columns[j].iloc[rows], column)
+            _pandas_numbers(self._columns[j].iloc[rows], column, rows.start or 0)
             for j, column in zip(columns, schema_columns, strict=True)
         ]
         return _tile(arrays, len(range(*rows.indices(self.n_rows))))
@@ -162,42 +162,50 @@ def _code_tile(
     return tile, {column.name: unmatched for column, (_, unmatched) in pairs if unmatched}
 
 
-def _polars_numbers(series: pl.Series) -> Array:
+def _polars_array(series: pl.Series) -> Array:
     if series.dtype in (pl.Null, pl.Decimal):
         series = series.cast(pl.Float64)
     return series.to_numpy()  # null becomes NaN
 
 
+def _polars_numbers(series: pl.Series, column: Column, start: int) -> Array:
+    if series.null_count() == len(series):
+        return np.full(len(series), np.nan)
+    if series.dtype == pl.Object:
+        return object_numbers(series.to_list(), column, start)
+    _require_numeric(column, str(series.dtype), series.dtype.is_numeric())
+    return _polars_array(series)
+
+
 def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
-    dtype = series.dtype
-    if dtype == pl.Null:
+    dtype, n_missing = series.dtype, series.null_count()
+    if n_missing == len(series):
         return np.zeros(len(series), np.uint16), 0
     if dtype == pl.Object:
         return encode_objects(series.to_list(), column)
     if dtype in _STRINGS:
-        _require_strings(column, series.drop_nulls().is_empty(), holds="strings")
-        known = column.strings
-        codes = series.cast(known, strict=False).to_physical().cast(pl.UInt16) + 1
-        unmatched = codes.null_count() - series.null_count()
-        if len(known.categories) < len(column.categories):  # numbers stand before the strings
-            codes = codes + (len(column.categories) - len(known.categories))
-        return codes.fill_null(0).to_numpy(), unmatched
-    if dtype == pl.Boolean:
-        series = series.cast(pl.Int8)
-    elif not dtype.is_numeric():
+        if column.kinds != {"strings"}:
+            return encode_objects(series.cast(pl.String).to_list(), column)
+        codes = series.cast(column.strings, strict=False).to_physical().cast(pl.UInt16) + 1
+        return codes.fill_null(0).to_numpy(), codes.null_count() - n_missing
+    if dtype != pl.Boolean and not dtype.is_numeric():
         raise _unusable(column.name, str(dtype))
-    if column.holds_strings:
-        _require_strings(column, series.drop_nulls().is_empty(), holds="numbers")
-    return encode_numbers(_polars_numbers(series), column)
+    if n_missing and not dtype.is_float():  # as integers, which floats are too coarse to hold
+        return encode_present(_polars_array(series.drop_nulls()), series.is_not_null().to_numpy(), column)
+    return encode_numbers(_polars_array(series), column)
 
 
-def _pandas_numbers(series: Any, column: Column) -> Array:
-    if str(series.dtype) == "object":
-        return _object_numbers(series.tolist(), column)
-    _require_numeric(column, str(series.dtype), getattr(series.dtype, "kind", "O") in "iuf")
-    if isinstance(series.dtype, np.dtype):
+def _pandas_numbers(series: Any, column: Column, start: int) -> Array:
+    dtype = series.dtype
+    if str(dtype) == "object":
+        return object_numbers(series.tolist(), column, start)
+    if getattr(dtype, "kind", "O") not in "iuf":
+        _require_numeric(column, str(dtype), bool(series.isna().all()))
+        return np.full(len(series), np.nan)
+    if isinstance(dtype, np.dtype):
         return np.asarray(series)
-    return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+    narrow = np.dtype(_numpy_dtype(dtype)) == np.float32
+    return np.asarray(series.to_numpy(dtype=np.float32 if narrow else np.float64, na_value=np.nan))
 
 
 def _pandas_codes(series: Any, column: Column) -> tuple[Array, int]:
@@ -207,21 +215,28 @@ def _pandas_codes(series: Any, column: Column) -> tuple[Array, int]:
     if label == "object":
         return encode_objects(series.tolist(), column)
     if label == "category":
-        local, distinct = series.cat.codes.to_numpy(), series.cat.categories
+        local, distinct = series.cat.codes.to_numpy(), list(series.cat.categories)
     elif _is_pandas_string(series.dtype):
         local, distinct = pd.factorize(series)
     elif kind in "iufb":
-        if column.holds_strings:
-            _require_strings(column, bool(series.isna().all()), holds="numbers")
         if isinstance(series.dtype, np.dtype):
             return encode_numbers(np.asarray(series), column)
-        return encode_numbers(series.to_numpy(dtype=np.float64, na_value=np.nan), column)
+        present = series.notna().to_numpy(dtype=bool)
+        return encode_present(series[present].to_numpy(dtype=_numpy_dtype(series.dtype)), present, column)
     else:
         raise _unusable(column.name, label)
-    if len(distinct) and isinstance(distinct[0], str):
-        _require_strings(column, not len(distinct), holds="strings")
-    codes = encode_distinct(list(distinct), column)[local]
-    return codes, int(np.count_nonzero(local >= 0) - np.count_nonzero(codes))
+    distinct = [plain_cell(cell, column.name) for cell in distinct]
+    codes = encode_distinct(distinct, column)[local]
+    unmatched = int(np.count_nonzero(local >= 0) - np.count_nonzero(codes))
+    if unmatched:
+        column.require_kinds({kind_of(cell) for cell in distinct if cell not in column.lookup})
+    return codes, unmatched
+
+
+def _numpy_dtype(dtype: Any) -> Any:
+    """Return the NumPy type of pandas' nullable and Arrow types, and of the values of its sparse ones."""
+    dtype = getattr(dtype, "subtype", dtype)
+    return getattr(dtype, "numpy_dtype", dtype)
 
 
 def _is_pandas_string(dtype: Any) -> bool:
@@ -233,17 +248,6 @@ def _is_pandas_string(dtype: Any) -> bool:
 def _require_numeric(column: Column, dtype: str, numeric: bool) -> None:
     if not numeric:
         raise ValueError(f"column {column.name!r} was numeric in training but is {dtype} now; convert it")
-
-
-def _require_strings(column: Column, empty: bool, holds: str) -> None:
-    """Raise unless the column's categories are of the kind that the cells are."""
-    expected = "strings" if column.holds_strings else "numbers"
-    if column.categories and not empty and expected != holds and not _mixed(column.categories):
-        raise ValueError(f"column {column.name!r} held {expected} in training but holds {holds} now; convert it")
-
-
-def _mixed(categories: tuple[Cell, ...]) -> bool:
-    return len({isinstance(category, str) for category in categories}) > 1
 
 
 def _unusable(name: str, dtype: str) -> TypeError:

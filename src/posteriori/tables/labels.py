@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+from sklearn.exceptions import DataConversionWarning
 
-from posteriori.tables.arrays import ArrayTable
+from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.frames import PandasTable, PolarsTable
 from posteriori.tables.reading import Table
-from posteriori.tables.schema import Column, Schema, quote
+from posteriori.tables.schema import Column, Schema, categorical_column, quote
 from posteriori.typing import Array
 
 
@@ -41,6 +43,12 @@ class Labels:
             The labels are continuous, or none is present.
         """
         column = self.table.column(self.place, categorical=True)
+        if column.declared or column.kinds == {"booleans"}:
+            column = self._observed(column)
+        if len(column.kinds) > 1:
+            raise ValueError(
+                f"{column.name!r} mixes {' and '.join(sorted(column.kinds))} as labels; convert them to one kind"
+            )
         fractions = [c for c in column.categories if isinstance(c, float) and not c.is_integer()]
         if fractions:
             raise ValueError(
@@ -50,6 +58,12 @@ class Labels:
         if not column.categories:
             raise ValueError("every label is missing; at least one row of each class must be labelled")
         return column
+
+    def _observed(self, column: Column) -> Column:
+        """Return the column without the categories that no row has."""
+        codes, _ = self.table.codes([self.place], Schema((column,)), [column], slice(0, self.table.n_rows))
+        seen = np.flatnonzero(np.bincount(codes[:, 0]))
+        return categorical_column(column.name, [column.categories[code - 1] for code in seen if code], column.dtype)
 
     def components(self, column: Column, rows: slice) -> Array:
         """Return the class number of some rows, int32.
@@ -104,13 +118,13 @@ def _open_labels(y: Any) -> Table:
         if isinstance(series, nw.Series):
             if series.implementation.is_pandas_like():
                 return PandasTable(series.to_pandas().to_frame(), ("y",), True)
-            return PolarsTable(series.to_polars().to_frame())
+            return PolarsTable(series.to_polars().alias("y").to_frame())
         if isinstance(series, nw.DataFrame):
             y = series.to_numpy()
         else:
             values = np.asarray(y)
             y = np.array(y, dtype=object) if values.dtype.kind in "US" and not _all_strings(y) else values
-    return ArrayTable(_one_column(y))
+    return ArrayTable(_one_column(plain_array(y, "y")), "y")
 
 
 def _all_strings(y: Any) -> bool:
@@ -118,15 +132,9 @@ def _all_strings(y: Any) -> bool:
 
 
 def _one_column(y: Array) -> Array:
-    if y.dtype.kind == "c":
-        raise ValueError("Complex data not supported: labels must be numbers, strings or booleans")
     if y.ndim == 1:
         return y.reshape(-1, 1)
     if y.ndim == 2 and y.shape[1] == 1:
-        import warnings
-
-        from sklearn.exceptions import DataConversionWarning
-
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected; pass y.ravel()",
             DataConversionWarning,

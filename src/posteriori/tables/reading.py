@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -10,7 +11,7 @@ import numpy as np
 import polars as pl
 import scipy.sparse
 
-from posteriori.tables.arrays import ArrayTable
+from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.frames import PandasTable, PolarsTable
 from posteriori.tables.schema import Column, Schema
 from posteriori.typing import Array
@@ -80,14 +81,24 @@ def _open(X: Any) -> Table:
         raise TypeError(f"X is a lazy {type(X).__module__.split('.')[0]} table; collect it first")
     if isinstance(frame, nw.DataFrame):
         return _open_frame(frame)
-    if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__"):
+    if hasattr(X, "__arrow_c_stream__") and (hasattr(X, "columns") or not hasattr(X, "__array__")):
         return PolarsTable(pl.DataFrame(X), container="pyarrow")
     if isinstance(X, str | bytes | dict) or X is None:
         raise TypeError(f"X is a {type(X).__name__}, not a table; pass an array or a data frame")
-    values = np.asarray(X)
-    if values.dtype.kind in "US" and not isinstance(X, np.ndarray):
-        values = np.array(X, dtype=object)  # else NumPy would turn numbers beside strings into strings
-    return ArrayTable(_two_dimensional(values))
+    return ArrayTable(_two_dimensional(_array_of_rows(X)))
+
+
+def _array_of_rows(X: Any) -> Array:
+    """Return rows as an array: of objects where NumPy would turn numbers into strings, or booleans into numbers."""
+    try:
+        values = np.asarray(X)
+    except ValueError:
+        raise ValueError("the rows of X are not of one length; give each row one cell a column") from None
+    if values.ndim != 2 or values.dtype.kind not in "USiuf" or hasattr(X, "dtype"):
+        return values
+    if values.dtype.kind in "US" or any(isinstance(cell, bool | np.bool_) for row in X for cell in row):
+        return np.array(X, dtype=object)
+    return values
 
 
 def _open_frame(frame: nw.DataFrame[Any]) -> Table:
@@ -98,26 +109,27 @@ def _open_frame(frame: nw.DataFrame[Any]) -> Table:
             native = frame.to_pandas()
         named = all(isinstance(name, str) for name in native.columns)
         if not named and any(isinstance(name, str) for name in native.columns):
-            raise TypeError("column names are partly strings; make all of them strings: X.columns = X.columns.astype(str)")
+            raise TypeError(
+                "column names are partly strings; make all of them strings: X.columns = X.columns.astype(str)"
+            )
         names = tuple(native.columns) if named else tuple(f"x{j}" for j in range(native.shape[1]))
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"column {twice!r} occurs twice; rename or drop one")
+        _require_distinct(names)
         return PandasTable(native, names, named)
     if implementation.is_polars():
         return PolarsTable(native)
-    names = tuple(frame.columns)
+    _require_distinct(frame.columns)
+    types = tuple(str(kind) for kind in native.schema.types)
+    return PolarsTable(frame.to_polars(), "pyarrow", types)
+
+
+def _require_distinct(names: Sequence[str]) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"column {twice!r} occurs twice; rename or drop one")
-    return PolarsTable(frame.to_polars(), container="pyarrow")
 
 
 def _two_dimensional(values: Array) -> Array:
-    if values.dtype.kind == "c":
-        raise ValueError("Complex data not supported: give real and imaginary parts as two columns")
-    if values.dtype.kind in "mMV":
-        raise TypeError(f"X is {values.dtype}; turn it into numbers or categories")
+    values = plain_array(values, "X")
     if values.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {values.ndim}D array instead. Reshape your data either using "
@@ -142,11 +154,26 @@ def infer_schema(
     target : str, optional
         The name of the column of labels, for the record.
     """
+    named = set(categorical)
     wanted = range(len(table.names)) if columns is None else columns
+    inferred = tuple(table.column(j, j in named) for j in wanted)
+    for j, column in zip(wanted, inferred, strict=True):
+        _reject_infinite(table, j, column)
     return Schema(
-        tuple(table.column(j, j in set(categorical)) for j in wanted),
+        inferred,
         container=table.container,
         named=table.named,
         dtype=table.dtype,
         target=target,
     )
+
+
+def _reject_infinite(table: Table, j: int, column: Column) -> None:
+    infinite = [cell for cell in column.categories if cell in (math.inf, -math.inf)]
+    if infinite:
+        codes, _ = table.codes([j], Schema((column,)), [column], slice(0, table.n_rows))
+        row = np.flatnonzero(codes == column.lookup[infinite[0]])[0]
+        raise ValueError(
+            f"Input X contains infinity: column {column.name!r} holds {infinite[0]} in row {row}; "
+            "replace it by a number, or by NaN if it is unknown"
+        )

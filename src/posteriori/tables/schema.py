@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Hashable, Iterable, Sequence
+import sys
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -19,6 +19,7 @@ Cell = str | bool | int | float
 
 MAX_CATEGORIES = 65_535  # codes are 16 bits wide, and code 0 is "missing"
 _DENSE_RANGE = 1 << 20  # integers spread no wider than this are encoded by a direct lookup
+_EXACT = 1 << 53  # beyond it floats skip integers
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,14 @@ class Column:
         return {category: code for code, category in enumerate(self.categories, start=1)}
 
     @cached_property
+    def kinds(self) -> frozenset[str]:
+        """What the categories are: "strings", "numbers" or "booleans"."""
+        return frozenset(map(kind_of, self.categories))
+
+    @property
     def holds_strings(self) -> bool:
         """Whether any category is a string."""
-        return any(isinstance(category, str) for category in self.categories)
+        return "strings" in self.kinds
 
     @cached_property
     def strings(self) -> pl.Enum:
@@ -60,19 +66,50 @@ class Column:
     def dense_lookup(self) -> tuple[int, Array] | None:
         """The smallest category and the code of each integer from there; None where categories are not such."""
         numbers = [category for category in self.categories if not isinstance(category, str)]
-        if len(numbers) < len(self.categories) or any(x != math.floor(x) for x in numbers):
+        if len(numbers) < len(self.categories) or not all(map(_is_whole, numbers)):
             return None
         if not numbers:
             return 0, np.zeros(1, np.uint16)
         low, high = int(min(numbers)), int(max(numbers))
-        if high - low >= _DENSE_RANGE:
+        if high - low >= _DENSE_RANGE or low < -_EXACT or high > _EXACT:
             return None
         codes = np.zeros(high - low + 1, np.uint16)
         codes[np.array([int(x) for x in numbers]) - low] = np.arange(1, len(numbers) + 1)
         return low, codes
 
-    def extended(self, other: Column) -> Column:
-        """Return the column that covers the rows of both; sorted, so that the order of arrival leaves no trace."""
+    def numbers_as(self, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+        """Return the categories that a number of this type can equal, sorted, and the code of each."""
+        found = self._numbers_as.get(dtype)
+        if found is None:
+            numbers = [cell for cell in self.categories if not isinstance(cell, str)]
+            if dtype.kind in "iu":
+                span = np.iinfo(dtype)
+                numbers = [int(cell) for cell in numbers if _is_whole(cell) and span.min <= cell <= span.max]
+            else:
+                numbers = [float(cell) for cell in numbers if _is_float(cell)]
+            numbers.sort()
+            found = np.array(numbers, dtype), np.array([self.lookup[cell] for cell in numbers], np.uint16)
+            self._numbers_as[dtype] = found
+        return found
+
+    @cached_property
+    def _numbers_as(self) -> dict[np.dtype[Any], tuple[Array, Array]]:
+        return {}
+
+    def require_kinds(self, kinds: Iterable[str]) -> None:
+        """Raise unless the categories are of the kinds that cells which match none of them are."""
+        strange = sorted(set(kinds) - self.kinds)
+        if strange and self.categories:
+            expected = " and ".join(sorted(self.kinds))
+            raise ValueError(f"column {self.name!r} held {expected} in training but holds {strange[0]} now; convert it")
+
+    def extended(self, other: Column, mixed: bool = False) -> Column:
+        """Return the column that covers the rows of both; sorted, so that the order of arrival leaves no trace.
+
+        mixed allows that the categories are of several kinds.
+        """
+        if self.kind == "continuous" and other.kind == "categorical" and not other.categories:
+            return self  # every cell is missing
         if self.kind != other.kind:
             raise ValueError(
                 f"column {self.name!r} was {self.kind} in training but is {other.kind} now; "
@@ -81,9 +118,27 @@ class Column:
         new = [category for category in other.categories if category not in self.lookup]
         if not new:
             return self
+        if not mixed:
+            self.require_kinds(map(kind_of, new))
+        dtype = self.dtype if self.categories else other.dtype
         if self.declared:
-            return replace(self, categories=self.categories + tuple(sort_cells(new)))
-        return categorical_column(self.name, [*self.categories, *new], self.dtype)
+            return categorical_column(self.name, [*self.categories, *sort_cells(new)], dtype, declared=True)
+        return categorical_column(self.name, [*self.categories, *new], dtype)
+
+
+def kind_of(cell: Cell) -> str:
+    """Return the kind of a cell: "strings", "numbers" or "booleans"."""
+    if isinstance(cell, str):
+        return "strings"
+    return "booleans" if isinstance(cell, bool) else "numbers"
+
+
+def _is_whole(number: bool | int | float) -> bool:
+    return isinstance(number, int) or number.is_integer()
+
+
+def _is_float(number: bool | int | float) -> bool:
+    return isinstance(number, float) or (abs(number) <= sys.float_info.max and float(number) == number)
 
 
 def sort_cells(cells: Iterable[Cell]) -> list[Cell]:
@@ -136,9 +191,7 @@ class Schema:
     @cached_property
     def _positions(self) -> dict[Kind, tuple[int, ...]]:
         kinds: tuple[Kind, ...] = ("continuous", "categorical")
-        return {
-            kind: tuple(j for j, column in enumerate(self.columns) if column.kind == kind) for kind in kinds
-        }
+        return {kind: tuple(j for j, column in enumerate(self.columns) if column.kind == kind) for kind in kinds}
 
     def cardinalities(self, columns: Sequence[int]) -> tuple[int, ...]:
         """Return the number of categories of each of the columns."""
@@ -177,12 +230,12 @@ class Schema:
             raise ValueError(f"X has {quote(extra)}, which {model} was not trained on; drop it")
         return tuple(place[name] for name in self.names)
 
-    def extended(self, other: Schema) -> Schema:
-        """Return the schema that covers the rows of both tables."""
+    def extended(self, other: Schema, mixed: Collection[int] = ()) -> Schema:
+        """Return the schema that covers the rows of both tables; mixed columns may hold cells of several kinds."""
         if len(other.columns) == len(self.columns) and other.columns == self.columns:
             return self
-        pairs = zip(self.columns, other.columns, strict=True)
-        return replace(self, columns=tuple(mine.extended(theirs) for mine, theirs in pairs))
+        pairs = enumerate(zip(self.columns, other.columns, strict=True))
+        return replace(self, columns=tuple(mine.extended(theirs, j in mixed) for j, (mine, theirs) in pairs))
 
 
 def quote(names: Iterable[str], most: int = 5) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,17 +14,18 @@ from posteriori.typing import Array
 
 
 def write_column(column: Column) -> Array:
-    """Return the categories of a column as an array of the type they came in."""
-    cells = list(column.categories)
-    if column.dtype[:1] in "<>|=" and column.dtype:  # a NumPy type
-        return np.array(cells, dtype=column.dtype)
-    if any(isinstance(cell, str) for cell in cells):
-        return np.array(cells, dtype=object)
-    if column.dtype == "object":
-        out = np.empty(len(cells), dtype=object)
-        out[:] = cells
-        return out
-    return np.array(cells)
+    """Return the categories of a column as an array, of the type they came in where it is NumPy's and holds them."""
+    cells: list[Any] = list(column.categories)
+    mixed, strings = len(column.kinds) > 1, column.kinds == {"strings"}
+    if mixed or column.dtype in ("object", "|O") or (strings and column.dtype[:2] != "<U"):
+        return _objects(cells)
+    dtype = _number_type(column.dtype)
+    if dtype is not None:
+        with contextlib.suppress(OverflowError):
+            written = np.array(cells, dtype)
+            if written.tolist() == cells:
+                return written
+    return np.array(cells)  # of a type wide enough: later rows may have held what the first's cannot
 
 
 def decode(batch: Batch) -> Array:
@@ -38,67 +41,160 @@ def decode(batch: Batch) -> Array:
 
 
 def write_table(schema: Schema, drawn: list[Array]) -> Any:
-    """Return drawn columns (numbers, or codes from 1) as a table like the one the schema was inferred from."""
-    cells = [_cells(column, values) for column, values in zip(schema.columns, drawn, strict=True)]
-    if schema.container == "numpy":
-        return _write_array(schema, cells)
-    if schema.container == "pandas":
-        return _write_pandas(schema, cells)
-    return _write_polars(schema, cells)
+    """Return drawn columns as a table like the one the schema was inferred from.
+
+    Parameters
+    ----------
+    schema : Schema
+    drawn : list of ndarray (n,)
+        Of each column its numbers, or its codes from 1 on.
+
+    Returns
+    -------
+    table
+        Categorical columns have the data type they came in; drawn numbers are floats, of that type's width and make.
+        A column of which no category is known is missing throughout.
+    """
+    writers: dict[str, Callable[[Schema, list[Array]], Any]] = {
+        "numpy": _write_array,
+        "pandas": _write_pandas,
+        "polars": _write_polars,
+        "pyarrow": _write_arrow,
+    }
+    return writers[schema.container](schema, drawn)
 
 
-def _cells(column: Column, values: Array) -> Array:
-    if column.kind == "continuous":
-        return values
-    known = write_column(column)
-    if not len(known):
-        return np.full(len(values), np.nan)
-    return known[values.astype(np.int64) - 1]
+def _objects(cells: list[Any]) -> Array:
+    out = np.empty(len(cells), dtype=object)
+    out[:] = cells
+    return out
 
 
-def _write_array(schema: Schema, cells: list[Array]) -> Array:
-    if all(column.kind == "continuous" for column in schema.columns):
-        narrow = schema.dtype == np.dtype(np.float32).str
-        return np.column_stack(cells).astype(np.float32 if narrow else np.float64)
-    kind = np.dtype(schema.dtype).kind
-    if kind == "O":
-        table = np.empty((len(cells[0]), len(cells)), dtype=object)
-        for j, column in enumerate(cells):
-            table[:, j] = column
-        return table
-    stacked = np.column_stack(cells)
-    mixed = any(column.kind == "continuous" for column in schema.columns) and kind in "iu"
-    return stacked.astype(np.float64) if mixed else stacked.astype(schema.dtype)
+def _number_type(label: str) -> np.dtype[Any] | None:
+    """Return the NumPy type of numbers that a data type's name stands for: <i4, int32, Int32; else None."""
+    name = label if label[:1] in "<>|=" else label.lower().removesuffix("[pyarrow]")
+    try:
+        dtype = np.dtype(name)
+    except TypeError:
+        return None
+    return dtype if dtype.kind in "biuf" else None
 
 
-def _write_pandas(schema: Schema, cells: list[Array]) -> Any:
+def _take(known: Array, codes: Array) -> Array:
+    return known[codes.astype(np.int64) - 1]
+
+
+def _write_array(schema: Schema, drawn: list[Array]) -> Array:
+    """Return an array as narrow as the one that was read, wider only if later rows held what that cannot."""
+    narrow = schema.dtype[1:] == "f4"
+    cells: list[Array] = []
+    for column, values in zip(schema.columns, drawn, strict=True):
+        if column.kind == "continuous":
+            cells.append(values.astype(np.float32 if narrow else np.float64))
+        elif column.categories:
+            cells.append(_take(write_column(column), values))
+        else:
+            cells.append(np.full(len(values), np.nan, np.float32 if narrow else np.float64))
+    if schema.dtype != "|O" and not any(values.dtype.kind == "O" for values in cells):
+        return np.column_stack(cells)
+    table = np.empty((len(drawn[0]), len(drawn)), dtype=object)
+    for j, values in enumerate(cells):
+        table[:, j] = values
+    return table
+
+
+def _write_pandas(schema: Schema, drawn: list[Array]) -> Any:
     import pandas as pd
 
-    table = {}
-    for column, values in zip(schema.columns, cells, strict=True):
-        series = pd.Series(values)
-        if column.dtype in ("category", "ordered"):
-            dtype = pd.CategoricalDtype(list(column.categories), ordered=column.dtype == "ordered")
-            series = series.astype(dtype)
-        elif column.kind == "categorical":
-            series = series.astype(column.dtype)
-        elif column.dtype == "float32":
-            series = series.astype(column.dtype)
-        table[column.name] = series
+    pairs = zip(schema.columns, drawn, strict=True)
+    table = {
+        column.name: pd.Series(values).astype(_pandas_float(column.dtype))
+        if column.kind == "continuous"
+        else _pandas_categories(column, values)
+        for column, values in pairs
+    }
     frame = pd.DataFrame(table)
-    return frame if schema.named else frame.set_axis(range(len(cells)), axis=1)
+    return frame if schema.named else frame.set_axis(range(len(drawn)), axis=1)
 
 
-def _write_polars(schema: Schema, cells: list[Array]) -> Any:
+def _pandas_float(label: str) -> str:
+    """Return the data type of floats that goes with one of numbers: Float64 with Int64, say."""
+    narrow = label.lower().startswith(("float32", "float["))
+    if label.endswith("[pyarrow]"):
+        return "float[pyarrow]" if narrow else "double[pyarrow]"
+    if label[:1] in ("I", "U", "F"):
+        return "Float32" if narrow else "Float64"
+    return label if label == "object" else "float32" if narrow else "float64"
+
+
+def _pandas_categories(column: Column, codes: Array) -> Any:
+    import pandas as pd
+
+    cells: list[Any] = list(column.categories)
+    if column.dtype in ("category", "ordered"):
+        dtype = pd.CategoricalDtype(cells, ordered=column.dtype == "ordered")
+        return pd.Series(pd.Categorical.from_codes(codes.astype(np.int64) - 1, dtype=dtype))
+    try:
+        known = pd.Series(cells or [None], dtype=_pandas_type(column.dtype))
+    except (TypeError, ValueError, OverflowError):  # later rows held what that type cannot
+        known = pd.Series(cells or [None], dtype="object" if len(column.kinds) > 1 else None)
+    return known.take(codes.astype(np.int64) - 1 if cells else np.zeros(len(codes), np.int64)).reset_index(drop=True)
+
+
+def _pandas_type(label: str) -> Any:
+    import pandas as pd
+
+    if not label.endswith("[pyarrow]"):
+        return label
+    import pyarrow as pa
+
+    return pd.ArrowDtype(pa.type_for_alias(label.removesuffix("[pyarrow]")))
+
+
+def _write_polars(schema: Schema, drawn: list[Array]) -> Any:
     import polars as pl
 
-    series = []
-    for column, values in zip(schema.columns, cells, strict=True):
-        written = pl.Series(column.name, values.tolist())
-        if column.dtype == "Enum":
-            written = written.cast(pl.Enum(list(column.categories)))
-        elif column.kind == "categorical" or column.dtype == "Float32":
-            written = written.cast(getattr(pl, column.dtype))
-        series.append(written)
-    frame = pl.DataFrame(series)
-    return frame.to_arrow() if schema.container == "pyarrow" else frame
+    return pl.DataFrame(
+        [
+            pl.Series(column.name, values.astype(np.float32 if column.dtype == "Float32" else np.float64))
+            if column.kind == "continuous"
+            else _polars_categories(column, values)
+            for column, values in zip(schema.columns, drawn, strict=True)
+        ]
+    )
+
+
+def _polars_categories(column: Column, codes: Array) -> Any:
+    import polars as pl
+
+    cells: list[Any] = list(column.categories)
+    if len(column.kinds) > 1 or column.dtype in ("object", "Object"):
+        return pl.Series(column.name, [cells[code - 1] for code in codes.astype(np.int64)], dtype=pl.Object)
+    known = pl.Series(column.name, cells or [None])
+    with contextlib.suppress(AttributeError, TypeError, pl.exceptions.PolarsError):  # later rows held what it cannot
+        known = known.cast(pl.Enum(cells) if column.dtype == "Enum" else getattr(pl, column.dtype))
+    return known.gather(codes.astype(np.int64) - 1 if cells else np.zeros(len(codes), np.int64))
+
+
+def _write_arrow(schema: Schema, drawn: list[Array]) -> Any:
+    import pyarrow as pa
+
+    return pa.table(
+        {
+            column.name: pa.array(values.astype(np.float32 if column.dtype == "float" else np.float64))
+            if column.kind == "continuous"
+            else _arrow_categories(column, values)
+            for column, values in zip(schema.columns, drawn, strict=True)
+        }
+    )
+
+
+def _arrow_categories(column: Column, codes: Array) -> Any:
+    import pyarrow as pa
+
+    cells: list[Any] = list(column.categories)
+    known = pa.array(cells or [None])
+    with contextlib.suppress(ValueError):  # no such type, or later rows held what it cannot
+        known = known.cast(pa.type_for_alias(column.dtype))
+    drawn = known.take(pa.array(codes.astype(np.int64) - 1 if cells else np.zeros(len(codes), np.int64)))
+    return drawn.dictionary_encode() if column.dtype.startswith("dictionary") else drawn

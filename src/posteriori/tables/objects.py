@@ -1,0 +1,121 @@
+"""Columns of Python objects: numbers, strings and booleans, and None, NaN or pandas' NA where missing."""
+
+from __future__ import annotations
+
+import itertools
+import reprlib
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from posteriori.tables.schema import Cell, Column, categorical_column, kind_of
+from posteriori.typing import Array
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a Python cell is None, NaN or pandas' NA or NaT."""
+    if cell is None:
+        return True
+    try:
+        return bool(cell != cell)
+    except TypeError:  # pandas' NA has no truth value
+        return True
+    except ValueError:  # an array has many
+        return False
+
+
+def plain_cell(cell: Any, name: str) -> Cell:
+    """Return a cell as the Python str, bool, int or float that it is.
+
+    Raises
+    ------
+    TypeError
+        It is none of them.
+    """
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if isinstance(cell, str | bool | int | float):
+        return cell
+    raise TypeError(
+        f"column {name!r} holds a {type(cell).__name__} ({reprlib.repr(cell)}); "
+        "cells must be numbers, strings or booleans"
+    )
+
+
+def object_column(name: str, cells: list[Any], categorical: bool) -> Column:
+    """Infer a column from its cells; categorical says that it is to be so even if they are numbers.
+
+    Raises
+    ------
+    TypeError
+        A cell is neither a number, a string nor a boolean.
+    ValueError
+        They are of several kinds.
+    """
+    present = [cell for cell in cells if not is_missing(cell)]
+    if not categorical and all(_is_number(kind) for kind in set(map(type, present))):
+        return Column(name, "continuous", dtype="object")
+    try:
+        distinct = {plain_cell(cell, name) for cell in set(present)}
+        kinds = {kind_of(plain_cell(one, name)) for one in {type(cell): cell for cell in present}.values()}
+    except TypeError:  # an unhashable cell: say which
+        distinct, kinds = {plain_cell(cell, name) for cell in present}, set()
+    if len(kinds) > 1 and not categorical:
+        raise ValueError(
+            f"column {name!r} mixes {' and '.join(sorted(kinds, reverse=True))}; convert it to one of them, "
+            "or name it in categorical_features"
+        )
+    if kinds == {"booleans"}:
+        return categorical_column(name, [False, True], "object")
+    return categorical_column(name, distinct, "object")
+
+
+def object_numbers(cells: list[Any], column: Column, start: int) -> Array:
+    """Return the cells of a continuous column, from row start on, as floats, NaN where missing.
+
+    Raises
+    ------
+    TypeError
+        A cell is neither a number, a string nor a boolean.
+    ValueError
+        A cell is no number, or too large for a float.
+    """
+    if not all(_is_number(kind) for kind in set(map(type, cells))):
+        cells = [np.nan if is_missing(cell) else cell for cell in cells]
+        for row, cell in enumerate(cells, start):
+            if not _is_number(type(cell)):
+                plain_cell(cell, column.name)
+                raise ValueError(
+                    f"column {column.name!r} was numeric in training but holds {cell!r} in row {row}; convert it"
+                )
+    try:
+        return np.array(cells, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"column {column.name!r} holds an integer too large for a float; rescale the column") from None
+
+
+def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
+    """Return the codes of a list of Python cells, and how many no category matches.
+
+    Raises
+    ------
+    TypeError
+        A cell is neither a number, a string nor a boolean.
+    ValueError
+        A cell that no category matches is of a kind that none of them is.
+    """
+    try:
+        codes = np.fromiter(map(column.lookup.get, cells, itertools.repeat(0)), dtype=np.uint16, count=len(cells))
+    except TypeError:  # an unhashable cell: say which
+        for cell in cells:
+            if not is_missing(cell):
+                plain_cell(cell, column.name)
+        raise
+    strangers = [cell for cell in (cells[i] for i in np.flatnonzero(codes == 0)) if not is_missing(cell)]
+    column.require_kinds({kind_of(plain_cell(cell, column.name)) for cell in strangers})
+    return codes, len(strangers)
+
+
+def _is_number(kind: type[Any]) -> bool:
+    return issubclass(kind, Real) and not issubclass(kind, bool | np.bool_)
