@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from posteriori import drop_in, explain, plotting
-    from posteriori.classifiers import NaiveBayes
+    from posteriori.classifiers import GaussianDiscriminant, NaiveBayes
     from posteriori.densities import Categorical, Gaussian, Poisson
     from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Categorical": "densities",
     "Gaussian": "densities",
+    "GaussianDiscriminant": "classifiers",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
     "count_parameters": "parameter_count",
@@ -29,6 +30,7 @@ _MODULES = ("drop_in", "explain", "plotting")
 __all__ = [
     "Categorical",
     "Gaussian",
+    "GaussianDiscriminant",
     "NaiveBayes",
     "Poisson",
     "count_parameters",

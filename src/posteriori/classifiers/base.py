@@ -20,7 +20,8 @@ from posteriori.classifiers.validation import (
     warn_of_empty_columns,
 )
 from posteriori.explain import Explanation
-from posteriori.learning.fit import collect, estimate
+from posteriori.learning.em import Learned, Limits, learn
+from posteriori.learning.fit import collect
 from posteriori.model import Block, GenerativeModel, Prior, log_sum
 from posteriori.sources import MemorySource
 from posteriori.statistics import JointStatistics
@@ -58,6 +59,10 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def _prior(self, classes: Column) -> Prior:
         """Return the class prior."""
+
+    @abstractmethod
+    def _limits(self) -> Limits:
+        """Return when EM ends."""
 
     @abstractmethod
     def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
@@ -118,9 +123,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         source, target = self._open(X, y, classes, sample_weight, first)
         blocks = self._blocks(source.schema)
         statistics = source.reduce(collect(blocks))
-        if not first:
-            statistics = self._past_statistics(source.schema, target, blocks) + statistics
-        self._adopt(source.schema, target, blocks, statistics)
+        past = None if first else self._past_statistics(source.schema, target, blocks)
+        self._adopt(learn(source, blocks, self._prior(target), past, statistics, self._limits()), target)
         if first:
             self._classes_closed = classes is not None
         return self
@@ -146,14 +150,12 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         weight = check_weights(sample_weight, table.n_rows)
         return MemorySource(table, schema, places, labels, target, weight, n_jobs=self.n_jobs), target
 
-    def _adopt(self, schema: Schema, target: Column, blocks: tuple[Block, ...], statistics: JointStatistics) -> Self:
-        if not statistics.weight.sum() > 0:
-            raise ValueError("every sample_weight is zero; at least one row must have some weight")
-        model = estimate(schema, blocks, self._prior(target), statistics)
-        self.statistics_ = statistics
-        self._set_model(model, target)
-        warn_of_empty_columns(model, statistics)
-        self._warn_of_estimates(model, statistics)
+    def _adopt(self, learned: Learned, target: Column) -> Self:
+        self.statistics_ = learned.statistics
+        self.log_likelihood_trace_ = np.array(learned.trace)
+        self._set_model(learned.model, target)
+        warn_of_empty_columns(learned.model, learned.statistics)
+        self._warn_of_estimates(learned.model, learned.statistics)
         return self
 
     def _set_model(self, model: GenerativeModel, target: Column) -> Self:

@@ -22,6 +22,7 @@ from posteriori.densities import (
     Poisson,
     PoissonParameters,
 )
+from posteriori.learning.em import Limits
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Column, Schema
@@ -238,6 +239,9 @@ class NaiveBayes(GenerativeEstimator):
         if self.priors is None:
             return Prior(self.prior_alpha)
         return Prior(fixed=check_priors(self.priors, classes))
+
+    def _limits(self) -> Limits:
+        return Limits()
 
     def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
         for block, sums in zip(model.blocks, statistics.blocks, strict=True):

@@ -8,8 +8,10 @@ import numpy as np
 
 from posteriori.densities.categorical import Categorical, CategoricalParameters
 from posteriori.densities.gaussian import Gaussian, GaussianParameters
+from posteriori.densities.multivariate import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
 from posteriori.statistics import Statistics
+from posteriori.tables.batch import Assignment
 from posteriori.tables.schema import Kind
 from posteriori.typing import Array
 
@@ -17,8 +19,11 @@ __all__ = [
     "Categorical",
     "CategoricalParameters",
     "Density",
+    "ExpectingDensity",
     "Gaussian",
     "GaussianParameters",
+    "MultivariateGaussian",
+    "MultivariateGaussianParameters",
     "Poisson",
     "PoissonParameters",
 ]
@@ -74,3 +79,10 @@ class Density(Protocol):
 
     def n_parameters(self, parameters: Any) -> int:
         """Return the number of free parameters."""
+
+
+class ExpectingDensity(Density, Protocol):
+    """A density whose statistics cannot do without the missing cells, and are expected over them."""
+
+    def expect(self, parameters: Any, tile: Any, assignment: Assignment) -> tuple[Statistics, float]:
+        """Return the expected statistics of the rows, and the log-likelihood of their present cells, in nats."""

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.learning.em import Learned, learn
 from posteriori.learning.fit import collect, estimate
-from posteriori.model import Block, GenerativeModel
+from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Batch, Codes, Column, Schema
+from posteriori.tables import Batch, Codes, Column
 from posteriori.typing import Array
 
 
@@ -98,12 +99,17 @@ def out_of_fold(
     n_classes = len(target.categories)
     blocks, prior = estimator._blocks(source.schema), estimator._prior(target)
     per_fold = _split(source.reduce(_collect_per_fold(blocks, folds)), folds, n_classes)
-    models = [
-        _Trimmed.of(source.schema, blocks, prior, _sum(per_fold[:k] + per_fold[k + 1 :]))
-        for k in range(folds)
-    ]
+    limits = estimator._limits()
+
+    def learn_without(k: int | None) -> Learned:
+        """Return the model of all folds but k: of their statistics and, where EM needs them, of their rows."""
+        parts = [part for number, part in enumerate(per_fold) if number != k]
+        rows = source if k is None else source.reweighted(fold != k)
+        return learn(rows, blocks, prior, None, _sum(parts), limits)
+
+    models = [_Trimmed.of(learn_without(k), prior) for k in range(folds)]
     estimator._classes_closed = False
-    estimator._adopt(source.schema, target, blocks, _sum(per_fold))
+    estimator._adopt(learn_without(None), target)
 
     def score(batch: Batch) -> Array:
         assert batch.fold is not None
@@ -156,13 +162,13 @@ class _Trimmed:
     recode: tuple[Array, ...]
 
     @classmethod
-    def of(
-        cls, schema: Schema, blocks: tuple[Block, ...], prior: Any, statistics: JointStatistics
-    ) -> _Trimmed:
+    def of(cls, learned: Learned, prior: Prior) -> _Trimmed:
+        model, statistics = learned.model, learned.statistics
+        schema = model.schema
         columns: list[Column] = list(schema.columns)
         recode: dict[int, Array] = {}
         moves: list[list[list[int]] | None] = []
-        for block, sums in zip(blocks, statistics.blocks, strict=True):
+        for block, sums in zip(model.blocks, statistics.blocks, strict=True):
             if block.density.kind != "categorical":
                 moves.append(None)
                 continue
@@ -170,17 +176,14 @@ class _Trimmed:
             for place, j in enumerate(block.columns):
                 seen = sums.column(place).any(axis=0) | schema.columns[j].declared
                 kept.append(np.flatnonzero(seen).tolist())
-                recode[j] = np.concatenate([[0], np.where(seen, np.cumsum(seen), 0)]).astype(
-                    schema.code_dtype
-                )
+                recode[j] = np.concatenate([[0], np.where(seen, np.cumsum(seen), 0)]).astype(schema.code_dtype)
                 cells = tuple(cell for cell, keep in zip(columns[j].categories, seen, strict=True) if keep)
                 columns[j] = replace(columns[j], categories=cells)
             moves.append(kept)
         trimmed = replace(schema, columns=tuple(columns))
         sums = statistics.reindexed(range(len(statistics.weight)), moves)
-        return cls(
-            estimate(trimmed, blocks, prior, sums), tuple(recode[j] for j in schema.of_kind("categorical"))
-        )
+        codes = tuple(recode[j] for j in schema.of_kind("categorical"))
+        return cls(estimate(trimmed, model.blocks, prior, sums), codes)
 
     def posterior(self, batch: Batch) -> Array:
         codes = batch.codes.values.copy()

@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import joblib
@@ -82,6 +82,10 @@ class MemorySource:
         if unseen:
             _warn_of_unseen(unseen)
         return scores[0]
+
+    def reweighted(self, factor: Array) -> MemorySource:
+        """Return the same rows with their weights multiplied."""
+        return replace(self, weight=factor * (1.0 if self.weight is None else self.weight))
 
     def batch(self, rows: slice) -> Batch:
         """Return some rows as arrays."""

@@ -8,10 +8,11 @@ from typing import Any, Protocol, Self
 
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.moments import Moments, gather
+from posteriori.statistics.scatter import Scatter
 from posteriori.tables import Assignment
 from posteriori.typing import Array
 
-__all__ = ["Counts", "JointStatistics", "Moments", "Statistics"]
+__all__ = ["Counts", "JointStatistics", "Moments", "Scatter", "Statistics"]
 
 
 class Statistics(Protocol):
@@ -29,6 +30,9 @@ class Statistics(Protocol):
 
     def is_finite(self) -> bool:
         """Whether the sums can be computed with: no cell was infinite, none so large that its square overflows."""
+
+    def is_exact(self) -> bool:
+        """Whether the sums are those of the rows, and not in part expectations of what is missing in them."""
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""

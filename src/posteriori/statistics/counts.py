@@ -54,6 +54,10 @@ class Counts:
         """Whether every sum is finite: codes always are."""
         return True
 
+    def is_exact(self) -> bool:
+        """Whether the sums are those of the rows: they are, for a missing cell adds nothing to its column's."""
+        return True
+
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""
         starts = self.offsets[:-1]

@@ -70,6 +70,10 @@ class Moments:
         near = np.abs(self.mean) < _LARGEST
         return bool(near.all() and np.isfinite(self.scatter).all())
 
+    def is_exact(self) -> bool:
+        """Whether the sums are those of the rows: they are, for a missing cell adds nothing to its column's."""
+        return True
+
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""
         return self.weight

@@ -1,0 +1,131 @@
+"""Which components share what of a covariance: scatter matrices in, one covariance a component out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from posteriori.typing import Array
+
+
+class Pooling(Protocol):
+    """How much of its covariance a component shares with the others.
+
+    Laws (tests/test_pooling.py): at the ends of its range every pooling is `PerClass` or `Pooled`.
+
+    Attributes
+    ----------
+    shared : bool
+        Whether all components end with the same covariance.
+    """
+
+    @property
+    def shared(self) -> bool: ...  # noqa: D102
+
+    def covariances(self, degrees: Array, scatter: Array) -> Array:
+        """Return a covariance for each component, (Z, …).
+
+        Parameters
+        ----------
+        degrees : ndarray (Z,)
+            Rows less ddof, ≥ 0.
+        scatter : ndarray (Z, …)
+            Σ w·(x − mean)(x − mean)ᵀ, or only its diagonal.
+        """
+
+
+def _over(scatter: Array, degrees: Array) -> Array:
+    """Return scatter / degrees, 0 where there are no degrees."""
+    return scatter / np.where(degrees > 0, degrees, 1.0).reshape(-1, *[1] * (scatter.ndim - 1))
+
+
+def _within(degrees: Array, scatter: Array) -> Array:
+    """Return the pooled within-class covariance, (1, …)."""
+    return _over(scatter.sum(axis=0, keepdims=True), degrees.sum(keepdims=True))
+
+
+def _weighted(share: Array, first: Array, second: Array) -> Array:
+    """Return first + share·(second − first), a share a component."""
+    return first + share.reshape(-1, *[1] * (first.ndim - 1)) * (second - first)
+
+
+@dataclass(frozen=True)
+class PerClass:
+    """Each component its own covariance (quadratic discriminant analysis); the pooled one where it has no rows."""
+
+    shared = False
+
+    def covariances(self, degrees: Array, scatter: Array) -> Array:
+        """Return scatter_c / degrees_c."""
+        return _weighted((degrees <= 0).astype(float), _over(scatter, degrees), _within(degrees, scatter))
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """One covariance for all components (linear discriminant analysis)."""
+
+    shared = True
+
+    def covariances(self, degrees: Array, scatter: Array) -> Array:
+        """Return Σ_c scatter_c / Σ_c degrees_c for every component."""
+        return np.broadcast_to(_within(degrees, scatter), scatter.shape)
+
+
+@dataclass(frozen=True)
+class Between:
+    """Friedman's λ: [(1 − λ)·scatter_c + λ·Σ scatter] / [(1 − λ)·degrees_c + λ·Σ degrees].
+
+    Parameters
+    ----------
+    share : float
+        λ in [0, 1]: 0 is `PerClass`, 1 is `Pooled`.
+
+    References
+    ----------
+    Friedman, Regularized discriminant analysis, JASA 84 (1989), equations 9 and 10.
+    """
+
+    share: float
+
+    @property
+    def shared(self) -> bool:
+        """Whether λ is 1."""
+        return self.share == 1.0
+
+    def covariances(self, degrees: Array, scatter: Array) -> Array:
+        """Return the weighted covariances."""
+        mixed_degrees = (1.0 - self.share) * degrees + self.share * degrees.sum()
+        mixed = (1.0 - self.share) * scatter + self.share * scatter.sum(axis=0)
+        own = _over(mixed, mixed_degrees)
+        return _weighted((mixed_degrees <= 0).astype(float), own, _within(degrees, scatter))
+
+
+@dataclass(frozen=True)
+class PseudoRows:
+    """The mode of an inverse-Wishart prior centred on the pooled covariance: (scatter_c + n₀·Σ) / (degrees_c + n₀).
+
+    Parameters
+    ----------
+    rows : float
+        n₀ in [0, inf], in rows: 0 is `PerClass`, inf is `Pooled`.
+
+    References
+    ----------
+    Gelman et al., Bayesian Data Analysis, 3rd ed., section 3.6.
+    """
+
+    rows: float
+
+    @property
+    def shared(self) -> bool:
+        """Whether the prior outweighs any number of rows."""
+        return bool(np.isinf(self.rows))
+
+    def covariances(self, degrees: Array, scatter: Array) -> Array:
+        """Return the modes."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            # n₀ / (degrees + n₀), written so that it also holds at 0 and at infinity.
+            trust_in_prior = np.where(degrees > 0, 1.0 / (1.0 + degrees / self.rows), 1.0)
+        return _weighted(trust_in_prior, _over(scatter, degrees), _within(degrees, scatter))
