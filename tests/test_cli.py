@@ -153,6 +153,42 @@ def test_fit_prints_the_numbers_of_the_library(fitted):
     ]
 
 
+@pytest.mark.parametrize(("name", "pooling"), [("lda", "pooled"), ("qda", "per_class"), ("rda", 0.5)])
+def test_fit_and_show_of_discriminant_analyses(name, pooling):
+    arguments = ("fit", "penguins.csv", "--target", "species", "--model", name, "--output", "m.posteriori")
+    found = json.loads(succeeds(*arguments, "--json"))
+    scored = out_of_fold(po.GaussianDiscriminant(pooling=pooling), load_penguins(), "species")
+    model = scored.estimator
+    assert found["model"] == name
+    assert found["cross_validation"]["model"]["log_loss"] == metrics.log_loss(scored.components, scored.posterior)
+    assert (found["n_parameters"], found["n_parameters_full_joint"]) == (model.n_parameters_, None)
+    nats = dict(zip(model.model_.schema.names, mutual_information(model.model_), strict=True))
+    assert {entry["feature"]: entry["nats"] for entry in found["information"]} == nats
+    shown = json.loads(succeeds("show", "m.posteriori", "--json"))
+    numeric = [column for column in shown["columns"] if column["kind"] == "continuous"]
+    assert_allclose(np.transpose([column["mean"] for column in numeric]), model.means_)
+    covariances = np.array([entry["covariance"] for entry in shown["covariances"]])
+    assert_allclose(covariances if pooling != "pooled" else covariances[0], model.covariance_)
+    labels = [None] if pooling == "pooled" else ["Adelie", "Chinstrap", "Gentoo"]
+    assert [entry["class"] for entry in shown["covariances"]] == labels
+    assert_allclose(shown["covariances"][0]["correlation"][0][0], 1.0)
+    out = succeeds("show", "m.posteriori")
+    assert f"correlations given {labels[-1] or 'the class'}" in out
+    assert f"{shown['covariances'][0]['correlation'][2][1]:.2f}" in out
+    for command in ("predict", "explain", "evaluate"):
+        assert succeeds(command, "m.posteriori", "penguins.csv")
+
+
+def test_the_strongest_of_many_correlations_are_shown():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 12))
+    X[:, 11] = X[:, 3] + 0.1 * rng.normal(size=60)
+    po.save(po.GaussianDiscriminant().fit(X, np.arange(60) % 2), "m.posteriori")
+    out = succeeds("show", "m.posteriori")
+    assert "20 of 66, the strongest" in out
+    assert "x11, x3" in out
+
+
 def test_fit_describes_the_columns(fitted):
     columns = {column["name"]: column for column in fitted[0]["columns"]}
     table = load_penguins()
@@ -605,6 +641,7 @@ REFUSALS = [
     (("fit", "small.csv", "--target", "kind", "--poisson", "size", "--categorical", "size"), "choose one"),
     (("fit", "small.csv", "--target", "kind", "--folds", "1"), "'--folds'"),
     (("fit", "small.csv", "--target", "kind", "--model", "svm"), "'--model'"),
+    (("fit", "penguins.csv", "--target", "species", "--model", "qda", "--poisson", "year"), "--model nb"),
     (("fit", "small.csv", "--target", "kind", "--output", "no/m.posteriori"), "no folder 'no'"),
     (("fit", "small.csv", "--target", "kind", "--output", "small.csv"), "suffix of a table"),
     (("fit", "small.csv", "--target", "kind", "--output", "."), "is a folder"),

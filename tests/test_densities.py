@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
-from posteriori.densities import Categorical, Gaussian, GaussianParameters, Poisson, PoissonParameters
+from posteriori.densities import (
+    Categorical,
+    Gaussian,
+    GaussianParameters,
+    MultivariateGaussian,
+    Poisson,
+    PoissonParameters,
+)
+from posteriori.densities.pooling import Between, Pooled
 from posteriori.statistics import Counts, Moments
 from posteriori.tables import Assignment, Codes, Numbers
 
@@ -41,6 +49,7 @@ def draw_tile(density, rng, n, missing=0.2):
     shape = (n, 3)
     values = {
         "gaussian": lambda: rng.normal(5, 3, shape),
+        "multivariate gaussian": lambda: rng.normal(5, 3, (n, 1)) + rng.normal(0, [1, 2, 3], shape),
         "poisson": lambda: rng.poisson(4, shape).astype(float),
         "exponential": lambda: rng.exponential(4, shape),
     }[density.name]()
@@ -61,6 +70,9 @@ every_density = pytest.mark.parametrize(
         Gaussian(),
         Gaussian(0.0, ddof=1),
         Gaussian(np.inf),
+        MultivariateGaussian(),
+        MultivariateGaussian(Pooled(), ddof=1),
+        MultivariateGaussian(Between(0.5)),
         Poisson(),
         Categorical(),
         Categorical(0.0),
@@ -98,7 +110,7 @@ def test_a_missing_cell_is_what_summing_or_integrating_it_out_gives(density):
     elif density.name == "poisson":
         total = sum(likelihood(k) for k in range(200))
     else:
-        low, high = (-200, 200) if density.name == "gaussian" else (0, 400)
+        low, high = (-200, 200) if "gaussian" in density.name else (0, 400)
         total = scipy.integrate.quad_vec(likelihood, low, high, epsrel=1e-9, points=[5.0])[0]
     assert_allclose(marginal, total, rtol=1e-6)
 
@@ -326,3 +338,13 @@ def test_the_recipe_works_in_a_model():
     assert_allclose(model.predict_joint_log_proba(X) - model.class_log_prior_, expected, rtol=1e-9)
     with pytest.raises(ValueError, match=r"column 'x0' holds -1 in row 1.*exponential: a waiting time"):
         model.predict([[1.0], [-1.0]])
+
+
+def test_the_marginals_of_dependent_columns_are_their_densities_alone():
+    density = MultivariateGaussian()
+    parameters, tile, _ = fitted(density)
+    marginals = density.log_marginals(parameters, tile)
+    for j in range(3):
+        alone = np.full_like(tile.values, np.nan)
+        alone[:, j] = tile.values[:, j]
+        assert_allclose(marginals[:, :, j], density.log_density(parameters, Numbers(alone)), rtol=1e-9, atol=1e-12)

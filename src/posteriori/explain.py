@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from posteriori.densities import CategoricalParameters, GaussianParameters, PoissonParameters
+from posteriori.densities import (
+    CategoricalParameters,
+    GaussianParameters,
+    MultivariateGaussianParameters,
+    PoissonParameters,
+)
 from posteriori.model import log_sum
 from posteriori.tables import Column, quote
 from posteriori.typing import Array
 
 if TYPE_CHECKING:
-    from posteriori.classifiers import NaiveBayes
+    from posteriori.classifiers import GaussianDiscriminant, NaiveBayes
 
-__all__ = ["Explanation", "LinearForm", "LogOdds", "bayes_table", "linear_form"]
+__all__ = ["Explanation", "LinearForm", "LogOdds", "QuadraticForm", "bayes_table", "linear_form"]
 
 
 @dataclass(frozen=True)
@@ -282,17 +287,42 @@ class LinearForm:
         return np.column_stack(columns).astype(np.float64)
 
 
-def linear_form(model: NaiveBayes) -> LinearForm:
+@dataclass(frozen=True)
+class QuadraticForm:
+    """log p(x, y) = xᵀ·A_y·x + w_yᵀ·x + b_y of a row x of continuous columns.
+
+    Attributes
+    ----------
+    quadratic : ndarray (C, d, d)
+        A_y = −½·Σ_y⁻¹, in nats per squared data unit.
+    linear : ndarray (C, d)
+        w_y = Σ_y⁻¹·μ_y, in nats per data unit.
+    constant : ndarray (C,)
+        b_y, in nats.
+    """
+
+    quadratic: Array
+    linear: Array
+    constant: Array
+
+    def scores(self, values: Any) -> Array:
+        """Return log p(x, y) of complete rows (n, d), (n, C), in nats."""
+        x = np.asarray(values, dtype=np.float64)
+        return np.einsum("ni,cij,nj->nc", x, self.quadratic, x) + x @ self.linear.T + self.constant
+
+
+def linear_form(model: NaiveBayes | GaussianDiscriminant) -> LinearForm:
     r"""Return the weights and biases of a model whose log-odds are linear.
 
     Naive Bayes is linear for categorical features, with weights :math:`\log p(x_j = k \mid y) - \log p(x_j = 1 \mid
     y)`; for Poisson features, with weights :math:`\log \lambda_{yj}`; and for Gaussian features whose variance all
     classes share (``variance_smoothing=inf``), with weights :math:`\mu_{yj} / \sigma_j^2` and
-    :math:`-\mu_{yj}^2 / (2 \sigma_j^2)` in the bias.
+    :math:`-\mu_{yj}^2 / (2 \sigma_j^2)` in the bias. Gaussian discriminant analysis is where the classes share their
+    covariance, with weights :math:`\Sigma^{-1} \mu_y` and :math:`-\mu_y^T \Sigma^{-1} \mu_y / 2` in the bias.
 
     Parameters
     ----------
-    model : NaiveBayes
+    model : NaiveBayes or GaussianDiscriminant
         Fitted.
 
     Returns
@@ -302,7 +332,7 @@ def linear_form(model: NaiveBayes) -> LinearForm:
     Raises
     ------
     ValueError
-        A Gaussian feature has a variance for each class: the log-odds are quadratic.
+        A Gaussian feature has a variance or covariance for each class: the log-odds are quadratic.
 
     References
     ----------
@@ -364,6 +394,18 @@ def _(parameters: GaussianParameters, columns: Sequence[Column]) -> _Terms:
             "quadratic; fit with variance_smoothing=inf"
         )
     weights = parameters.mean / parameters.variance
+    bias = -0.5 * (parameters.mean * weights).sum(axis=1)
+    return bias, [(place, None, weights[:, place]) for place in range(len(columns))]
+
+
+@_linear_terms.register
+def _(parameters: MultivariateGaussianParameters, columns: Sequence[Column]) -> _Terms:
+    if not parameters.shared:
+        raise ValueError(
+            f"{quote(column.name for column in columns)} has a covariance for each class, which makes the log-odds "
+            'quadratic; fit with pooling="pooled", or use quadratic_form'
+        )
+    weights = parameters.mean @ parameters.precision[0]
     bias = -0.5 * (parameters.mean * weights).sum(axis=1)
     return bias, [(place, None, weights[:, place]) for place in range(len(columns))]
 

@@ -221,6 +221,38 @@ def normalise(log_joint):
 
 
 @_kernel
+def deviations_by_component(values, component, weight, shift, place, deviation, first):
+    """Write √w·(x − shift) of every row to the next place of its component; add w·(x − shift) to first (Z, d)."""
+    n, d = values.shape
+    for i in range(n):
+        z = component[i]
+        w = weight[i]
+        root = math.sqrt(w)
+        row, row_shift, row_first, target = values[i], shift[z], first[z], deviation[place[z]]
+        place[z] += 1
+        for j in range(d):
+            difference = row[j] - row_shift[j]
+            row_first[j] += w * difference
+            target[j] = root * difference
+
+
+@_kernel(fastmath=_REORDERED)
+def whitened_distance(whitened, centre, group, out):
+    """Write ‖y_g − centre_z‖² to out[i, z]; y holds the whitened row of each covariance g side by side."""
+    n = len(whitened)
+    n_components, d = centre.shape
+    for i in range(n):
+        for z in range(n_components):
+            row = whitened[i, group[z] * d : (group[z] + 1) * d]
+            middle = centre[z]
+            distance = 0.0
+            for j in range(d):
+                difference = row[j] - middle[j]
+                distance += difference * difference
+            out[i, z] = distance
+
+
+@_kernel
 def integrate_out(missing, whitened, whitener, precision, distance, log_volume):
     """Correct each row's squared distance and log volume for the cells it lacks.
 

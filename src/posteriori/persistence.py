@@ -28,18 +28,29 @@ _DATACLASSES: dict[str, type[Any]] = {
         densities.CategoricalParameters,
         densities.Gaussian,
         densities.GaussianParameters,
+        densities.MultivariateGaussian,
+        densities.MultivariateGaussianParameters,
         densities.Poisson,
         densities.PoissonParameters,
+        densities.pooling.Between,
+        densities.pooling.PerClass,
+        densities.pooling.Pooled,
+        densities.pooling.PseudoRows,
+        densities.shrinkage.Diagonal,
+        densities.shrinkage.InTurn,
+        densities.shrinkage.OracleApproximating,
+        densities.shrinkage.TowardsSphere,
         model.Block,
         model.GenerativeModel,
         statistics.Counts,
         statistics.JointStatistics,
         statistics.Moments,
+        statistics.Scatter,
         tables.Column,
         tables.Schema,
     )
 }
-_STATE = ("model_", "target_", "statistics_", "_classes_closed")
+_STATE = ("model_", "target_", "statistics_", "log_likelihood_trace_", "_classes_closed")
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,9 +13,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.classifiers.known_parameters import check_priors
+from posteriori.classifiers.known_parameters import KnownParameters, check_priors, known_discriminant
 from posteriori.densities import Categorical, MultivariateGaussian, MultivariateGaussianParameters
-from posteriori.densities.multivariate import dependent_columns
 from posteriori.densities.pooling import Between, PerClass, Pooled, Pooling, PseudoRows
 from posteriori.densities.shrinkage import (
     Diagonal,
@@ -23,6 +23,7 @@ from posteriori.densities.shrinkage import (
     Shrinkage,
     TowardsSphere,
 )
+from posteriori.explain import QuadraticForm
 from posteriori.learning.em import Limits
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
@@ -50,7 +51,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     Parameters
     ----------
     covariance : {"full", "diagonal", "spherical"}, default "full"
-    pooling : "per_class", "pooled", float or object, default "pooled"
+    pooling : "per_class", "pooled" or float, default "pooled"
         Which classes share what of the covariance. A number is Friedman's λ in [0, 1] towards the pooled one.
     shrinkage : float or "oas", optional
         Friedman's γ in [0, 1] towards a sphere of the same trace, or the share that is best for Gaussian rows.
@@ -67,9 +68,9 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         Pseudo-count a category of the categorical columns.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric.
-    tol : float, default 1e-6
-        EM ends at a relative gain in log-likelihood below this.
-    max_iter : int, default 100
+    tol : float, default 1e-5
+        EM ends at a gain in log-likelihood of at most this, in nats a row.
+    max_iter : int, default 200
         EM ends with a warning after as many steps.
     n_jobs : int, optional
         Threads; None or −1 for one a core.
@@ -91,14 +92,16 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         The share of the variance between classes along each.
     log_likelihood_trace_ : ndarray
         Before each M-step of EM, in nats; empty where no cell was missing.
+    n_iter_ : int
+        Passes over the rows to learn from them: steps of EM, or 1.
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
         Where the columns had names.
 
     Notes
     -----
-    Columns that are constant, or linear combinations of others, are named in a warning, and 1e-6 of each variance is
-    added to make the covariance regular.
+    Columns that are constant within a class, or linear combinations of others, are named in a warning, and given a
+    spread of a thousandth of the standard deviation there, which makes the covariance regular.
 
     `partial_fit` equals one fit of all rows where no cell is missing. Where some are, they are expected under the model
     of the rows at hand, which later rows do not revise.
@@ -147,8 +150,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         ddof: int = 0,
         alpha: float = 1.0,
         categorical_features: Any = "from_dtype",
-        tol: float = 1e-6,
-        max_iter: int = 100,
+        tol: float = 1e-5,
+        max_iter: int = 200,
         n_jobs: int | None = None,
     ) -> None:
         self.covariance = covariance
@@ -163,6 +166,58 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
+
+    @classmethod
+    def from_parameters(
+        cls,
+        *,
+        priors: Any,
+        means: Any,
+        covariance: Any = None,
+        covariances: Any = None,
+        classes: Sequence[Any] | None = None,
+        features: Sequence[str] | None = None,
+    ) -> GaussianDiscriminant:
+        """Build a working model of known parameters, without data.
+
+        Parameters
+        ----------
+        priors : mapping or sequence (C,)
+            p(y), by class or in the order of `classes`.
+        means : array-like (C, d) or mapping from class to (d,)
+            In data units.
+        covariance : array-like (d, d), optional
+            Of all classes; in squared data units.
+        covariances : array-like (C, d, d) or mapping from class to (d, d), optional
+            In place of `covariance`.
+        classes : sequence (C,), optional
+            Default: the keys of `priors`, or 0, 1, ….
+        features : sequence of str (d,), optional
+            The names of the columns; default: none.
+
+        Returns
+        -------
+        GaussianDiscriminant
+
+        Raises
+        ------
+        ValueError
+            Shapes do not agree, priors do not sum to 1, or a covariance is not positive definite.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> model = po.GaussianDiscriminant.from_parameters(
+        ...     priors=[0.5, 0.5], means=[[0, 0], [2, 0]], covariance=[[1, 0.5], [0.5, 1]]
+        ... )
+        >>> model.predict_proba([[1, 0], [2, None]]).round(3)
+        array([[0.5  , 0.5  ],
+               [0.119, 0.881]])
+        """
+        known = KnownParameters(priors, classes, {}, {}, {}, None)
+        model = known_discriminant(known, means, covariance, covariances, features)
+        pooling = "per_class" if covariance is None else "pooled"
+        return cls(pooling=pooling, priors=known.priors)._set_model(model, known.target)
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
@@ -200,14 +255,13 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         for block, sums in zip(model.blocks, statistics.blocks, strict=True):
             if not isinstance(block.density, MultivariateGaussian):
                 continue
-            raw = block.density.unmended(sums)
-            involved = sorted({j for one in raw for j in dependent_columns(one)})
+            involved = block.density.undetermined(sums)
             if involved:
                 names = quote(model.schema.columns[block.columns[j]].name for j in involved)
                 warnings.warn(
                     f"the covariance is singular: {names} {'are' if len(involved) > 1 else 'is'} constant or linearly "
-                    "dependent within a class (or rows are too few); 1e-6 of each variance is added; set shrinkage, "
-                    "or leave columns out",
+                    "dependent within a class (or rows are too few); a spread of 1e-3 standard deviations stands in; "
+                    "set shrinkage, or leave columns out",
                     UserWarning,
                     stacklevel=5,
                 )
@@ -273,6 +327,16 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         density = block.density
         return self._source(X).map(lambda batch: density.mahalanobis(parameters, batch.take(block.columns)))
 
+    def quadratic_form(self) -> QuadraticForm:
+        """Return the coefficients of log p(x, y) = xᵀ·A_y·x + w_yᵀ·x + b_y, for rows of continuous columns."""
+        parameters = self._gaussian[1]
+        group = [parameters.group(z) for z in range(len(parameters.mean))]
+        precision = parameters.precision[group]
+        linear = np.einsum("cij,cj->ci", precision, parameters.mean)
+        normaliser = parameters.log_volume[group] + parameters.mean.shape[1] * math.log(2.0 * math.pi)
+        constant = self.class_log_prior_ - 0.5 * ((linear * parameters.mean).sum(axis=1) + normaliser)
+        return QuadraticForm(-0.5 * precision, linear, constant)
+
     @property
     def _gaussian(self) -> tuple[Any, MultivariateGaussianParameters]:
         for block, parameters in zip(self._fitted.blocks, self._fitted.parameters, strict=True):
@@ -284,6 +348,13 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     def _covariances(self) -> Array:
         parameters = self._gaussian[1]
         return np.broadcast_to(parameters.covariance, (len(parameters.mean), *parameters.covariance.shape[1:]))
+
+    @property
+    def n_iter_(self) -> int:
+        """How many steps EM took; 1 where no cell was missing, so that one pass was enough."""
+        if not hasattr(self, "log_likelihood_trace_"):
+            raise AttributeError("this GaussianDiscriminant has not learned from rows")
+        return max(1, len(self.log_likelihood_trace_))
 
     @property
     def means_(self) -> Array:

@@ -14,9 +14,12 @@ from posteriori.densities import (
     CategoricalParameters,
     Gaussian,
     GaussianParameters,
+    MultivariateGaussian,
+    MultivariateGaussianParameters,
     Poisson,
     PoissonParameters,
 )
+from posteriori.densities.pooling import PerClass, Pooled
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.tables import Column, Schema
 from posteriori.tables.objects import plain_cell
@@ -133,6 +136,49 @@ class KnownParameters:
         if array.shape != (len(labels),) or not np.isfinite(array).all():
             raise ValueError(f"{what} must be {len(labels)} finite numbers, one a class; got {values!r}")
         return array
+
+
+def known_discriminant(
+    known: KnownParameters, means: Any, covariance: Any, covariances: Any, features: Sequence[str] | None
+) -> GenerativeModel:
+    """Return the model of stated means (C, d), and one covariance (d, d) or one a class (C, d, d)."""
+    labels = list(known.target.categories)
+    if (covariance is None) == (covariances is None):
+        raise ValueError("give either covariance, (d, d), which all classes share, or covariances, one a class")
+    mean = _stacked(means, labels, "means")
+    n_classes, d = len(labels), mean.shape[-1]
+    if mean.shape != (n_classes, d) or d < 1:
+        raise ValueError(f"means must be of shape ({n_classes}, d), a row a class; got {mean.shape}")
+    if covariance is not None:
+        spread = np.asarray(covariance, dtype=np.float64)[np.newaxis]
+    else:
+        spread = _stacked(covariances, labels, "covariances")
+    if spread.shape != (1 if covariance is not None else n_classes, d, d):
+        raise ValueError(
+            f"a covariance must be of shape ({d}, {d}), as there are {d} means a class; got {spread.shape[1:]}"
+        )
+    for one in spread:
+        if not (np.allclose(one, one.T) and np.linalg.eigvalsh(one).min() > 0):
+            raise ValueError(f"a covariance must be symmetric and positive definite; got {one.tolist()}")
+    names = [f"x{j}" for j in range(d)] if features is None else list(features)
+    if len(names) != d or len(set(names)) < d:
+        raise ValueError(f"features must be {d} names, each once; got {names}")
+    columns = tuple(Column(name, "continuous", dtype="float64") for name in names)
+    block = Block(MultivariateGaussian(PerClass() if covariance is None else Pooled()), tuple(range(d)))
+    log_prior = Prior(fixed=tuple(known.priors)).estimate(np.zeros(n_classes))
+    schema = Schema(columns, named=features is not None, dtype="<f8")
+    return GenerativeModel(schema, (block,), log_prior, (MultivariateGaussianParameters(mean, spread),))
+
+
+def _stacked(values: Any, labels: list[Any], what: str) -> Array:
+    if isinstance(values, Mapping):
+        if set(values) != set(labels):
+            raise ValueError(f"{what} must name every class once: {labels}; got {list(values)}")
+        values = [values[label] for label in labels]
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim < 2 or len(array) != len(labels) or not np.isfinite(array).all():
+        raise ValueError(f"{what} must hold finite numbers for each of {len(labels)} classes; got shape {array.shape}")
+    return array
 
 
 def check_priors(priors: Any, classes: Column) -> tuple[float, ...]:

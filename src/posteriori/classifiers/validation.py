@@ -32,7 +32,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
     Raises
     ------
     ValueError
-        There is not one a row, or one is no number, negative or not finite.
+        There is not one a row, one is no number, negative or not finite, or all are zero.
     """
     if sample_weight is None:
         return None
@@ -52,6 +52,8 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
         raise ValueError(
             f"sample_weight holds {weight[bad[0]]:g} in row {bad[0]}; weights must be finite and not negative"
         )
+    if n_rows and not weight.any():
+        raise ValueError("sample_weight is zero in every row; at least one weight must be positive")
     return np.require(weight, requirements=["C", "A", "W"])
 
 

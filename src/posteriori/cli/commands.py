@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,13 +56,33 @@ class Model(StrEnum):
     """The models that can be fitted."""
 
     nb = "nb"
+    lda = "lda"
+    qda = "qda"
+    rda = "rda"
 
 
-def _new_estimator(model: Model, chosen: dict[str, list[str]]) -> GenerativeEstimator:
+def _naive_bayes(chosen: dict[str, list[str]]) -> GenerativeEstimator:
     from posteriori.classifiers import NaiveBayes
 
     distributions = {name: kind for kind, names in chosen.items() for name in names}
-    return {Model.nb: NaiveBayes}[model](distributions=distributions or None)
+    return NaiveBayes(distributions=distributions or None)
+
+
+def _discriminant(chosen: dict[str, list[str]], pooling: str | float) -> GenerativeEstimator:
+    from posteriori.classifiers import GaussianDiscriminant
+
+    if chosen["poisson"]:
+        raise Refusal("--poisson needs --model nb: the numbers of lda, qda and rda are Gaussian; leave it out")
+    return GaussianDiscriminant(pooling=pooling, categorical_features=chosen["categorical"] or "from_dtype")
+
+
+_FACTORIES: dict[Model, Callable[[dict[str, list[str]]], GenerativeEstimator]] = {
+    Model.nb: _naive_bayes,
+    Model.lda: partial(_discriminant, pooling="pooled"),
+    Model.qda: partial(_discriminant, pooling="per_class"),
+    # Half of each: a pull towards a sphere as well would depend on the units of the columns.
+    Model.rda: partial(_discriminant, pooling=0.5),
+}
 
 
 def _version(wanted: bool) -> None:
@@ -93,7 +114,13 @@ def fit(
         list[str] | None, typer.Option(metavar="A,B", help="Columns that count events: 0, 1, 2, …")
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")] = None,
-    model: Annotated[Model, typer.Option(help="nb: naive Bayes.")] = Model.nb,
+    model: Annotated[
+        Model,
+        typer.Option(
+            help="nb: naive Bayes; lda, qda: numbers are a Gaussian with one covariance for all classes, or one each; "
+            "rda: half-way between."
+        ),
+    ] = Model.nb,
     output: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where to save the model; default: the table's name with .posteriori, here."),
@@ -145,7 +172,7 @@ def fit(
     from posteriori.learning.selection import out_of_fold
     from posteriori.persistence import save
 
-    estimator = _new_estimator(model, chosen)
+    estimator = _FACTORIES[model](chosen)
     with refusing(), progress_bar("fitting", 2 * frame.height) as progress:
         scored = out_of_fold(
             estimator,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from posteriori.densities import MultivariateGaussianParameters
 from posteriori.learning import metrics
 from posteriori.learning.information import mutual_information
 from posteriori.parameter_count import count_parameters
@@ -213,6 +214,12 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
             else:
                 columns[j] |= _numeric_parameters(parameters, place, model.n_components)
     nats = mutual_information(model)
+    covariances = [
+        facts
+        for block, parameters in zip(model.blocks, model.parameters, strict=True)
+        if isinstance(parameters, MultivariateGaussianParameters)
+        for facts in _covariance_facts([model.schema.columns[j].name for j in block.columns], parameters, estimator)
+    ]
     statistics = getattr(estimator, "statistics_", None)
     return {
         "model": type(estimator).__name__,
@@ -222,11 +229,25 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
         "prior": np.exp(model.log_prior),
         **parameter_counts(estimator),
         "columns": [column | {"information": nats[j]} for j, column in enumerate(columns)],
+        "covariances": covariances,
     }
+
+
+def _covariance_facts(
+    names: list[str], parameters: MultivariateGaussianParameters, estimator: GenerativeEstimator
+) -> Iterable[Facts]:
+    """Return each covariance of some columns, with the class that it is of; None where it is that of all."""
+    labels = [None] if len(parameters.covariance) == 1 else labels_of(estimator)
+    for label, covariance in zip(labels, parameters.covariance, strict=True):
+        sd = np.sqrt(np.diagonal(covariance))
+        yield {"class": label, "columns": names, "covariance": covariance, "correlation": covariance / np.outer(sd, sd)}
 
 
 def _numeric_parameters(parameters: Any, place: int, n_components: int) -> Facts:
     """Return one column of the fields that hold a number for each component and column."""
+    if isinstance(parameters, MultivariateGaussianParameters):
+        variance = np.broadcast_to(parameters.covariance[:, place, place], n_components)
+        return {"mean": parameters.mean[:, place], "variance": variance}
     fields = {field.name: getattr(parameters, field.name) for field in dataclasses.fields(parameters)}
     return {
         name: value[:, place]

@@ -264,9 +264,32 @@ def print_model(facts: Facts) -> None:
     for distribution, columns in numeric.items():
         title, cells = _numeric_cells(distribution, columns)
         print_grid(out, title, [label_text(column["name"]) for column in columns], labels, cells)
+    for covariance in facts["covariances"]:
+        _print_correlations(out, covariance)
     for column in facts["columns"]:
         if column["kind"] == "categorical" and column["categories"]:
             _print_categories(out, column, labels)
+
+
+def _print_correlations(out: Console, facts: Facts) -> None:
+    """Print the correlations below the diagonal; of very many columns, the strongest."""
+    names = [label_text(name) for name in facts["columns"]]
+    correlation = np.asarray(facts["correlation"])
+    given = "the class" if facts["class"] is None else label_text(facts["class"])
+    below = [(i, j) for i in range(1, len(names)) for j in range(i)]
+    if not below:
+        return
+    if len(names) <= _MOST_FEATURES:
+        cells = [
+            [f"{correlation[i, j]:.2f}" if j < i else "" for j in range(len(names) - 1)] for i in range(len(names))
+        ]
+        print_grid(out, f"correlations given {given}", names[1:], names[:-1], cells[1:])
+        return
+    below.sort(key=lambda pair: -abs(correlation[pair]))
+    rows = [f"{names[i]}, {names[j]}" for i, j in below[:_MOST_CATEGORIES]]
+    note = f", {len(rows)} of {len(below)}, the strongest (all with --json)" if len(rows) < len(below) else ""
+    cells = [[f"{correlation[pair]:.2f}"] for pair in below[:_MOST_CATEGORIES]]
+    print_grid(out, f"correlations given {given}{note}", rows, ["correlation"], cells)
 
 
 def _numeric_cells(distribution: str, columns: Sequence[Facts]) -> tuple[str, list[list[str]]]:

@@ -72,7 +72,11 @@ class Density(Protocol):
         """Return log p(x | z) in nats, (n, Z), with missing cells integrated out."""
 
     def log_factors(self, parameters: Any, tile: Any) -> Array:
-        """Return log p(x_j | z) in nats, (n, Z, d), 0 for a missing cell."""
+        """Return log p(x_j | z) in nats, (n, Z, d), 0 for a missing cell.
+
+        Where columns depend on each other given the component it is the chain, log p(x_j | x_1 … x_{j−1}, z); such a
+        density has a method `log_marginals` beside it, of each column when the others are unknown.
+        """
 
     def sample(self, parameters: Any, component: Array, rng: np.random.Generator) -> Array:
         """Draw a row for each component (n,): (n, d) numbers, or codes from 1."""

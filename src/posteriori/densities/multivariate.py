@@ -13,6 +13,7 @@ from scipy.linalg import solve_triangular
 from posteriori import kernels
 from posteriori.densities.pooling import PerClass, Pooling
 from posteriori.densities.shrinkage import Covariances, InTurn, Shrinkage
+from posteriori.statistics.moments import Moments
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.schema import Kind
@@ -52,8 +53,24 @@ class MultivariateGaussianParameters:
 
     @cached_property
     def log_volume(self) -> Array:
-        """log |covariance|, (G,)."""
+        """The log of |covariance|, (G,)."""
         return -2.0 * np.log(np.diagonal(self.whitener, axis1=1, axis2=2)).sum(axis=1)
+
+    @cached_property
+    def middle(self) -> Array:
+        """The mean of the means, (d,): rows are whitened about it, that an offset may cost no digits."""
+        return self.mean.mean(axis=0)
+
+    @cached_property
+    def whiteners(self) -> Array:
+        """The whiteners side by side, (d, G·d), so that one product whitens a row for every covariance."""
+        return np.ascontiguousarray(np.concatenate(list(self.whitener), axis=1))
+
+    @cached_property
+    def whitened_means(self) -> Array:
+        """(mean_z − middle)ᵀ·W_z, (Z, d)."""
+        pairs = zip(self.mean, (self.group(z) for z in range(len(self.mean))), strict=True)
+        return np.stack([(mean - self.middle) @ self.whitener[g] for mean, g in pairs])
 
     def group(self, z: int) -> int:
         """Return which covariance is that of component z."""
@@ -96,11 +113,20 @@ class MultivariateGaussian:
         """Return means, and pooled and shrunk covariances; those that are singular are mended (`mend`)."""
         seen = statistics.weight > 0
         total = statistics.weight.sum()
-        overall = statistics.weight @ statistics.mean / (total if total > 0 else 1.0)
+        share = statistics.weight / (total if total > 0 else 1.0)
+        origin = statistics.mean[np.argmax(share)]  # about which the mean of all is taken, to save its digits
+        overall = origin + share @ (statistics.mean - origin)
         mean = np.where(seen[:, np.newaxis], statistics.mean, overall)
-        return MultivariateGaussianParameters(mean, np.stack([mend(one) for one in self.unmended(statistics)]))
+        covariance, scale, least = self._raw(statistics), _scale(statistics), _least(statistics)
+        return MultivariateGaussianParameters(mean, np.stack([mend(one, scale, least) for one in covariance]))
 
-    def unmended(self, statistics: Scatter) -> Array:
+    def undetermined(self, statistics: Scatter) -> list[int]:
+        """Return the columns for which `estimate` had to mend a covariance, save those without any cell."""
+        scale, least = _scale(statistics), _least(statistics)
+        columns = {j for one in self._raw(statistics) for j in dependent_columns(one, scale, least)}
+        return sorted(columns & set(np.flatnonzero(statistics.cells.weight.any(axis=0)).tolist()))
+
+    def _raw(self, statistics: Scatter) -> Array:
         """Return the pooled and shrunk covariances as the rows determine them, singular or not, (G, d, d)."""
         degrees = np.maximum(statistics.weight - self.ddof, 0.0)
         covariance = self.pooling.covariances(degrees, statistics.scatter)
@@ -108,34 +134,36 @@ class MultivariateGaussian:
 
     def log_density(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return log p(x | z) in nats, (n, Z), with missing cells integrated out."""
-        values = tile.values
-        missing = np.isnan(values)
-        gaps = bool(missing.any())
-        present = values.shape[1] - missing.sum(axis=1) if gaps else values.shape[1]
-        out = np.empty((len(values), len(parameters.mean)))
-        for z in range(len(parameters.mean)):
-            distance, log_volume = _distance(parameters, values, missing if gaps else None, z)
-            out[:, z] = -0.5 * (distance + log_volume + present * math.log(2.0 * math.pi))
-        return out
+        distance, log_volume, present = _distances(parameters, tile.values)
+        return -0.5 * (distance + log_volume + (present * math.log(2.0 * math.pi))[:, np.newaxis])
 
     def mahalanobis(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return √((x − mean)ᵀ·covariance⁻¹·(x − mean)) over the present cells, (n, Z)."""
-        missing = np.isnan(tile.values)
-        gaps = missing if missing.any() else None
-        squared = [_distance(parameters, tile.values, gaps, z)[0] for z in range(len(parameters.mean))]
-        return np.sqrt(np.maximum(np.column_stack(squared), 0.0))
+        return np.sqrt(np.maximum(_distances(parameters, tile.values)[0], 0.0))
 
     def log_factors(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return log p(x_j | x_1 … x_{j−1}, z) in nats, (n, Z, d), over the present cells: a chain, in this order."""
         n, d = tile.values.shape
         factors = np.zeros((n, len(parameters.mean), d))
-        for i in range(n):
-            o = np.flatnonzero(~np.isnan(tile.values[i]))
+        patterns, pattern = np.unique(~np.isnan(tile.values), axis=0, return_inverse=True)
+        for number, present in enumerate(patterns):
+            o, rows = np.flatnonzero(present), np.flatnonzero(pattern.ravel() == number)
+            if not len(o):
+                continue
+            values = tile.values[np.ix_(rows, o)]
             for z in range(len(parameters.mean)):
                 lower = np.linalg.cholesky(parameters.covariance[parameters.group(z)][np.ix_(o, o)])
-                u = solve_triangular(lower, tile.values[i, o] - parameters.mean[z, o], lower=True)
-                factors[i, z, o] = -0.5 * (u**2 + math.log(2.0 * math.pi)) - np.log(np.diagonal(lower))
+                u = solve_triangular(lower, (values - parameters.mean[z, o]).T, lower=True).T
+                chain = -0.5 * (u**2 + math.log(2.0 * math.pi)) - np.log(np.diagonal(lower))
+                factors[np.ix_(rows, np.array([z]), o)] = chain[:, np.newaxis]
         return factors
+
+    def log_marginals(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z, d), of each present cell, all others being unknown."""
+        variance = np.diagonal(parameters.covariance, axis1=1, axis2=2)
+        deviation = tile.values[:, np.newaxis, :] - parameters.mean
+        factors = -0.5 * (deviation**2 / variance + np.log(2.0 * math.pi * variance))
+        return np.where(np.isnan(factors), 0.0, factors)
 
     def expect(
         self, parameters: MultivariateGaussianParameters, tile: Numbers, assignment: Assignment
@@ -144,7 +172,6 @@ class MultivariateGaussian:
         n_components, d = parameters.mean.shape
         weight = np.bincount(assignment.component, assignment.weight, n_components)
         offset, scatter = np.zeros((n_components, d)), np.zeros((n_components, d, d))
-        present = np.zeros((n_components, d))
         log_likelihood = 0.0
         for z in range(n_components):
             chosen = assignment.component == z
@@ -162,8 +189,8 @@ class MultivariateGaussian:
             offset[z] = w @ deviation / (weight[z] if weight[z] > 0 else 1.0)
             apart = (deviation - offset[z]) * np.sqrt(w)[:, np.newaxis]
             scatter[z] += apart.T @ apart
-            present[z] = w @ ~missing
-        return Scatter(weight, parameters.mean.copy(), offset, scatter, present), log_likelihood
+        cells = Moments.of(tile, assignment)
+        return Scatter(weight, parameters.mean.copy(), offset, scatter, cells), log_likelihood
 
     def expected_rows(self, parameters: MultivariateGaussianParameters, values: Array, z: int) -> Array:
         """Return the rows with each missing cell at its expectation given the others and component z, (n, d)."""
@@ -177,9 +204,7 @@ class MultivariateGaussian:
         )
         return parameters.mean[z] + deviation
 
-    def sample(
-        self, parameters: MultivariateGaussianParameters, component: Array, rng: np.random.Generator
-    ) -> Array:
+    def sample(self, parameters: MultivariateGaussianParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw rows, (n, d)."""
         drawn = rng.standard_normal((len(component), parameters.mean.shape[1]))
         for z in np.unique(component):
@@ -188,61 +213,112 @@ class MultivariateGaussian:
         return drawn + parameters.mean[component]
 
     def n_parameters(self, parameters: MultivariateGaussianParameters) -> int:
-        """Return Z·d means and d·(d + 1)/2 a covariance."""
+        """Return Z·d means and, a covariance, d·(d + 1)/2, or fewer where the shrinkage leaves fewer free."""
         d = parameters.mean.shape[1]
-        return parameters.mean.size + len(parameters.covariance) * d * (d + 1) // 2
+        return parameters.mean.size + len(parameters.covariance) * self.shrinkage.n_free(d)
 
 
-def _distance(
-    parameters: MultivariateGaussianParameters, values: Array, missing: Array | None, z: int
-) -> tuple[Array, Array]:
+def _distances(parameters: MultivariateGaussianParameters, values: Array) -> tuple[Array, Array, Array]:
+    """Return squared Mahalanobis distances (n, Z), log |Σ_oo| (n, Z) or (Z,), and how many cells are present (n,)."""
+    n, d = values.shape
+    distance = np.empty((n, len(parameters.mean)))
+    group = np.array([parameters.group(z) for z in range(len(parameters.mean))])
+    size = max(1, _BLOCK_CELLS // parameters.whiteners.shape[1])
+    for start in range(0, n, size):
+        rows = slice(start, start + size)
+        with np.errstate(invalid="ignore", over="ignore"):  # of infinite cells, which `outside` tells
+            whitened = (values[rows] - parameters.middle) @ parameters.whiteners
+        kernels.whitened_distance(whitened, parameters.whitened_means, group, distance[rows])
+    log_volume, present = parameters.log_volume[group], np.full(n, d)
+    incomplete = np.flatnonzero(np.isnan(distance[:, 0])) if n else np.empty(0, np.int64)
+    if len(incomplete):
+        missing = np.isnan(values[incomplete])
+        log_volume = np.tile(log_volume, (n, 1))
+        present[incomplete] -= missing.sum(axis=1)
+        for z in range(len(parameters.mean)):
+            parts = _distance(parameters, values[incomplete], missing, z)
+            distance[incomplete, z], log_volume[incomplete, z] = parts
+    return distance, log_volume, present
+
+
+def _distance(parameters: MultivariateGaussianParameters, values: Array, missing: Array, z: int) -> tuple[Array, Array]:
     """Return each row's squared Mahalanobis distance from component z and log |Σ_oo|, over its present cells."""
     g = parameters.group(z)
-    deviation = values - parameters.mean[z]
-    if missing is not None:
-        deviation[missing] = 0.0
-    whitened = deviation @ parameters.whitener[g]
-    distance = np.einsum("ij,ij->i", whitened, whitened)
+    deviation = np.where(missing, 0.0, values - parameters.mean[z])
+    with np.errstate(invalid="ignore", over="ignore"):
+        whitened = deviation @ parameters.whitener[g]
+        distance = np.einsum("ij,ij->i", whitened, whitened)
     log_volume = np.full(len(values), parameters.log_volume[g])
-    if missing is not None:
-        kernels.integrate_out(
-            missing, whitened, parameters.whitener[g], parameters.precision[g], distance, log_volume
-        )
+    kernels.integrate_out(missing, whitened, parameters.whitener[g], parameters.precision[g], distance, log_volume)
     return distance, log_volume
 
 
-# A pivot of the correlation matrix below this says that a column is, to rounding, a linear combination of others.
-_LEAST_PIVOT = 1e-10
-_RIDGE = 1e-6
+_BLOCK_CELLS = 1 << 18  # of whitened rows, so that they stay in the cache
+
+# A variance, as a share of the column's own over all rows, or an eigenvalue of a correlation matrix, is taken for 0
+# below _LEAST, and raised to _RAISED. Where cells are missing EM would shrink it without end, so there what is below
+# _RAISED is raised: a fixed point, since what EM makes of it is never above.
+_LEAST = 1e-10
+_RAISED = 1e-6
 
 
-def mend(covariance: Array) -> Array:
-    """Return a covariance that can be factorised: as it is, or with 1e-6 of each variance added to it.
+def _least(statistics: Scatter) -> float:
+    return _LEAST if statistics.is_exact() else _RAISED
 
-    A column without variance gets 1e-6 of the mean of the others' variances (1 where there is none).
+
+def _scale(statistics: Scatter) -> Array:
+    """Return the variance of the present cells of all rows together, (d,)."""
+    everyone = statistics.cells.pooled()
+    return everyone.scatter[0] / np.where(everyone.weight[0] > 0, everyone.weight[0], 1.0)
+
+
+def mend(covariance: Array, scale: Array, least: float = _LEAST) -> Array:
+    """Return a covariance that can be factorised: as it is, or with what is nearly 0 of it raised.
+
+    Parameters
+    ----------
+    covariance : ndarray (d, d)
+    scale : ndarray (d,)
+        The variance of each column over all rows. A variance of less than `least` of it is raised to 1e-6 of it, and
+        where it is 0 too to 1, which changes no posterior.
+    least : float
+        Eigenvalues of the correlation matrix below this are raised to 1e-6.
     """
-    variance = np.diagonal(covariance).copy()
-    if (variance > 0).all():
-        sd = np.sqrt(variance)
-        try:
-            pivots = np.diagonal(np.linalg.cholesky(covariance / np.outer(sd, sd))) ** 2
-        except np.linalg.LinAlgError:
-            pivots = np.zeros(1)
-        if pivots.min() > _LEAST_PIVOT:
-            return covariance
-    positive = variance[variance > 0]
-    stand_in = _RIDGE * positive.mean() if len(positive) else 1.0
-    return covariance + np.diag(np.where(variance > 0, _RIDGE * variance, stand_in))
+    flat, correlation, spectrum = _weak_places(covariance, scale, least)
+    if not flat.any() and spectrum is None:
+        return covariance
+    if spectrum is not None:
+        values, vectors = spectrum
+        correlation = vectors * np.maximum(values, _RAISED) @ vectors.T
+    raised = np.where(scale > 0, _RAISED * scale, 1.0)
+    sd = np.sqrt(np.where(flat, raised, np.diagonal(covariance)))
+    mended = correlation * np.outer(sd, sd)
+    return (mended + mended.T) / 2.0
 
 
-def dependent_columns(covariance: Array) -> list[int]:
+def dependent_columns(covariance: Array, scale: Array, least: float = _LEAST) -> list[int]:
     """Return the columns that have no variance, or take part in a linear combination of no variance."""
+    flat, _, spectrum = _weak_places(covariance, scale, least)
+    if spectrum is not None:
+        values, vectors = spectrum
+        flat = flat | ((vectors[:, values < least] ** 2).sum(axis=1) > 1e-6)
+    return np.flatnonzero(flat).tolist()
+
+
+def _weak_places(covariance: Array, scale: Array, least: float) -> tuple[Array, Array, tuple[Array, Array] | None]:
+    """Return which columns have no variance, the correlations of the others, and their spectrum if it touches 0."""
     variance = np.diagonal(covariance)
-    constant = variance <= 0
-    sd = np.sqrt(np.where(constant, 1.0, variance))
-    correlation = covariance / np.outer(sd, sd)
-    varying = np.flatnonzero(~constant)
-    values, vectors = np.linalg.eigh(correlation[np.ix_(varying, varying)])
-    null = vectors[:, values < _LEAST_PIVOT]
-    involved = varying[(null**2).sum(axis=1) > 1e-6] if null.size else varying[:0]
-    return sorted({*np.flatnonzero(constant).tolist(), *involved.tolist()})
+    flat = variance <= least * scale
+    if least == _RAISED:
+        flat = flat | ((scale <= 0) & (variance < 1.0))
+    sd = np.sqrt(np.where(flat, 1.0, variance))
+    both = np.logical_or.outer(flat, flat)
+    correlation = np.where(both, np.eye(len(sd)), covariance / np.outer(sd, sd))
+    try:
+        pivots = np.diagonal(np.linalg.cholesky(correlation)) ** 2
+    except np.linalg.LinAlgError:
+        pivots = np.zeros(1)
+    if pivots.min() > 1e3 * least:  # no eigenvalue can be far below the least pivot
+        return flat, correlation, None
+    values, vectors = np.linalg.eigh(correlation)
+    return flat, correlation, (values, vectors) if values[0] < least else None

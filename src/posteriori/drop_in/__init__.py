@@ -1,19 +1,28 @@
-"""scikit-learn's naive Bayes classifiers, name for name and number for number, by adding up statistics.
+"""scikit-learn's naive Bayes and discriminant classifiers, name for name and number for number, by adding up statistics.
 
 To change over, change the import::
 
     from posteriori.drop_in import BernoulliNB, CategoricalNB, GaussianNB
+    from posteriori.drop_in import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
 Parameters, fitted attributes, messages and numbers are scikit-learn's. What differs is said in the Notes of
-each class; what is common to all three:
+each class; what is common to all:
 
 - The sums are kept and parameters derived from them, so ``partial_fit(A).partial_fit(B)`` is ``fit(A + B)``.
-- A label outside the classes of the first ``partial_fit`` is an error in all three.
+- A label outside the classes of the first ``partial_fit`` is an error in all of them.
 - A negative ``sample_weight`` is an error.
 """
 
 from posteriori.drop_in.bernoulli import BernoulliNB
 from posteriori.drop_in.categorical import CategoricalNB
 from posteriori.drop_in.gaussian import GaussianNB
+from posteriori.drop_in.lda import LinearDiscriminantAnalysis
+from posteriori.drop_in.qda import QuadraticDiscriminantAnalysis
 
-__all__ = ["BernoulliNB", "CategoricalNB", "GaussianNB"]
+__all__ = [
+    "BernoulliNB",
+    "CategoricalNB",
+    "GaussianNB",
+    "LinearDiscriminantAnalysis",
+    "QuadraticDiscriminantAnalysis",
+]

@@ -26,31 +26,44 @@ from posteriori.typing import Array
 T = TypeVar("T")
 
 
-class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """A class prior times a class-conditional density, under scikit-learn's names.
+@dataclass(frozen=True)
+class LabelledRows:
+    """What a call of `fit` or `partial_fit` hands over.
 
-    A classifier says what is summed (`_sum`), which attributes follow from the sums (`_publish`), and what
-    those attributes, by whomever they were set, give for p(y) and p(x | y) (`_log_prior`, `_log_density`).
+    Attributes
+    ----------
+    source : Source
+    classes : ndarray (C,)
+    weighted : bool
+        Whether the caller gave weights.
+    past : JointStatistics or None
+        Those of earlier rows.
+    complete : bool
+        Whether these rows are all that there will be, as in `fit`.
+    dtype : type
+        The precision that X came in.
+    """
+
+    source: Source
+    classes: Array
+    weighted: bool
+    past: JointStatistics | None
+    complete: bool
+    dtype: type[np.floating[Any]]
+
+
+class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """A classifier that adds up the rows and derives its attributes from the sums: `fit` and `partial_fit`.
+
+    A classifier says how rows are taken in (`_absorb`).
     """
 
     classes_: Array
     statistics_: JointStatistics
 
     @abstractmethod
-    def _sum(self, source: Source, weighted: bool) -> JointStatistics:
-        """Return the statistics of the rows."""
-
-    @abstractmethod
-    def _publish(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
-        """Set the fitted attributes; dtype is the precision that X came in."""
-
-    @abstractmethod
-    def _log_prior(self) -> Array:
-        """Return log p(y) in nats, (C,)."""
-
-    @abstractmethod
-    def _log_density(self, n_features: int) -> Callable[[Any], Array]:
-        """Return the function that takes rows (n, n_features) to log p(x | y) in nats, float64 (n, C)."""
+    def _absorb(self, rows: LabelledRows) -> None:
+        """Set classes_, statistics_ and the fitted attributes."""
 
     # Learning -----------------------------------------------------------------------------------------------
 
@@ -60,7 +73,7 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like (n, d)
-            No cell may be missing. `BernoulliNB` takes sparse matrices too.
+            No cell may be missing, but in the discriminant analyses. `BernoulliNB` takes sparse matrices too.
         y : array-like (n,)
             The label of each row.
         sample_weight : array-like (n,), optional
@@ -111,10 +124,10 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
-        statistics = self._sum(_open_labelled(X, y, known, weight), weighted=weight is not None)
-        self.classes_ = known
-        self.statistics_ = statistics if first else self.statistics_ + statistics
-        self._publish(self.statistics_, np.float32 if X.dtype == np.float32 else np.float64)
+        source = _open_labelled(X, y, known, weight)
+        past = None if first else self.statistics_
+        dtype = np.float32 if X.dtype == np.float32 else np.float64
+        self._absorb(LabelledRows(source, known, weight is not None, past, refit, dtype))
         return self
 
     def _known_classes(self, classes: Any, first: bool) -> Array:
@@ -131,6 +144,36 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
         # Whether cells are finite is seen batch by batch, in the cache: another pass would double the cost.
         accept_sparse = "csr" if self.__sklearn_tags__().input_tags.sparse else False
         return validate_data(self, X, *y, reset=reset, accept_sparse=accept_sparse, ensure_all_finite=False)
+
+
+class DropInClassifier(SummingClassifier, ABC):
+    """A class prior times a class-conditional density, under scikit-learn's names.
+
+    A classifier says what is summed (`_sum`), which attributes follow from the sums (`_publish`), and what
+    those attributes, by whomever they were set, give for p(y) and p(x | y) (`_log_prior`, `_log_density`).
+    """
+
+    @abstractmethod
+    def _sum(self, source: Source, weighted: bool) -> JointStatistics:
+        """Return the statistics of the rows."""
+
+    @abstractmethod
+    def _publish(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
+        """Set the fitted attributes; dtype is the precision that X came in."""
+
+    @abstractmethod
+    def _log_prior(self) -> Array:
+        """Return log p(y) in nats, (C,)."""
+
+    @abstractmethod
+    def _log_density(self, n_features: int) -> Callable[[Any], Array]:
+        """Return the function that takes rows (n, n_features) to log p(x | y) in nats, float64 (n, C)."""
+
+    def _absorb(self, rows: LabelledRows) -> None:
+        statistics = self._sum(rows.source, rows.weighted)
+        self.classes_ = rows.classes
+        self.statistics_ = statistics if rows.past is None else rows.past + statistics
+        self._publish(self.statistics_, rows.dtype)
 
     # Predicting ---------------------------------------------------------------------------------------------
 
@@ -162,7 +205,7 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
             log_joint += log_prior
             return finish(log_joint).astype(dtype, copy=False)
 
-        return _open(X).map(score)
+        return open_rows(X).map(score)
 
 
 def fold(source: Source, sums: Callable[[Any, Assignment], tuple[Any, ...]]) -> JointStatistics:
@@ -216,11 +259,12 @@ class _OneBatch:
         return score(self.batch)
 
 
-def _open(X: Any) -> Source:
+def open_rows(X: Any) -> Source:
+    """Return validated rows as a source."""
     if issparse(X):
         return _one_batch(X)
     schema = _numeric_schema(X.shape[1])
-    return MemorySource(ArrayTable(X), schema, range(X.shape[1]))
+    return MemorySource(_table(X), schema, range(X.shape[1]))
 
 
 def _open_labelled(X: Any, y: Array, classes: Array, weight: Array | None) -> Source:
@@ -232,7 +276,12 @@ def _open_labelled(X: Any, y: Array, classes: Array, weight: Array | None) -> So
         weight = np.ones(n) if weight is None else weight
         return _one_batch(X, Assignment(component, weight, len(classes)))
     schema = _numeric_schema(X.shape[1])
-    return MemorySource(ArrayTable(X), schema, range(X.shape[1]), labels, target, weight)
+    return MemorySource(_table(X), schema, range(X.shape[1]), labels, target, weight)
+
+
+def _table(X: Array) -> ArrayTable:
+    # To scikit-learn a boolean is a number, which in a table it is not.
+    return ArrayTable(X.view(np.uint8) if X.dtype == np.bool_ else X)
 
 
 def _numeric_schema(n_features: int) -> Schema:

@@ -20,7 +20,7 @@ from posteriori.tables import Batch
 
 @dataclass(frozen=True)
 class Expected:
-    """What an E-step adds up: the expected statistics of some blocks, and the log-likelihood of their cells, in nats."""
+    """What an E-step adds up: the expected statistics of some blocks, and the log-likelihood of their cells in nats."""
 
     blocks: tuple[Any, ...]
     log_likelihood: float
@@ -32,10 +32,10 @@ class Expected:
 
 @dataclass(frozen=True)
 class Limits:
-    """When EM ends: at a relative gain in log-likelihood below tolerance, or after max_steps, with a warning."""
+    """When EM ends: at a gain of at most tolerance nats a row, or after max_steps, with a warning."""
 
-    tolerance: float = 1e-6
-    max_steps: int = 100
+    tolerance: float = 1e-5
+    max_steps: int = 200
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,14 @@ def learn(
     def whole(part: JointStatistics) -> JointStatistics:
         return part if past is None else past + part
 
-    model = estimate(source.schema, blocks, prior, whole(statistics))
     inexact = [place for place, sums in enumerate(statistics.blocks) if not sums.is_exact()]
     if not inexact:
-        return Learned(model, whole(statistics))
+        return Learned(estimate(source.schema, blocks, prior, whole(statistics)), whole(statistics))
+    start = list(whole(statistics).blocks)
+    for place in inexact:
+        start[place] = start[place].independent()
+    model = estimate(source.schema, blocks, prior, replace(whole(statistics), blocks=tuple(start)))
+    rows = float(statistics.weight.sum())
     trace: list[float] = []
     for _ in range(limits.max_steps):
         expected = source.reduce(expect(model, inexact))
@@ -108,7 +112,8 @@ def learn(
             parts[place] = sums
         statistics = replace(statistics, blocks=tuple(parts))
         model = estimate(source.schema, blocks, prior, whole(statistics))
-        if len(trace) > 1 and trace[-1] - trace[-2] <= limits.tolerance * abs(trace[-1]):
+        # A shrunk covariance is not of maximum likelihood, so that a step may also lower it: what counts is its size.
+        if len(trace) > 1 and abs(trace[-1] - trace[-2]) <= limits.tolerance * rows:
             break
     else:
         gain = trace[-1] - trace[-2] if len(trace) > 1 else math.inf

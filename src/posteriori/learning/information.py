@@ -53,7 +53,7 @@ def mutual_information(model: GenerativeModel) -> Array:
     Parameters
     ----------
     model : GenerativeModel
-        Whose densities hold columns that are independent given the component.
+        Columns that depend on each other given the component are taken one at a time, the others being unknown.
 
     Returns
     -------
@@ -84,12 +84,17 @@ def mutual_information(model: GenerativeModel) -> Array:
         size = max(1, _MOST_CELLS // (model.n_components * len(columns)))
         for start in range(0, len(grid.weight), size):
             part = grid.rows(slice(start, start + size))
-            factors = block.density.log_factors(parameters, part.tile)
+            factors = _log_marginals(block)(parameters, part.tile)
             gain = _density_times_divergence(model.log_prior, factors)
             information[columns] += (part.weight * gain).sum(axis=0)
     present = model.log_prior > -np.inf
     entropy = -float(np.exp(model.log_prior[present]) @ model.log_prior[present])
     return np.clip(information, 0.0, max(entropy, 0.0))
+
+
+def _log_marginals(block: Block) -> Callable[[Any, Any], Array]:
+    """Return log p(x_j | z): the factor of a column, where they are independent, and else its marginal."""
+    return getattr(block.density, "log_marginals", block.density.log_factors)
 
 
 def _density_times_divergence(log_prior: Array, factors: Array) -> Array:

@@ -2,7 +2,15 @@
 
 from posteriori.plotting.calibration import plot_calibration
 from posteriori.plotting.densities import plot_densities
+from posteriori.plotting.discriminants import plot_covariances, plot_discriminants
 from posteriori.plotting.regions import plot_decision_regions
 from posteriori.plotting.waterfall import plot_explanation
 
-__all__ = ["plot_calibration", "plot_decision_regions", "plot_densities", "plot_explanation"]
+__all__ = [
+    "plot_calibration",
+    "plot_covariances",
+    "plot_decision_regions",
+    "plot_densities",
+    "plot_discriminants",
+    "plot_explanation",
+]

@@ -62,7 +62,7 @@ def plot_decision_regions(
         Matplotlib is not installed.
     """
     check_is_fitted(model, "model_")
-    pair = _two_continuous(model, features)
+    pair = two_continuous(model, features)
     if resolution < 2:
         raise ValueError(f"resolution is {resolution}; give at least 2 points along an axis")
     component = None if y is None else class_numbers(model.classes_, y, X)
@@ -75,15 +75,16 @@ def plot_decision_regions(
     ax.pcolormesh(across, up, _shades(log_joint), shading="nearest", rasterized=True)
     _draw_boundaries(ax, across, up, log_joint)
     if component is None:
-        _draw_rows(ax, cells[0], cells[1], color=INK, marker="o", label="rows")
+        draw_rows(ax, cells[0], cells[1], color=INK, marker="o", label="rows")
     else:
-        _draw_classes(ax, cells[0], cells[1], component, model)
+        draw_classes(ax, cells[0], cells[1], component, model)
     ax.set(xlabel=pair[0].column.name, ylabel=pair[1].column.name)
     draw_legend(ax)
     return ax
 
 
-def _two_continuous(model: Any, features: Sequence[str | int] | None) -> tuple[Feature, Feature]:
+def two_continuous(model: Any, features: Sequence[str | int] | None) -> tuple[Feature, Feature]:
+    """Return the two features of a plane; raise ValueError if it is not clear which, or one is categorical."""
     continuous = model.model_.schema.of_kind("continuous")
     if features is None and len(continuous) != 2:
         raise ValueError(f"the model has {len(continuous)} continuous features, not two; choose: features=(…, …)")
@@ -92,7 +93,7 @@ def _two_continuous(model: Any, features: Sequence[str | int] | None) -> tuple[F
         raise ValueError(f"features={features!r} are not two different features")
     for feature in chosen:
         if feature.categorical:
-            raise ValueError(f"column {feature.column.name!r} is categorical; decision regions take continuous ones")
+            raise ValueError(f"column {feature.column.name!r} is categorical; the plane is that of continuous ones")
     return chosen[0], chosen[1]
 
 
@@ -144,13 +145,15 @@ def _draw_boundaries(ax: Axes, across: Array, up: Array, log_joint: Array) -> No
             ax.contour(across, up, np.ma.masked_invalid(lead), levels=[0.0], colors=INK, linewidths=1.0)
 
 
-def _draw_classes(ax: Axes, across: Array, up: Array, component: Array, model: Any) -> None:
+def draw_classes(ax: Axes, across: Array, up: Array, component: Array, model: Any) -> None:
+    """Draw rows in the colour and with the marker of their class."""
     names = class_names(model)
     for c, (name, colour) in enumerate(zip(names, class_colours(len(names)), strict=True)):
         mine, marker = component == c, _MARKERS[c % len(_MARKERS)]
-        _draw_rows(ax, across[mine], up[mine], color=colour, marker=marker, label=name)
+        draw_rows(ax, across[mine], up[mine], color=colour, marker=marker, label=name)
 
 
-def _draw_rows(ax: Axes, across: Array, up: Array, **look: Any) -> None:
+def draw_rows(ax: Axes, across: Array, up: Array, **look: Any) -> None:
+    """Draw rows, the smaller the more there are."""
     size = np.clip(4000.0 / max(len(across), 1), 8.0, 26.0)
     ax.scatter(across, up, s=size, edgecolors="white", linewidths=0.5, **look)

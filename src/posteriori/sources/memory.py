@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import threading
 import warnings
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 
 import joblib
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from posteriori.tables import Assignment, Batch, Codes, Column, Labels, Numbers, Schema, Table, quote
 from posteriori.typing import Array
@@ -150,7 +152,8 @@ class MemorySource:
                         take(slices[turn[0]], early.pop(turn[0]))
                         turn[0] += 1
 
-        with ThreadPoolExecutor(n_jobs) as threads:
+        # Each batch has a thread already: BLAS must not start more of its own.
+        with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_jobs) as threads:
             running = [threads.submit(work_through) for _ in range(n_jobs)]
             try:
                 for thread in running:
@@ -168,6 +171,11 @@ class MemorySource:
             n_batches = -(-n_rows // size)
             size = max(-(-n_rows // (-(-n_batches // 8) * 8)), min(_FEWEST_ROWS, size))
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+@functools.cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _warn_of_unseen(unseen: Counter[Any]) -> None:

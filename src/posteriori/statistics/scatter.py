@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
+from posteriori import kernels
 from posteriori.statistics.moments import Moments, gather
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
+
+_BLOCK_CELLS = 1 << 17  # of deviations, so that BLAS finds them in the cache
 
 
 @dataclass(frozen=True)
@@ -18,9 +21,10 @@ class Scatter:
     """Per component: the weight of the rows, their mean, and their scatter matrix Σ w·(x − mean)(x − mean)ᵀ.
 
     As with `Moments`, sums are taken about a shift and merged by the update of Chan, Golub & LeVeque (1979).
-    Missing cells have been replaced by expectations, with the covariance of what is unknown added to the scatter:
-    under an independent Gaussian of the batch by `of`, under a model by the E-step. `unknown` counts them, so that a
-    reader knows whether the sums are those of complete rows.
+
+    Where cells are missing, mean and scatter are expectations: those of an E-step under a model, or, until there was
+    one, of columns that are independent of each other. `cells` holds what the present cells alone say, so that a
+    reader knows whether the sums are those of complete rows, and what a column varies without any expectation.
 
     Attributes
     ----------
@@ -30,15 +34,15 @@ class Scatter:
         In data units; the mean is shift + offset.
     scatter : ndarray (Z, d, d)
         In squared data units times rows.
-    present : ndarray (Z, d)
-        The weight of the cells that are not missing.
+    cells : Moments
+        Of the cells that are not missing, (Z, d).
     """
 
     weight: Array
     shift: Array
     offset: Array
     scatter: Array
-    present: Array
+    cells: Moments
 
     @property
     def mean(self) -> Array:
@@ -48,19 +52,71 @@ class Scatter:
     @classmethod
     def of(cls, tile: Numbers, assignment: Assignment) -> Scatter:
         """Return the second moments of the rows of a tile. O(n·d²) in BLAS."""
-        moments = Moments.of(tile, assignment)
-        complete = np.bincount(assignment.component, assignment.weight, assignment.n_components)
-        with np.errstate(invalid="ignore"):
-            variance = moments.scatter / np.where(moments.weight > 0, moments.weight, 1.0)
-        unknown = complete[:, np.newaxis] - moments.weight
-        gaps = bool(np.isnan(tile.values).any()) if (unknown > 0).any() else False
-        scatter = np.zeros((*variance.shape, variance.shape[1]))
-        mean = moments.mean
-        for z in np.unique(assignment.component):
-            rows = assignment.component == z
-            scatter[z] = _scatter_about(tile.values[rows], mean[z], assignment.weight[rows], gaps)
-            scatter[z][np.diag_indices(len(mean[z]))] += unknown[z] * variance[z]
-        return cls(complete, moments.shift, moments.offset, scatter, moments.weight)
+        with np.errstate(invalid="ignore", over="ignore"):  # is_finite tells
+            complete = cls._of_complete(tile.values, assignment)
+            return cls._of_incomplete(tile, assignment) if complete is None else complete
+
+    @classmethod
+    def _of_complete(cls, values: Array, assignment: Assignment) -> Scatter | None:
+        """Return the second moments where no cell is missing, and None where one is: one read of the tile."""
+        n_components, d = assignment.n_components, values.shape[1]
+        shift, offset, weight = np.zeros((n_components, d)), np.zeros((n_components, d)), np.zeros(n_components)
+        kernels.first_numbers(values, assignment.component, assignment.weight, shift)
+        scatter = np.zeros((n_components, d, d), order="C")
+        sums = [one.T for one in scatter]  # BLAS wants its columns contiguous; a symmetric matrix does not care
+        size = max(1, _BLOCK_CELLS // d)
+        for start in range(0, len(values), size):
+            rows = slice(start, start + size)
+            component, w = assignment.component[rows], assignment.weight[rows]
+            ends = np.cumsum(np.bincount(component, minlength=n_components))
+            place = np.concatenate([[0], ends[:-1]])
+            deviation = np.empty((len(component), d))
+            kernels.deviations_by_component(values[rows], component, w, shift, place.copy(), deviation, offset)
+            if np.isnan(offset).any():
+                return None
+            for z in np.flatnonzero(ends > place).tolist():
+                mine = deviation[place[z] : ends[z]].T
+                dsyrk(1.0, mine, beta=1.0, c=sums[z], overwrite_c=1)
+            weight += np.bincount(component, w, n_components)
+        offset /= np.where(weight > 0, weight, 1.0)[:, np.newaxis]
+        for z in range(n_components):
+            lower = np.tril(scatter[z], -1)  # the upper triangle of the transpose that BLAS has seen
+            scatter[z] = lower + lower.T + np.diag(np.diagonal(scatter[z]))
+            scatter[z] -= weight[z] * np.outer(offset[z], offset[z])
+        variation = np.maximum(np.diagonal(scatter, axis1=1, axis2=2), 0.0)
+        cells = Moments(np.repeat(weight[:, np.newaxis], d, axis=1), shift, offset, variation)
+        return cls(weight, shift, offset, scatter, cells)
+
+    @classmethod
+    def _of_incomplete(cls, tile: Numbers, assignment: Assignment) -> Scatter:
+        """Return second moments where a cell is missing: exact ones if only in rows of no weight."""
+        counted = assignment.weight > 0
+        if not counted.all():
+            some = Assignment(assignment.component[counted], assignment.weight[counted], assignment.n_components)
+            return cls.of(Numbers(tile.values[counted]), some)
+        weight = np.bincount(assignment.component, assignment.weight, assignment.n_components)
+        return cls._of_cells(weight, Moments.of(tile, assignment))
+
+    @classmethod
+    def _of_cells(cls, weight: Array, cells: Moments) -> Scatter:
+        """Return the expected second moments of independent columns, from the moments of their present cells.
+
+        A column without a cell in a component is expected to be there what it is in all.
+        """
+        everywhere = cells.pooled()
+        seen = cells.weight > 0
+        within = cells.scatter.sum(axis=0) / np.where(everywhere.weight[0] > 0, everywhere.weight[0], 1.0)
+        variance = np.where(seen, cells.scatter / np.where(seen, cells.weight, 1.0), within)
+        shift, offset = (
+            np.where(seen, own, of_all)
+            for own, of_all in ((cells.shift, everywhere.shift), (cells.offset, everywhere.offset))
+        )
+        scatter = (weight[:, np.newaxis] * variance)[:, :, np.newaxis] * np.eye(variance.shape[1])
+        return cls(weight, shift, offset, scatter, cells)
+
+    def independent(self) -> Scatter:
+        """Return the expected second moments if columns were independent: where EM starts."""
+        return self._of_cells(self.weight, self.cells)
 
     def __add__(self, other: Scatter) -> Scatter:
         weight = self.weight + other.weight
@@ -68,37 +124,27 @@ class Scatter:
         known = (self.weight > 0)[:, np.newaxis]
         delta = np.where(known, (other.shift - self.shift) + (other.offset - self.offset), 0.0)
         offset = np.where(known, self.offset + delta * share[:, np.newaxis], other.offset)
-        apart = (self.weight * share)[:, np.newaxis, np.newaxis] * delta[:, :, np.newaxis] * delta[:, np.newaxis, :]
-        scatter = self.scatter + other.scatter + apart
-        return Scatter(
-            weight, np.where(known, self.shift, other.shift), offset, scatter, self.present + other.present
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # is_finite tells
+            apart = delta[:, :, np.newaxis] * delta[:, np.newaxis, :]
+            scatter = self.scatter + other.scatter + (self.weight * share)[:, np.newaxis, np.newaxis] * apart
+        return Scatter(weight, np.where(known, self.shift, other.shift), offset, scatter, self.cells + other.cells)
 
     def is_finite(self) -> bool:
         """Whether no cell was infinite, nor so large that its square overflows."""
-        return bool(np.isfinite(self.mean).all() and np.isfinite(self.scatter).all())
+        return self.cells.is_finite() and bool(np.isfinite(self.scatter).all())
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""
-        return self.present
+        return self.cells.weight
 
     def is_exact(self) -> bool:
         """Whether no row of any weight had a missing cell."""
-        return bool((self.present == self.weight[:, np.newaxis]).all())
+        return bool((self.cells.weight == self.weight[:, np.newaxis]).all())
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Scatter:
         """Return the second moments of other components: components[z] is the place of z here, −1 where it is new."""
         del columns  # numbers have no categories
-        parts = (self.weight, self.shift, self.offset, self.scatter, self.present)
-        return Scatter(*(gather(part, components) for part in parts))
-
-
-def _scatter_about(values: Array, mean: Array, weight: Array, gaps: bool) -> Array:
-    """Return Σ w·(x − mean)(x − mean)ᵀ, a missing cell standing at the mean."""
-    deviation = values - mean
-    if gaps:
-        deviation[np.isnan(deviation)] = 0.0
-    if not (weight == 1.0).all():
-        deviation *= np.sqrt(weight)[:, np.newaxis]
-    product = dsyrk(1.0, deviation.T, lower=0)
-    return product + np.triu(product, 1).T
+        weight, shift, offset, scatter = (
+            gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter)
+        )
+        return Scatter(weight, shift, offset, scatter, self.cells.reindexed(components))

@@ -94,7 +94,7 @@ def _array_of_rows(X: Any) -> Array:
         values = np.asarray(X)
     except ValueError:
         raise ValueError("the rows of X are not of one length; give each row one cell a column") from None
-    if values.ndim != 2 or values.dtype.kind not in "USiuf" or hasattr(X, "dtype"):
+    if not isinstance(X, list | tuple) or values.ndim != 2 or values.dtype.kind not in "USiuf":
         return values
     if values.dtype.kind in "US" or any(isinstance(cell, bool | np.bool_) for row in X for cell in row):
         return np.array(X, dtype=object)

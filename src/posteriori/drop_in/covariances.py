@@ -1,0 +1,132 @@
+"""How the discriminant analyses estimate a covariance: from sums, by Ledoit and Wolf, or as the caller's estimator does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from posteriori.densities.pooling import PerClass
+from posteriori.densities.shrinkage import Covariances, InTurn, LedoitWolf, Shrinkage, TowardsSphere
+from posteriori.sources import Source
+from posteriori.statistics import Scatter
+from posteriori.statistics.quartic import quartic_norms
+from posteriori.tables import Assignment, Batch
+from posteriori.typing import Array
+
+
+class CovarianceEstimate(Protocol):
+    """A covariance for each component.
+
+    Attributes
+    ----------
+    needs : str
+        The parameter that makes the rows themselves necessary; empty where sums are enough.
+    shrinkage : Shrinkage
+        Towards what EM draws the covariances where cells are missing.
+    """
+
+    @property
+    def needs(self) -> str: ...  # noqa: D102
+
+    @property
+    def shrinkage(self) -> Shrinkage: ...  # noqa: D102
+
+    def estimate(self, scatter: Scatter, source: Source) -> Array:
+        """Return (Z, d, d), in squared data units, divided by n and not n − 1.
+
+        Parameters
+        ----------
+        scatter : Scatter
+            Of each class, or of all rows as one component.
+        source : Source
+            The rows behind it.
+        """
+
+
+def choose_estimate(shrinkage: Any, covariance_estimator: Any) -> CovarianceEstimate:
+    """Return the estimate that scikit-learn's two parameters mean.
+
+    Raises
+    ------
+    ValueError
+        Both are given.
+    """
+    if covariance_estimator is None:
+        if shrinkage is None:
+            return FromSums()
+        return ByLedoitWolf() if shrinkage == "auto" else FromSums(TowardsSphere(float(shrinkage)))
+    if shrinkage is not None and shrinkage != 0:
+        raise ValueError(
+            "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
+        )
+    return ByEstimator(covariance_estimator)
+
+
+@dataclass(frozen=True)
+class FromSums:
+    """Maximum likelihood, drawn towards something that the sums tell."""
+
+    shrinkage: Shrinkage = field(default_factory=InTurn)
+    needs = ""
+
+    def estimate(self, scatter: Scatter, source: Source) -> Array:
+        """Return the shrunk covariances; the pooled one for a class without rows."""
+        del source
+        return self.shrinkage.shrink(Covariances(_covariances(scatter), scatter.weight))
+
+
+@dataclass(frozen=True)
+class ByLedoitWolf:
+    """Drawn to a diagonal one by as much as a second pass over the rows finds to be best."""
+
+    shrinkage: Shrinkage = field(default_factory=InTurn)
+    needs = "shrinkage='auto'"
+
+    def estimate(self, scatter: Scatter, source: Source) -> Array:
+        """Return the shrunk covariances."""
+        covariance, mean = _covariances(scatter), scatter.mean
+        scale = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        scale = np.where(scale > 0, scale, 1.0)
+
+        def fourth_powers(batch: Batch) -> Array:
+            return quartic_norms(batch.numbers.values, _among(batch, len(mean)), mean, scale)
+
+        quartic = source.reduce(fourth_powers)
+        return LedoitWolf(scale, quartic).shrink(Covariances(covariance, scatter.weight))
+
+
+@dataclass(frozen=True)
+class ByEstimator:
+    """What an estimator like those of sklearn.covariance finds, given the rows of one component after another."""
+
+    estimator: Any
+    shrinkage: Shrinkage = field(default_factory=InTurn)
+    needs = "covariance_estimator"
+
+    def estimate(self, scatter: Scatter, source: Source) -> Array:
+        """Return the estimator's covariances."""
+        n_components = len(scatter.weight)
+        values = source.map(lambda batch: batch.numbers.values)
+        component = source.map(lambda batch: _among(batch, n_components).component)
+        return np.stack([self._fit(values[component == z]) for z in range(n_components)])
+
+    def _fit(self, values: Array) -> Array:
+        self.estimator.fit(values)
+        if not hasattr(self.estimator, "covariance_"):
+            raise ValueError(f"{type(self.estimator).__name__} does not have a covariance_ attribute")
+        return np.atleast_2d(self.estimator.covariance_)
+
+
+def _covariances(scatter: Scatter) -> Array:
+    return PerClass().covariances(scatter.weight, scatter.scatter)
+
+
+def _among(batch: Batch, n_components: int) -> Assignment:
+    """Return which component made each row: its class, or the one component that all rows are taken for."""
+    rows = batch.assignment
+    assert rows is not None  # a source to learn from has labels
+    if rows.n_components == n_components:
+        return rows
+    return Assignment(np.zeros_like(rows.component), rows.weight, n_components)

@@ -1,0 +1,265 @@
+"""What the two discriminant analyses share: second moments in, scores of classes out, also where cells are missing."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori import kernels
+from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
+from posteriori.densities.multivariate import mend
+from posteriori.drop_in.covariances import CovarianceEstimate
+from posteriori.drop_in.flow import LabelledRows, SummingClassifier, open_rows
+from posteriori.learning.em import Limits, learn
+from posteriori.learning.fit import collect
+from posteriori.model import Block, Prior, log_sum
+from posteriori.sources import Source
+from posteriori.statistics import JointStatistics, Scatter
+from posteriori.tables import Batch
+from posteriori.typing import Array
+
+
+class Undetermined(np.linalg.LinAlgError):
+    """The rows seen so far do not determine the model; more may."""
+
+
+@dataclass(frozen=True)
+class RowCount:
+    """How many rows of each class have weight, (C,): it tells one heavy row from many light ones."""
+
+    count: Array
+
+    def __add__(self, other: RowCount) -> RowCount:
+        return RowCount(self.count + other.count)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a model is estimated from.
+
+    Attributes
+    ----------
+    statistics : JointStatistics
+        The `Scatter` of each class, expected where cells were missing, and its `RowCount`.
+    estimate : CovarianceEstimate
+    source : Source
+        The rows, for estimates that sums are not enough for.
+    """
+
+    statistics: JointStatistics
+    estimate: CovarianceEstimate
+    source: Source
+
+    @property
+    def scatter(self) -> Scatter:
+        """The second moments of each class."""
+        return self.statistics.blocks[0]
+
+    @property
+    def weight(self) -> Array:
+        """The weight of each class, (C,), in rows."""
+        return self.statistics.weight
+
+    @property
+    def rows(self) -> Array:
+        """The rows of each class, (C,): a row of weight k counts as k, and none as less than one."""
+        return np.maximum(self.weight, self.statistics.blocks[1].count)
+
+    @functools.cached_property
+    def everyone(self) -> Scatter:
+        """The second moments of all rows as one component."""
+        components = (self.scatter.reindexed([z]) for z in range(len(self.weight)))
+        return functools.reduce(operator.add, components)
+
+    @property
+    def means(self) -> Array:
+        """The mean of each class, (C, d); that of all rows where it has none."""
+        return np.where((self.weight > 0)[:, np.newaxis], self.scatter.mean, self.everyone.mean)
+
+    @property
+    def covariances(self) -> Array:
+        """The estimated covariance of each class, (C, d, d)."""
+        return self.estimate.estimate(self.scatter, self.source)
+
+    @property
+    def total_covariance(self) -> Array:
+        """The estimated covariance of all rows, (d, d)."""
+        return self.estimate.estimate(self.everyone, self.source)[0]
+
+
+class DiscriminantAnalysis(SummingClassifier, ABC):
+    """Gaussian classes, learned from one `Scatter` each.
+
+    A classifier says under which density cells are expected where they are missing (`_density`), what its
+    parameters may be (`_check`), which attributes follow from the evidence (`_publish`), and what those attributes,
+    by whomever they were set, say of rows (`_score`, `_parameters`).
+    """
+
+    means_: Array
+    priors_: Array
+    shrinkage: Any
+    covariance_estimator: Any
+
+    @abstractmethod
+    def _check(self, n_classes: int, n_features: int) -> CovarianceEstimate:
+        """Raise where parameters do not fit each other or the rows; return how covariances are estimated."""
+
+    @abstractmethod
+    def _density(self, estimate: CovarianceEstimate) -> MultivariateGaussian:
+        """Return the density whose EM replaces missing cells in training."""
+
+    @abstractmethod
+    def _publish(self, evidence: Evidence, dtype: type[np.floating[Any]]) -> None:
+        """Set the fitted attributes; raise `Undetermined` where more rows may help."""
+
+    @abstractmethod
+    def _score(self) -> Callable[[Array], Array]:
+        """Return the function that takes complete rows to log p(x, y) + const(x) in nats, (n, C)."""
+
+    @abstractmethod
+    def _score_incomplete(self) -> Callable[[Array], Array]:
+        """Return the same for rows with missing cells."""
+
+    @abstractmethod
+    def _precision(self) -> Any:
+        """Return the data type of scores of rows that are no more precise themselves."""
+
+    @abstractmethod
+    def _parameters(self) -> MultivariateGaussianParameters:
+        """Return means and regular covariances of the classes."""
+
+    # Learning -----------------------------------------------------------------------------------------------
+
+    def _absorb(self, rows: LabelledRows) -> None:
+        estimate = self._check(len(rows.classes), self.n_features_in_)
+        if estimate.needs and not rows.complete:
+            raise NotImplementedError(f"{estimate.needs} needs all rows at once: use fit, or a number for shrinkage")
+        if estimate.needs == "covariance_estimator" and rows.weighted:
+            raise NotImplementedError("a covariance_estimator knows no sample_weight: leave one of them out")
+        statistics = self._add_up(rows, estimate)
+        self.classes_, self.statistics_ = rows.classes, statistics
+        self._retract()
+        try:
+            self._publish(Evidence(statistics, estimate, rows.source), rows.dtype)
+        except np.linalg.LinAlgError as error:
+            self._lacks = str(error)
+            if rows.complete:
+                raise
+
+    def _add_up(self, rows: LabelledRows, estimate: CovarianceEstimate) -> JointStatistics:
+        """Return the statistics of all rows so far, with missing cells expected by EM."""
+        columns = tuple(range(self.n_features_in_))
+        blocks = (Block(self._density(estimate), columns),)
+        moments = collect(blocks)
+
+        def accumulate(batch: Batch) -> JointStatistics:
+            sums = moments(batch)
+            assert batch.assignment is not None  # or `moments` had refused
+            present = batch.assignment.weight > 0
+            count = np.bincount(batch.assignment.component, present, batch.assignment.n_components)
+            return replace(sums, blocks=(*sums.blocks, RowCount(count)))
+
+        part = rows.source.reduce(accumulate)
+        scatter, count = part.blocks
+        if scatter.is_exact():
+            return part if rows.past is None else rows.past + part
+        if estimate.needs:
+            raise ValueError(f"{estimate.needs} needs rows without missing cells; give a number for shrinkage")
+        past = None if rows.past is None else replace(rows.past, blocks=rows.past.blocks[:1])
+        learned = learn(rows.source, blocks, Prior(), past, replace(part, blocks=(scatter,)), Limits()).statistics
+        count = count if rows.past is None else rows.past.blocks[1] + count
+        return replace(learned, blocks=(*learned.blocks, count))
+
+    def _retract(self) -> None:
+        # What another solver, or other parameters, published earlier must not outlive them.
+        kept = {"classes_", "statistics_", "n_features_in_", "feature_names_in_"}
+        for name in [name for name in vars(self) if name.endswith("_") and name not in kept]:
+            delattr(self, name)
+        vars(self).pop("_lacks", None)
+
+    # Predicting ---------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """Return log p(y | x) up to a constant of each row, in nats.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            A missing cell (NaN) is integrated out.
+
+        Returns
+        -------
+        ndarray (n, C), or (n,) for two classes
+            Of two classes log p(y = 1 | x) − log p(y = 0 | x).
+        """
+        if len(self._fitted_classes()) == 2:
+            return self._map(X, lambda scores: scores[:, 1] - scores[:, 0])
+        return self._map(X, lambda scores: scores)
+
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row, (n,)."""
+        return self._fitted_classes()[self._map(X, lambda scores: scores.argmax(axis=1), as_scores=False)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return p(y | x), (n, C), in the order of `classes_`."""
+
+        def normalise(scores: Array) -> Array:
+            kernels.normalise(scores)
+            return scores
+
+        return self._map(X, normalise)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log p(y | x) in nats, (n, C)."""
+        return self._map(X, lambda scores: scores - log_sum(scores)[:, np.newaxis])
+
+    def _map(self, X: Any, finish: Callable[[Array], Array], as_scores: bool = True) -> Array:
+        self._fitted_classes()
+        X = self._validate(X, reset=False)
+        complete, incomplete, name = self._score(), self._score_incomplete(), type(self).__name__
+        dtype = np.result_type(X.dtype if X.dtype.kind == "f" else np.float64, self._precision())
+
+        def score(batch: Batch) -> Array:
+            values = batch.numbers.values
+            scores = complete(values)
+            if not np.isfinite(scores.sum()):
+                assert_all_finite(values, allow_nan=True, estimator_name=name, input_name="X")
+                lacking = np.isnan(values).any(axis=1)
+                if lacking.any():
+                    scores[lacking] = incomplete(np.ascontiguousarray(values[lacking]))
+            finished = finish(scores)
+            return finished.astype(dtype, copy=False) if as_scores else finished
+
+        return open_rows(X).map(score)
+
+    def _fitted_classes(self) -> Array:
+        if hasattr(self, "_lacks"):
+            raise NotFittedError(f"the rows so far do not determine the model: {self._lacks}")
+        check_is_fitted(self, "classes_")
+        return self.classes_
+
+    def _regular(self, covariance: Array) -> Array:
+        """Return the covariances (G, d, d) so that they can be factorised, whatever part of the cells is present."""
+        everyone = self.statistics_.blocks[0].cells.pooled()
+        scale = everyone.scatter[0] / np.where(everyone.weight[0] > 0, everyone.weight[0], 1.0)
+        return np.stack([mend(one, scale) for one in covariance])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def check_priors(priors: Any, n_classes: int) -> None:
+    """Raise ValueError if priors are given, but not one a class."""
+    if priors is not None and np.shape(priors) != (n_classes,):
+        raise ValueError(f"Number of priors must match number of classes: {np.size(priors)} for {n_classes} classes.")

@@ -1,0 +1,122 @@
+"""From second moments to the coefficients and directions of linear discriminant analysis, as scikit-learn's solvers do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from posteriori.densities.pooling import Pooled
+from posteriori.drop_in.discriminant import Evidence
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solver finds.
+
+    Attributes
+    ----------
+    coef, intercept : ndarray (C, d), (C,)
+    covariance : ndarray (d, d)
+        Σ_y π_y·Σ_y.
+    within : ndarray (d, d)
+        The covariance that the coefficients rest on.
+    scalings : ndarray (d, rank), optional
+        Discriminant directions as columns.
+    spread : ndarray, optional
+        The share of the variance between classes along each.
+    centre : ndarray (d,), optional
+        The point about which the coefficients are computed, where it is not 0.
+    """
+
+    coef: Array
+    intercept: Array
+    covariance: Array
+    within: Array
+    scalings: Array | None = None
+    spread: Array | None = None
+    centre: Array | None = None
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How the coefficients come about, whether from covariances that can be shrunk, and whether with directions.
+
+    ``solve(evidence, priors, tol)`` raises numpy.linalg.LinAlgError where the covariance is singular and must not be.
+    """
+
+    solve: Callable[[Evidence, Array, float], Solution]
+    estimates: bool
+    transforms: bool
+
+
+def _solve_svd(evidence: Evidence, priors: Array, tol: float) -> Solution:
+    """Whiten within classes, then find the principal axes of the means there.
+
+    Where scikit-learn takes singular values of the centred rows, these are roots of the eigenvalues of their scatter.
+    """
+    weight, means = evidence.weight, evidence.means
+    within = Pooled().covariances(weight, evidence.scatter.scatter)[0]
+    centre = priors @ means
+    sd = np.sqrt(np.diagonal(within))
+    sd = np.where(sd > 0, sd, 1.0)
+    values, vectors = np.linalg.eigh(within / np.outer(sd, sd))
+    spread_within = np.sqrt(np.maximum(values, 0.0))
+    kept = np.flatnonzero(spread_within > tol)[::-1]
+    whitener = vectors[:, kept] / sd[:, np.newaxis] / spread_within[kept]
+
+    degrees = max(len(weight) - 1, 1)
+    apart = np.sqrt(weight.sum() * priors / degrees)[:, np.newaxis] * (means - centre) @ whitener
+    _, spread, rotation = np.linalg.svd(apart, full_matrices=False)
+    rank = int((spread > tol * spread.max(initial=0.0)).sum())
+    scalings = whitener @ rotation[:rank].T
+    projected = (means - centre) @ scalings
+    coef = projected @ scalings.T
+    intercept = -0.5 * (projected**2).sum(axis=1) + _log(priors) - coef @ centre
+    return Solution(coef, intercept, _mixed(evidence, priors), within, scalings, _shares(spread**2), centre)
+
+
+def _solve_lsqr(evidence: Evidence, priors: Array, tol: float) -> Solution:
+    """Solve Σ·w = μ, in the least squares where Σ is singular."""
+    means, covariance = evidence.means, _mixed(evidence, priors)
+    coef = linalg.lstsq(covariance, means.T)[0].T
+    return Solution(coef, _intercept(coef, means, priors), covariance, covariance)
+
+
+def _solve_eigen(evidence: Evidence, priors: Array, tol: float) -> Solution:
+    """Solve S_b·v = λ·Σ·v for S_b = S_t − Σ, the covariance between classes."""
+    means, covariance = evidence.means, _mixed(evidence, priors)
+    values, vectors = linalg.eigh(evidence.total_covariance - covariance, covariance)
+    descending = np.argsort(values)[::-1]
+    scalings = vectors[:, descending]
+    coef = means @ scalings @ scalings.T
+    intercept = _intercept(coef, means, priors)
+    return Solution(coef, intercept, covariance, covariance, scalings, _shares(values[descending]))
+
+
+SOLVERS = {
+    "svd": Solver(_solve_svd, estimates=False, transforms=True),
+    "lsqr": Solver(_solve_lsqr, estimates=True, transforms=False),
+    "eigen": Solver(_solve_eigen, estimates=True, transforms=True),
+}
+
+
+def _mixed(evidence: Evidence, priors: Array) -> Array:
+    return np.tensordot(priors, evidence.covariances, axes=1)
+
+
+def _intercept(coef: Array, means: Array, priors: Array) -> Array:
+    return -0.5 * (coef * means).sum(axis=1) + _log(priors)
+
+
+def _log(priors: Array) -> Array:
+    with np.errstate(divide="ignore"):  # of a class without rows
+        return np.log(priors)
+
+
+def _shares(spread: Array) -> Array:
+    total = spread.sum()
+    return spread / total if total > 0 else np.zeros_like(spread)

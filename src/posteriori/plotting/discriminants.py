@@ -1,0 +1,151 @@
+"""Gaussian discriminant analysis: ellipses of equal density, and rows in the plane of Fisher's directions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import chi2
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori.plotting.canvas import INK, class_colours, class_names, draw_legend, open_axes
+from posteriori.plotting.reading import class_numbers
+from posteriori.plotting.regions import draw_classes, draw_rows, two_continuous
+from posteriori.typing import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from posteriori.classifiers import GaussianDiscriminant
+
+_ANGLES = np.linspace(0.0, 2.0 * np.pi, 181)
+
+
+def plot_covariances(
+    model: GaussianDiscriminant,
+    X: Any = None,
+    y: Any = None,
+    *,
+    features: Sequence[str | int] | None = None,
+    shares: Sequence[float] = (0.5, 0.95),
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw each class's Gaussian over two features: its mean as a cross, and ellipses that hold a share of its rows.
+
+    Parameters
+    ----------
+    model : fitted GaussianDiscriminant
+    X : array-like or data frame (n, d), optional
+        Rows to draw beneath.
+    y : array-like (n,) or str, optional
+        Their labels, or the column of X that holds them.
+    features : two names or indices, optional
+        The horizontal and the vertical feature. Default: the continuous ones, where the model has two.
+    shares : sequence of float, default (0.5, 0.95)
+        The share of a class's rows that the model expects within each ellipse, between 0 and 1.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        The features in their own units.
+
+    Raises
+    ------
+    ValueError
+        A feature is unknown or categorical, it is not clear which two are meant, a share is not between 0 and 1, or
+        y comes without X.
+    ImportError
+        Matplotlib is not installed.
+    """
+    check_is_fitted(model, "model_")
+    if X is None and y is not None:
+        raise ValueError("y comes without X; give the rows that it labels too")
+    if not all(0.0 < share < 1.0 for share in shares):
+        raise ValueError(f"shares={tuple(shares)} must lie between 0 and 1, as 0.95 does")
+    pair = two_continuous(model, features)
+    places = [feature.block.columns.index(feature.position) for feature in pair]
+    component = None if y is None else class_numbers(model.classes_, y, X)
+    cells = None if X is None else [feature.read(model, X) for feature in pair]
+
+    ax = open_axes(ax, height=4.8)
+    names, colours = class_names(model), class_colours(len(model.classes_))
+    if cells is not None and component is not None:
+        draw_classes(ax, cells[0], cells[1], component, model)
+    elif cells is not None:
+        draw_rows(ax, cells[0], cells[1], color=INK, marker="o", label="rows")
+    for c, (name, colour) in enumerate(zip(names, colours, strict=True)):
+        mean = model.means_[c, places]
+        covariance = model.covariance_ if model.covariance_.ndim == 2 else model.covariance_[c]
+        for share in shares:
+            ax.plot(*_ellipse(mean, covariance[np.ix_(places, places)], share), color=colour, linewidth=1.6)
+        _draw_mean(ax, mean, colour if component is None else INK, None if component is not None else name)
+    ax.set(xlabel=pair[0].column.name, ylabel=pair[1].column.name)
+    draw_legend(ax)
+    return ax
+
+
+def plot_discriminants(model: GaussianDiscriminant, X: Any, y: Any = None, *, ax: Axes | None = None) -> Axes:
+    """Draw rows in the plane of the first two of Fisher's directions, where the classes lie furthest apart.
+
+    The covariance within classes is the identity there, so the circle around each class's mean (a cross) holds 95 % of
+    its rows, if they are as the model says and the covariance is shared. With two classes, or one feature, there is
+    one direction only, and the rows are drawn along it, a line for each class.
+
+    Parameters
+    ----------
+    model : fitted GaussianDiscriminant
+        Of two or more classes.
+    X : array-like or data frame (n, d)
+    y : array-like (n,) or str, optional
+        The labels, or the column of X that holds them; default: the classes predicted.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        Distances in standard deviations within a class.
+
+    Raises
+    ------
+    ValueError
+        The model knows one class only.
+    ImportError
+        Matplotlib is not installed.
+    """
+    check_is_fitted(model, "model_")
+    if len(model.classes_) < 2:
+        raise ValueError(f"the model knows one class only, {model.classes_[0]!r}: nothing lies apart")
+    component = class_numbers(model.classes_, model.predict(X) if y is None else y, X)
+    rows = model.transform(X)
+    means = (model.means_ - model.xbar_) @ model.scalings_
+    names, colours = class_names(model), class_colours(len(model.classes_))
+    labels = [f"direction {k + 1} ({share:.1%})" for k, share in enumerate(model.explained_variance_ratio_)]
+
+    ax = open_axes(ax, height=4.8)
+    if rows.shape[1] == 1:
+        jitter = np.random.default_rng(0).uniform(-0.25, 0.25, len(rows))
+        draw_classes(ax, rows[:, 0], component + jitter, component, model)
+        for c, mean in enumerate(means[:, 0]):
+            _draw_mean(ax, np.array([mean, c]), INK)
+        ax.set(xlabel=labels[0], yticks=range(len(names)), yticklabels=names)
+    else:
+        draw_classes(ax, rows[:, 0], rows[:, 1], component, model)
+        for mean, colour in zip(means[:, :2], colours, strict=True):
+            ax.plot(*_ellipse(mean, np.eye(2), 0.95), color=colour, linewidth=1.6)
+            _draw_mean(ax, mean, INK)
+        ax.set(xlabel=labels[0], ylabel=labels[1])
+        ax.set_aspect("equal", adjustable="datalim")
+    draw_legend(ax)
+    return ax
+
+
+def _draw_mean(ax: Axes, mean: Array, colour: str, name: str | None = None) -> None:
+    ax.plot(*mean, "P", color=colour, markeredgecolor="white", markeredgewidth=1.0, markersize=11, label=name)
+
+
+def _ellipse(mean: Array, covariance: Array, share: float) -> Array:
+    """Return the points (2, …) of the ellipse that holds a share of a Gaussian."""
+    circle = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
+    return mean[:, np.newaxis] + np.sqrt(chi2(2).ppf(share)) * np.linalg.cholesky(covariance) @ circle
