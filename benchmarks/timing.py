@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import gc
+import os
+import platform
 import statistics
+import sys
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "RESULTS.md"
+PREFACE = """# Speed
+
+Written by `make bench`. Every ratio is of medians of runs taken in turn, in one process, on the same data.
+"""
 
 
 @dataclass(frozen=True)
@@ -21,9 +33,7 @@ class Row:
     met: bool
 
 
-def alternately(
-    ours: Callable[[], object], theirs: Callable[[], object], repeats: int
-) -> tuple[float, float]:
+def alternately(ours: Callable[[], object], theirs: Callable[[], object], repeats: int) -> tuple[float, float]:
     """Return the median seconds of each, run in turn after one warm-up of each."""
     ours(), theirs()
     seconds: tuple[list[float], list[float]] = ([], [])
@@ -44,9 +54,7 @@ def show(seconds: float) -> str:
 def faster(work: str, ours: float, theirs: float, at_least: float, than: str) -> Row:
     """Return a row in which we should take at most 1 / at_least of their time."""
     ratio = theirs / ours
-    return Row(
-        work, show(ours), f"{than} {show(theirs)}", f"{ratio:.1f}×", f"≥ {at_least:g}×", ratio >= at_least
-    )
+    return Row(work, show(ours), f"{than} {show(theirs)}", f"{ratio:.1f}×", f"≥ {at_least:g}×", ratio >= at_least)
 
 
 def within(work: str, ours: float, theirs: float, at_most: float, of: str) -> Row:
@@ -63,3 +71,26 @@ def markdown(rows: list[Row]) -> str:
         for row in rows
     ]
     return "\n".join(lines)
+
+
+def report(title: str, rows: Callable[[bool], list[Row]]) -> None:
+    """Run the benchmarks of a file, print their table, and put it in its place in RESULTS.md.
+
+    With ``--quick`` in the command line a tenth of the rows is used and nothing is written.
+    """
+    quick = "--quick" in sys.argv[1:]
+    warnings.simplefilter("error")
+    start = time.perf_counter()
+    table = markdown(rows(quick))
+    took = show(time.perf_counter() - start)
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "pandas", "polars"))
+    where = f"{platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}, {versions}; "
+    section = f"## {title}\n\n{table}\n\n{where}posteriori {version('posteriori')}. Took {took}.\n"
+    print(section)
+    if quick:
+        return
+    page = RESULTS.read_text() if RESULTS.exists() else PREFACE
+    before, found, after = page.partition(f"## {title}\n")
+    following = after.find("\n## ") if found else -1
+    rest = after[following + 1 :] if following >= 0 else ""
+    RESULTS.write_text(before + section + ("\n" + rest if rest else "") if found else f"{page.rstrip()}\n\n{section}")

@@ -122,9 +122,7 @@ class GaussianNB(DropInClassifier):
             return weight / weight.sum()
         priors = np.asarray(self.priors, dtype=np.float64)
         if priors.shape != weight.shape:
-            raise ValueError(
-                f"Number of priors must match number of classes: {priors.size} for {len(weight)} classes."
-            )
+            raise ValueError(f"Number of priors must match number of classes: {priors.size} for {len(weight)} classes.")
         if not np.isclose(priors.sum(), 1.0):
             raise ValueError(f"The sum of the priors should be 1, and is {priors.sum():g}.")
         if (priors < 0).any():

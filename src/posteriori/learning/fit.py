@@ -33,9 +33,7 @@ def collect(blocks: tuple[Block, ...]) -> Callable[[Batch], JointStatistics]:
     return accumulate
 
 
-def estimate(
-    schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics: JointStatistics
-) -> GenerativeModel:
+def estimate(schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics: JointStatistics) -> GenerativeModel:
     """Return the model that the statistics give, each density in closed form."""
     pairs = zip(blocks, statistics.blocks, strict=True)
     return GenerativeModel(

@@ -98,10 +98,7 @@ def out_of_fold(
     n_classes = len(target.categories)
     blocks, prior = estimator._blocks(source.schema), estimator._prior(target)
     per_fold = _split(source.reduce(_collect_per_fold(blocks, folds)), folds, n_classes)
-    models = [
-        _Trimmed.of(source.schema, blocks, prior, _sum(per_fold[:k] + per_fold[k + 1 :]))
-        for k in range(folds)
-    ]
+    models = [_Trimmed.of(source.schema, blocks, prior, _sum(per_fold[:k] + per_fold[k + 1 :])) for k in range(folds)]
     estimator._classes_closed = False
     estimator._adopt(source.schema, target, blocks, _sum(per_fold))
 
@@ -156,9 +153,7 @@ class _Trimmed:
     recode: tuple[Array, ...]
 
     @classmethod
-    def of(
-        cls, schema: Schema, blocks: tuple[Block, ...], prior: Any, statistics: JointStatistics
-    ) -> _Trimmed:
+    def of(cls, schema: Schema, blocks: tuple[Block, ...], prior: Any, statistics: JointStatistics) -> _Trimmed:
         columns: list[Column] = list(schema.columns)
         recode: dict[int, Array] = {}
         moves: list[list[list[int]] | None] = []
@@ -170,17 +165,13 @@ class _Trimmed:
             for place, j in enumerate(block.columns):
                 seen = sums.column(place).any(axis=0) | schema.columns[j].declared
                 kept.append(np.flatnonzero(seen).tolist())
-                recode[j] = np.concatenate([[0], np.where(seen, np.cumsum(seen), 0)]).astype(
-                    schema.code_dtype
-                )
+                recode[j] = np.concatenate([[0], np.where(seen, np.cumsum(seen), 0)]).astype(schema.code_dtype)
                 cells = tuple(cell for cell, keep in zip(columns[j].categories, seen, strict=True) if keep)
                 columns[j] = replace(columns[j], categories=cells)
             moves.append(kept)
         trimmed = replace(schema, columns=tuple(columns))
         sums = statistics.reindexed(range(len(statistics.weight)), moves)
-        return cls(
-            estimate(trimmed, blocks, prior, sums), tuple(recode[j] for j in schema.of_kind("categorical"))
-        )
+        return cls(estimate(trimmed, blocks, prior, sums), tuple(recode[j] for j in schema.of_kind("categorical")))
 
     def posterior(self, batch: Batch) -> Array:
         codes = batch.codes.values.copy()

@@ -46,9 +46,7 @@ class Moments:
         shape = (assignment.n_components, tile.values.shape[1])
         shift, weight, first, second = (np.zeros(shape) for _ in range(4))
         kernels.first_numbers(tile.values, assignment.component, assignment.weight, shift)
-        kernels.add_moments(
-            tile.values, assignment.component, assignment.weight, shift, weight, first, second
-        )
+        kernels.add_moments(tile.values, assignment.component, assignment.weight, shift, weight, first, second)
         with np.errstate(invalid="ignore", over="ignore"):
             offset = first / np.where(weight > 0, weight, 1.0)
             return cls(weight, shift, offset, np.maximum(second - first * offset, 0.0))
@@ -82,9 +80,7 @@ class Moments:
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Moments:
         """Return the moments of other components: components[z] is the place of z here, −1 where it is new."""
         del columns  # numbers have no categories
-        return Moments(
-            *(gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter))
-        )
+        return Moments(*(gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter)))
 
 
 def gather(sums: Array, places: Sequence[int]) -> Array:
