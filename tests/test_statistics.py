@@ -161,3 +161,9 @@ def test_pooled_moments_are_those_of_all_rows(batch):
     together = Moments.of(Numbers(values), Assignment(np.zeros(len(values), np.int32), weight, 1))
     assert_allclose(pooled.weight, together.weight)
     assert_allclose(pooled.scatter, together.scatter, rtol=1e-9, atol=1e-6)
+
+
+def test_columns_that_cannot_be_computed_with_are_told_apart():
+    x = np.array([[1.0, np.inf, 1.0, 1e200], [2.0, 0.0, np.nan, 1.0]])
+    moments = Moments.of(Numbers(x), Assignment(np.zeros(2, np.int32), np.ones(2), 1))
+    assert moments.finite().tolist() == [True, False, True, False]

@@ -104,7 +104,7 @@ class GaussianNB(DropInClassifier):
 
     def _check_sums(self, unweighted: Moments, values: Array) -> None:
         # The sums pass over a NaN, so that some are short of a row; an infinity makes some infinite or NaN.
-        if not (unweighted.is_finite() and (unweighted.weight.sum(axis=0) == len(values)).all()):
+        if not (unweighted.finite().all() and (unweighted.weight.sum(axis=0) == len(values)).all()):
             assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
             raise ValueError("the square of a value in X overflows; rescale its columns")
 

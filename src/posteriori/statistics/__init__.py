@@ -27,8 +27,8 @@ class Statistics(Protocol):
 
     def __add__(self, other: Self) -> Self: ...
 
-    def is_finite(self) -> bool:
-        """Whether the sums can be computed with: no cell was infinite, none so large that its square overflows."""
+    def finite(self) -> Array:
+        """Return which columns can be computed with, (d,): no cell infinite, none so large that its square overflows."""
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""

@@ -63,10 +63,9 @@ class Moments:
             scatter = self.scatter + other.scatter + delta**2 * self.weight * share
         return Moments(weight, shift, offset, scatter)
 
-    def is_finite(self) -> bool:
-        """Whether no cell was infinite, nor so large that the square of a difference overflows."""
-        near = np.abs(self.mean) < _LARGEST
-        return bool(near.all() and np.isfinite(self.scatter).all())
+    def finite(self) -> Array:
+        """Return which columns had no infinite cell, nor one so large that the square of a difference overflows."""
+        return np.asarray(((np.abs(self.mean) < _LARGEST) & np.isfinite(self.scatter)).all(axis=0))
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""
