@@ -330,8 +330,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
             rows = np.flatnonzero(impossible)
             warnings.warn(
                 f"row {rows[0]}{f' and {len(rows) - 1} more' if len(rows) > 1 else ''} cannot be produced by any "
-                "class, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0, or correct "
-                "a number that lies absurdly far from all others",
+                "class, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0, or "
+                "correct a number that lies absurdly far from all others",
                 UserWarning,
                 stacklevel=3,
             )

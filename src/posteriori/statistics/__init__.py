@@ -28,7 +28,7 @@ class Statistics(Protocol):
     def __add__(self, other: Self) -> Self: ...
 
     def finite(self) -> Array:
-        """Return which columns can be computed with, (d,): no cell infinite, none so large that its square overflows."""
+        """Return which columns can be computed with, (d,): no cell infinite, none whose square overflows."""
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""
