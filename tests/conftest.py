@@ -1,7 +1,86 @@
 """What all tests share."""
 
 import hypothesis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
 
 # Kernels compile on first use, so no example has a deadline; the same examples run everywhere.
 hypothesis.settings.register_profile("posteriori", deadline=None, derandomize=True, max_examples=50)
 hypothesis.settings.load_profile("posteriori")
+
+
+def cell_type(cells):
+    """Return the type of the cells that are not missing."""
+    return next((type(cell) for cell in cells if cell is not None), float)
+
+
+def numpy_objects(columns):
+    table = np.empty((len(next(iter(columns.values()))), len(columns)), dtype=object)
+    for j, cells in enumerate(columns.values()):
+        table[:, j] = cells
+    return table
+
+
+def pandas_objects(columns):
+    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
+
+
+def pandas_nullable(columns):
+    types = {float: "Float64", int: "Int64", str: "string", bool: "boolean"}
+    return pd.DataFrame(
+        {name: pd.Series(pd.array(cells, dtype=types[cell_type(cells)])) for name, cells in columns.items()}
+    )
+
+
+def pandas_arrow(columns):
+    types = {float: pa.float64(), int: pa.int64(), str: pa.string(), bool: pa.bool_()}
+    return pd.DataFrame(
+        {name: pd.Series(cells, dtype=pd.ArrowDtype(types[cell_type(cells)])) for name, cells in columns.items()}
+    )
+
+
+def polars_frame(columns):
+    types = {float: pl.Float64, int: pl.Int64, str: pl.String, bool: pl.Boolean}
+    return pl.DataFrame(columns, schema={name: types[cell_type(cells)] for name, cells in columns.items()})
+
+
+def arrow_table(columns):
+    types = {float: pa.float64(), int: pa.int64(), str: pa.string(), bool: pa.bool_()}
+    return pa.table({name: pa.array(cells, type=types[cell_type(cells)]) for name, cells in columns.items()})
+
+
+CONSTRUCTORS = {
+    "numpy": numpy_objects,
+    "pandas": pd.DataFrame,
+    "pandas-object": pandas_objects,
+    "pandas-nullable": pandas_nullable,
+    "pandas-arrow": pandas_arrow,
+    "polars": polars_frame,
+    "pyarrow": arrow_table,
+}
+
+
+@pytest.fixture(params=CONSTRUCTORS.values(), ids=CONSTRUCTORS, scope="session")
+def constructor(request):
+    """Return a function from columns (name to list of cells, None where missing) to a table of some kind."""
+    return request.param
+
+
+@pytest.fixture
+def columns():
+    """Return a mixed table with missing cells as columns of Python cells."""
+    return {
+        "height": [1.5, None, 2.25, 0.5, 1.0, -3.0, None, 8.5],
+        "floors": [3, 1, None, 2, 2, None, 3, 40],
+        "sky": ["clear", "clouds", None, "clouds", "fog", "clear", "clear", None],
+        "windy": [True, None, False, False, True, True, None, False],
+    }
+
+
+@pytest.fixture
+def labels():
+    """Return the labels of those rows."""
+    return ["no", "yes", "yes", "no", "yes", "no", "no", "yes"]

@@ -121,9 +121,7 @@ def test_rows_drawn_give_the_parameters_back(density):
     rng = np.random.default_rng(7)
     component = rng.integers(0, Z, 60_000).astype(np.int32)
     drawn = density.sample(parameters, component, rng)
-    redrawn = (
-        Codes(drawn.astype(np.uint8), CARDINALITIES) if density.kind == "categorical" else Numbers(drawn)
-    )
+    redrawn = Codes(drawn.astype(np.uint8), CARDINALITIES) if density.kind == "categorical" else Numbers(drawn)
     again = density.estimate(density.needs.of(redrawn, Assignment(component, np.ones(len(component)), Z)))
     before, after = density.log_factors(parameters, tile), density.log_factors(again, tile)
     # Standard errors of means of 20,000 rows, some of them seen from two standard deviations away.
@@ -276,9 +274,7 @@ def test_poisson_impossible_counts_have_density_zero_not_nan():
     parameters = PoissonParameters(np.array([[0.0], [2.0]]))
     log_density = Poisson().log_density(parameters, Numbers(np.array([[0.0], [3.0]])))
     assert_allclose(log_density, [[0.0, -2.0], [-np.inf, scipy.stats.poisson(2).logpmf(3)]])
-    assert_allclose(
-        log_density, Poisson().log_factors(parameters, Numbers(np.array([[0.0], [3.0]])))[:, :, 0]
-    )
+    assert_allclose(log_density, Poisson().log_factors(parameters, Numbers(np.array([[0.0], [3.0]])))[:, :, 0])
 
 
 def test_poisson_no_events_at_all_leave_an_event_possible():

@@ -15,9 +15,7 @@ import posteriori as po
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
-    module.name
-    for module in pkgutil.walk_packages(po.__path__, "posteriori.")
-    if "__main__" not in module.name
+    module.name for module in pkgutil.walk_packages(po.__path__, "posteriori.") if "__main__" not in module.name
 )
 
 

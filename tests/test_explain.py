@@ -65,9 +65,7 @@ def test_values_are_the_cells_as_they_were_read(model, penguins):
 
 
 def test_bayes_rule_on_paper():
-    model = po.NaiveBayes.from_parameters(
-        priors=[0.2, 0.5, 0.3], gaussian={"x": {"mean": [2, 3, 4], "sd": [1, 2, 1]}}
-    )
+    model = po.NaiveBayes.from_parameters(priors=[0.2, 0.5, 0.3], gaussian={"x": {"mean": [2, 3, 4], "sd": [1, 2, 1]}})
     page = po.explain.bayes_table(model, [3.4])
     numbers = {line.split("  ")[0]: re.findall(r"0\.\d+", line) for line in page.splitlines()}
     assert numbers["× p(x = 3.4)"] == ["0.149727", "0.195521", "0.333225"]

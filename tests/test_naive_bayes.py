@@ -59,9 +59,7 @@ def poisson_model(**parameters):
 
 
 def test_the_textbook_example():
-    model = po.NaiveBayes.from_parameters(
-        priors=[0.2, 0.5, 0.3], gaussian={"x": {"mean": [2, 3, 4], "sd": [1, 2, 1]}}
-    )
+    model = po.NaiveBayes.from_parameters(priors=[0.2, 0.5, 0.3], gaussian={"x": {"mean": [2, 3, 4], "sd": [1, 2, 1]}})
     likelihood = np.exp(model.predict_joint_log_proba([[3.4]])[0]) / model.class_prior_
     assert_allclose(likelihood, [0.149727, 0.195521, 0.333225], atol=5e-7)
     assert_allclose(likelihood, scipy.stats.norm([2, 3, 4], [1, 2, 1]).pdf(3.4))
@@ -300,9 +298,7 @@ def test_priors_by_hand_by_mapping_and_smoothed():
     X, y = load_iris(return_X_y=True)
     assert_allclose(po.NaiveBayes(priors=[0.5, 0.3, 0.2]).fit(X, y).class_prior_, [0.5, 0.3, 0.2])
     assert_allclose(po.NaiveBayes(priors={2: 0.2, 0: 0.5, 1: 0.3}).fit(X, y).class_prior_, [0.5, 0.3, 0.2])
-    smoothed = po.NaiveBayes(prior_alpha=3.0).fit(
-        X[:100], y[:100], sample_weight=np.r_[np.ones(50), np.full(50, 2.0)]
-    )
+    smoothed = po.NaiveBayes(prior_alpha=3.0).fit(X[:100], y[:100], sample_weight=np.r_[np.ones(50), np.full(50, 2.0)])
     assert_allclose(smoothed.class_prior_, [53 / 156, 103 / 156])
 
 
@@ -330,9 +326,7 @@ def test_known_parameters_of_every_kind():
     )
     row = [["positive", 38.0, 4]]
     expected = np.log([0.7, 0.3]) + np.log([0.1, 0.8])
-    expected += scipy.stats.norm([36.8, 39.0], [0.3, 0.5]).logpdf(38.0) + scipy.stats.poisson([1, 8]).logpmf(
-        4
-    )
+    expected += scipy.stats.norm([36.8, 39.0], [0.3, 0.5]).logpdf(38.0) + scipy.stats.poisson([1, 8]).logpmf(4)
     assert_allclose(model.predict_joint_log_proba(row)[0], expected)
     named = pl.DataFrame({"coughs": [4], "fever": [38.0], "test": ["positive"]})
     assert_allclose(model.predict_joint_log_proba(named)[0], expected)
@@ -433,6 +427,17 @@ def test_rows_drawn_give_the_model_back(mixed):
     assert X.colour.dtype == table.colour.dtype
 
 
+@pytest.mark.parametrize("convert", [lambda t: t, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow, pl.DataFrame.to_numpy])
+def test_counts_are_drawn_as_the_integers_they_were(convert):
+    table = convert(pl.DataFrame({"a": [1, 2, 3, 0], "b": [5, 5, 7, 9]}))
+    model = po.NaiveBayes(distributions="poisson").fit(table, [0, 1, 0, 1])
+    drawn, _ = model.sample(6, random_state=0)
+    kinds = {np.asarray(drawn[name]).dtype.kind for name in ("a", "b")} if model.schema_.named else {drawn.dtype.kind}
+    assert kinds == {"i"}
+    gaussian, _ = po.NaiveBayes().fit(table, [0, 1, 0, 1]).sample(6, random_state=0)
+    assert np.asarray(gaussian).dtype.kind == "f"
+
+
 def test_drawing_from_chosen_classes(penguins):
     model = po.NaiveBayes().fit(penguins, "species")
     X, y = model.sample(5, y="Gentoo", random_state=np.random.default_rng(1))
@@ -452,9 +457,7 @@ def test_it_works_inside_scikit_learns_tools(penguins):
     table = penguins.to_pandas()
     y = table.pop("species")
     assert cross_val_score(po.NaiveBayes(), table, y, cv=5).mean() > 0.95
-    search = GridSearchCV(
-        po.NaiveBayes(), {"variance_smoothing": [0.1, 10.0], "alpha": [0.5, 1.0]}, cv=3
-    ).fit(table, y)
+    search = GridSearchCV(po.NaiveBayes(), {"variance_smoothing": [0.1, 10.0], "alpha": [0.5, 1.0]}, cv=3).fit(table, y)
     assert search.best_score_ > 0.95
     assert make_pipeline(FunctionTransformer(), po.NaiveBayes()).fit(table, y).score(table, y) > 0.95
 
@@ -463,11 +466,7 @@ def test_a_distribution_must_fit_the_kind_of_its_column(mixed):
     table, y = mixed
     with pytest.raises(ValueError, match="column 'colour' is categorical, but its distribution 'gaussian'"):
         po.NaiveBayes(distributions={"colour": "gaussian"}).fit(table, y)
-    with pytest.raises(
-        ValueError, match="'weibull' is not a distribution; choose one of categorical, gaussian"
-    ):
+    with pytest.raises(ValueError, match="'weibull' is not a distribution; choose one of categorical, gaussian"):
         po.NaiveBayes(distributions={"height": "weibull"}).fit(table, y)
-    with pytest.raises(
-        ValueError, match=r"column 'height' holds .* in row \d+, but its distribution is poisson"
-    ):
+    with pytest.raises(ValueError, match=r"column 'height' holds .* in row \d+, but its distribution is poisson"):
         po.NaiveBayes(distributions="poisson").fit(table, y)

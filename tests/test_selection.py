@@ -30,9 +30,7 @@ def table():
 
 
 @pytest.mark.parametrize("folds", [2, 5, 10])
-@pytest.mark.parametrize(
-    "settings", [{}, {"alpha": 0.3, "variance_smoothing": 5.0, "ddof": 1, "prior_alpha": 2.0}]
-)
+@pytest.mark.parametrize("settings", [{}, {"alpha": 0.3, "variance_smoothing": 5.0, "ddof": 1, "prior_alpha": 2.0}])
 def test_it_equals_refitting(table, folds, settings, monkeypatch):
     monkeypatch.setattr(posteriori.sources.memory, "_MOST_ROWS", 64)  # several batches
     model = po.NaiveBayes(distributions={"visits": "poisson"}, **settings)
@@ -53,9 +51,7 @@ def test_it_equals_refitting(table, folds, settings, monkeypatch):
 def test_the_estimator_comes_back_fitted_to_all_rows(table):
     result = out_of_fold(po.NaiveBayes(), table, "y")
     whole = po.NaiveBayes().fit(table, "y")
-    assert_allclose(
-        result.estimator.predict_joint_log_proba(table), whole.predict_joint_log_proba(table), rtol=1e-10
-    )
+    assert_allclose(result.estimator.predict_joint_log_proba(table), whole.predict_joint_log_proba(table), rtol=1e-10)
     assert_array_equal(result.classes[result.components], table["y"].to_numpy())
     assert result.estimator.model_.schema == whole.model_.schema
 

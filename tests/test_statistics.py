@@ -20,9 +20,9 @@ cells = st.one_of(st.floats(-1e3, 1e3, width=32), st.just(np.nan))
 def batches(draw, min_rows=0):
     n = draw(st.integers(min_rows, 12))
     values = draw(hnp.arrays(np.float64, (n, 2), elements=cells))
-    codes = np.column_stack(
-        [draw(hnp.arrays(np.uint8, n, elements=st.integers(0, k))) for k in CARDINALITIES]
-    ).reshape(n, 3)
+    codes = np.column_stack([draw(hnp.arrays(np.uint8, n, elements=st.integers(0, k))) for k in CARDINALITIES]).reshape(
+        n, 3
+    )
     component = draw(hnp.arrays(np.int32, n, elements=st.integers(0, N_COMPONENTS - 1)))
     weight = draw(hnp.arrays(np.float64, n, elements=st.integers(0, 4)))
     return np.ascontiguousarray(values), np.ascontiguousarray(codes), component, weight
@@ -131,9 +131,7 @@ def test_classes_far_apart_do_not_blur_each_other():
     rng = np.random.default_rng(1)
     x = np.round(rng.normal(size=2000) * 1024) / 1024
     component = np.repeat([0, 1], 1000).astype(np.int32)
-    moments = Moments.of(
-        Numbers((x + 1e12 * component).reshape(-1, 1)), Assignment(component, np.ones(2000), 2)
-    )
+    moments = Moments.of(Numbers((x + 1e12 * component).reshape(-1, 1)), Assignment(component, np.ones(2000), 2))
     assert_allclose(moments.scatter[:, 0], [x[:1000].var() * 1000, x[1000:].var() * 1000], rtol=1e-10)
 
 
@@ -163,3 +161,9 @@ def test_pooled_moments_are_those_of_all_rows(batch):
     together = Moments.of(Numbers(values), Assignment(np.zeros(len(values), np.int32), weight, 1))
     assert_allclose(pooled.weight, together.weight)
     assert_allclose(pooled.scatter, together.scatter, rtol=1e-9, atol=1e-6)
+
+
+def test_columns_that_cannot_be_computed_with_are_told_apart():
+    x = np.array([[1.0, np.inf, 1.0, 1e200], [2.0, 0.0, np.nan, 1.0]])
+    moments = Moments.of(Numbers(x), Assignment(np.zeros(2, np.int32), np.ones(2), 1))
+    assert moments.finite().tolist() == [True, False, True, False]

@@ -66,6 +66,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     ------
     TypeError
         The model, or one of its densities, is not of a kind that posteriori knows how to write.
+    OSError
+        The folder does not exist or cannot be written to, or the path is that of a folder.
     sklearn.exceptions.NotFittedError
         It is not fitted.
     """
@@ -88,9 +90,10 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "posteriori": __version__,
         "format": str(FORMAT),
         "content": text,
-        "sha256": _digest(text, arrays),
+        "sha256": _stand_in(text),
     }
-    _write_beside(Path(path), safetensors.numpy.save(arrays, metadata))
+    written = safetensors.numpy.save(arrays, metadata)
+    _write_beside(Path(path), written.replace(_stand_in(text).encode(), _digest(written).encode(), 1))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -110,25 +113,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     FileNotFoundError
         There is no such file.
     ValueError
-        The file is no posteriori model, is damaged, or was written by a newer version.
+        It is a folder, or no posteriori model, is damaged, or was written by a newer version.
     """
-    file = Path(path)
-    if not file.exists():
-        raise FileNotFoundError(f"there is no file {str(path)!r}")
-    try:
-        with safetensors.safe_open(file, framework="numpy") as opened:
-            metadata = opened.metadata() or {}
-            arrays = {name: np.array(opened.get_tensor(name)) for name in opened.keys()}  # noqa: SIM118
-    except (safetensors.SafetensorError, OSError, ValueError, TypeError) as error:
-        raise ValueError(f"{str(path)!r} is not a posteriori model, or is cut short: {error}") from None
-    if not {"posteriori", "format", "content", "sha256"} <= set(metadata):
-        raise ValueError(f"{str(path)!r} is a safetensors file, but not a posteriori model")
-    if not metadata["format"].isdigit() or int(metadata["format"]) > FORMAT:
-        raise ValueError(
-            f"{str(path)!r} was written by posteriori {metadata['posteriori']}, which is newer than this one; upgrade"
-        )
-    if _digest(metadata["content"], arrays) != metadata["sha256"]:
-        raise ValueError(f"{str(path)!r} is damaged: its content does not match its checksum")
+    metadata, arrays = _read(Path(path))
     try:
         content = json.loads(metadata["content"])
         kind = _estimators()[content["model"]]
@@ -147,19 +134,51 @@ def _estimators() -> dict[str, type[Any]]:
     return {kind.__name__: kind for kind in kinds if not kind.__abstractmethods__}
 
 
-def _digest(text: str, arrays: dict[str, Array]) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+def _read(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
+    """Return the header and the arrays of a model file of which no byte has changed."""
+    shown = repr(str(path))
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {shown}")
+    if path.is_dir():
+        raise ValueError(f"{shown} is a folder; name the file of a model in it")
+    written = path.read_bytes()
+    try:
+        with safetensors.safe_open(path, framework="numpy") as opened:
+            header = opened.metadata() or {}
+            known = set(header) >= {"posteriori", "format", "content", "sha256"}
+            arrays = {name: np.array(opened.get_tensor(name)) for name in opened.keys() if known}  # noqa: SIM118
+    except (safetensors.SafetensorError, OSError, ValueError, TypeError) as error:
+        raise ValueError(f"{shown} is not a posteriori model, or is cut short: {error}") from None
+    if not known:
+        raise ValueError(f"{shown} is a safetensors file, but not a posteriori model")
+    if not header["format"].isdecimal() or int(header["format"]) > FORMAT:
+        raise ValueError(
+            f"{shown} was written by posteriori {header['posteriori']}, which is newer than this one; upgrade"
+        )
+    checksum, stand_in = header["sha256"], _stand_in(header["content"])
+    if _digest(written.replace(checksum.encode(), stand_in.encode(), 1)) != checksum:
+        raise ValueError(f"{shown} is damaged: its content does not match its checksum; save the model again")
+    return header, arrays
+
+
+def _stand_in(content: str) -> str:
+    """Return what stands in the checksum's place while the file is summed: as long as it, and nowhere else in it."""
+    return _digest(content.encode())
+
+
+def _digest(written: bytes) -> str:
+    return hashlib.sha256(written).hexdigest()
 
 
 def _write_beside(path: Path, content: bytes) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} in")
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder; name a file in it")
+    try:
+        handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except PermissionError:
+        raise PermissionError(f"the folder {str(path.parent)!r} may not be written to; choose another") from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

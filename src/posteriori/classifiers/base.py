@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -35,6 +34,7 @@ from posteriori.tables import (
     read_labels,
     read_table,
 )
+from posteriori.tables.objects import is_missing
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import decode, write_column, write_table
 from posteriori.typing import Array
@@ -234,8 +234,10 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
     def _declared_classes(self, classes: Any, labels: Labels) -> Column:
         if classes is None:
             return labels.infer()
-        if isinstance(classes, str):
-            raise ValueError(f"classes is the string {classes!r}; list the labels")
+        if isinstance(classes, str) or not len(classes):
+            raise ValueError(f"classes is {classes!r}; list the labels")
+        if any(map(is_missing, classes)):
+            raise ValueError("classes holds a missing label; leave it out")
         column = read_labels(classes, read_table(np.zeros((len(classes), 1)))).infer()
         return categorical_column(column.name, column.categories, column.dtype)
 
@@ -288,8 +290,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         table = read_table(X)
         labels = read_labels(y, table)
         known = self.target_.extended(labels.infer())
-        y = write_column(known)[labels.components(known, slice(0, table.n_rows))]
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        right = self.predict(X) == write_column(known)[labels.components(known, slice(0, table.n_rows))]
+        return float(np.average(right, weights=check_weights(sample_weight, table.n_rows)))
 
     def explain(self, X: Any) -> Explanation:
         """Return every prediction as an exact sum: log prior plus one log factor a feature, per class.
@@ -330,7 +332,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
             rows = np.flatnonzero(impossible)
             warnings.warn(
                 f"row {rows[0]}{f' and {len(rows) - 1} more' if len(rows) > 1 else ''} cannot be produced by any "
-                "class, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0",
+                "class, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0, or "
+                "correct a number that lies absurdly far from all others",
                 UserWarning,
                 stacklevel=3,
             )
@@ -365,7 +368,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
             places = [self.target_.lookup.get(label, 0) - 1 for label in wanted]
             if min(places) < 0:
                 stranger = wanted[places.index(-1)]
-                raise ValueError(f"{stranger!r} is not a class; the classes are {list(self.classes_)}")
+                raise ValueError(f"{stranger!r} is not a class; the classes are {self.classes_.tolist()}")
             component = np.array(places)
         columns = self.model_.sample(component, rng)
         return write_table(self.model_.schema, columns), self.classes_[component]

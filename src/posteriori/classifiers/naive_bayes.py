@@ -87,6 +87,9 @@ class NaiveBayes(GenerativeEstimator):
 
     Notes
     -----
+    A textbook's smoothing that adds to each class one row of all ones and one of all zeros is ``alpha=1`` with
+    ``prior_alpha=2``: every category is counted once more, and every class twice.
+
     Cost: fit and predict read each cell once, O(n·d) and O(n·d·C), in threads, and hold a few thousand rows.
 
     References

@@ -125,7 +125,7 @@ def _oas_share(covariance: Array, rows: float) -> float:
 
 @dataclass(frozen=True)
 class LedoitWolf:
-    r"""The share towards the sphere of least expected squared error, whatever the distribution, on standardised columns.
+    r"""The share towards the sphere of least expected squared error, for rows of any distribution.
 
     With :math:`z = (x - \mu) / s` column by column and R their covariance, Σ is drawn to what R is drawn to:
 

@@ -1,4 +1,4 @@
-"""scikit-learn's naive Bayes and discriminant classifiers, name for name and number for number, by adding up statistics.
+"""scikit-learn's generative classifiers, name for name and number for number, by adding up statistics.
 
 To change over, change the import::
 

@@ -1,4 +1,4 @@
-"""How the discriminant analyses estimate a covariance: from sums, by Ledoit and Wolf, or as the caller's estimator does."""
+"""How the discriminant analyses estimate a covariance: from sums, by Ledoit and Wolf, or as an estimator does."""
 
 from __future__ import annotations
 
@@ -58,9 +58,7 @@ def choose_estimate(shrinkage: Any, covariance_estimator: Any) -> CovarianceEsti
             return FromSums()
         return ByLedoitWolf() if shrinkage == "auto" else FromSums(TowardsSphere(float(shrinkage)))
     if shrinkage is not None and shrinkage != 0:
-        raise ValueError(
-            "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
-        )
+        raise ValueError("covariance_estimator and shrinkage parameters are not None. Only one of the two can be set.")
     return ByEstimator(covariance_estimator)
 
 

@@ -182,9 +182,9 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
     def _retract(self) -> None:
         # What another solver, or other parameters, published earlier must not outlive them.
         kept = {"classes_", "statistics_", "n_features_in_", "feature_names_in_"}
-        for name in [name for name in vars(self) if name.endswith("_") and name not in kept]:
-            delattr(self, name)
-        vars(self).pop("_lacks", None)
+        for name in list(vars(self)):
+            if (name.endswith("_") and name not in kept) or name == "_lacks":
+                delattr(self, name)
 
     # Predicting ---------------------------------------------------------------------------------------------
 

@@ -117,9 +117,7 @@ class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
         known = seen if refit else self._known_classes(classes, first)
         strangers = np.setdiff1d(seen, known)
         if len(strangers):
-            raise ValueError(
-                f"The target label(s) {strangers} in y do not exist in the initial classes {known}"
-            )
+            raise ValueError(f"The target label(s) {strangers} in y do not exist in the initial classes {known}")
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -135,8 +133,7 @@ class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
             return unique_labels(classes)
         if classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
             raise ValueError(
-                f"`classes={classes!r}` is not the same as on last call to partial_fit, "
-                f"was: {self.classes_!r}"
+                f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {self.classes_!r}"
             )
         return self.classes_
 

@@ -104,7 +104,7 @@ class GaussianNB(DropInClassifier):
 
     def _check_sums(self, unweighted: Moments, values: Array) -> None:
         # The sums pass over a NaN, so that some are short of a row; an infinity makes some infinite or NaN.
-        if not (unweighted.is_finite() and (unweighted.weight.sum(axis=0) == len(values)).all()):
+        if not (unweighted.finite().all() and (unweighted.weight.sum(axis=0) == len(values)).all()):
             assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
             raise ValueError("the square of a value in X overflows; rescale its columns")
 
@@ -122,9 +122,7 @@ class GaussianNB(DropInClassifier):
             return weight / weight.sum()
         priors = np.asarray(self.priors, dtype=np.float64)
         if priors.shape != weight.shape:
-            raise ValueError(
-                f"Number of priors must match number of classes: {priors.size} for {len(weight)} classes."
-            )
+            raise ValueError(f"Number of priors must match number of classes: {priors.size} for {len(weight)} classes.")
         if not np.isclose(priors.sum(), 1.0):
             raise ValueError(f"The sum of the priors should be 1, and is {priors.sum():g}.")
         if (priors < 0).any():

@@ -69,13 +69,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     Notes
     -----
-    Beyond scikit-learn's: `sample_weight`, `partial_fit`, and missing cells (NaN), which are integrated out in prediction,
-    and in training replaced by what EM expects (to 1e-5 nats a row, with the covariances of each float `shrinkage`, and
-    for one pooled covariance). "auto" and `covariance_estimator` need rows that are complete and come at once.
+    Beyond scikit-learn's: `sample_weight`, `partial_fit`, and missing cells (NaN), which are integrated out in
+    prediction. In training EM (to 1e-5 nats a row) puts their expectation, under one covariance for all classes, in
+    their place. "auto" and `covariance_estimator` need rows that are complete and come at once. While the rows of
+    `partial_fit` do not suffice yet, sums are kept and predicting is a NotFittedError; a class without rows so far is
+    never predicted.
 
-    `predict_log_proba` is exact where scikit-learn takes the logarithm of a probability rounded to 0 or 1. A class of the
-    first `partial_fit` without rows so far is never predicted. Where all class means agree, explained_variance_ratio_ is
-    0 and not NaN.
+    `predict_log_proba` is exact where scikit-learn takes the logarithm of a probability rounded to 0 or 1. Where all
+    class means agree, explained_variance_ratio_ is 0 and not NaN.
 
     Cost: fit reads each cell once, O(n·d²) in BLAS, and keeps O(C·d²); "auto" reads them twice. Predicting is O(n·d·C),
     and where cells are missing O(d² + m³) a row and class for its m missing cells.
@@ -134,9 +135,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             if self.shrinkage is not None:
                 raise NotImplementedError(f"shrinkage not supported with {self.solver!r} solver.")
             if self.covariance_estimator is not None:
-                raise ValueError(
-                    f"covariance estimator is not supported with {self.solver} solver. Try another solver"
-                )
+                raise ValueError(f"covariance estimator is not supported with {self.solver} solver. Try another solver")
         return choose_estimate(self.shrinkage, self.covariance_estimator)
 
     def _density(self, estimate: CovarianceEstimate) -> MultivariateGaussian:
@@ -198,9 +197,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             The solver is "lsqr".
         """
         if not SOLVERS[self.solver].transforms:
-            raise NotImplementedError(
-                f"transform not implemented for {self.solver!r} solver (use 'svd' or 'eigen')."
-            )
+            raise NotImplementedError(f"transform not implemented for {self.solver!r} solver (use 'svd' or 'eigen').")
         self._fitted_classes()
         X = self._validate(X, reset=False)
         directions = self.scalings_[:, : self._n_features_out].astype(np.float64)

@@ -1,4 +1,4 @@
-"""From second moments to the coefficients and directions of linear discriminant analysis, as scikit-learn's solvers do."""
+"""From second moments to the coefficients and directions of linear discriminant analysis, as in scikit-learn."""
 
 from __future__ import annotations
 

@@ -117,12 +117,13 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
 
     Notes
     -----
-    Beyond scikit-learn's: `sample_weight`, `partial_fit`, and missing cells (NaN), which are integrated out in prediction,
-    and in training replaced by what EM expects (to 1e-5 nats a row, with the covariances of each float `shrinkage`).
-    "auto" and `covariance_estimator` need rows that are complete and come at once. While the rows of `partial_fit` do not
-    suffice yet, sums are kept and predicting is a NotFittedError.
+    Beyond scikit-learn's: `sample_weight`, `partial_fit`, and missing cells (NaN), which are integrated out in
+    prediction. In training EM (to 1e-5 nats a row) puts their expectation in their place. "auto" and
+    `covariance_estimator` need rows that are complete and come at once. While the rows of `partial_fit` do not suffice
+    yet, sums are kept and predicting is a NotFittedError.
 
-    Cost: fit reads each cell once, O(n·d²) in BLAS, and keeps O(C·d²); "auto" reads them twice. Predicting is O(n·d²·C).
+    Cost: fit reads each cell once, O(n·d²) in BLAS, and keeps O(C·d²); "auto" reads them twice. Predicting is
+    O(n·d²·C).
 
     References
     ----------
@@ -212,9 +213,9 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         message = f"The covariance matrix of class {label} is not full rank. "
         if not solver.estimates and rows <= d:
             raise Undetermined(
-                f"{message}When using `solver={self.solver!r}` the number of samples in each class should be more than the "
-                f"number of features, but class {label} has {rows:g} samples and {d} features. Try using `solver='eigen'` "
-                "and setting the parameter `shrinkage` for regularization."
+                f"{message}When using `solver={self.solver!r}` the number of samples in each class should be more than "
+                f"the number of features, but class {label} has {rows:g} samples and {d} features. Try using "
+                "`solver='eigen'` and setting the parameter `shrinkage` for regularization."
             )
         raise Undetermined(f"{message}Increase the value of `{solver.remedy}` to reduce the collinearity.")
 

@@ -22,10 +22,12 @@ def collect(blocks: tuple[Block, ...]) -> Callable[[Batch], JointStatistics]:
         statistics = []
         for block in blocks:
             sums = block.density.needs.of(batch.take(block.columns), assignment)
-            if not (block.density.unbounded and sums.is_finite()):
+            finite = sums.finite()
+            if not (block.density.unbounded and finite.all()):
                 reject_outside(block, batch)
-                if not sums.is_finite():
-                    names = quote(batch.schema.columns[column].name for column in block.columns)
+                if not finite.all():
+                    places = zip(block.columns, finite, strict=True)
+                    names = quote(batch.schema.columns[column].name for column, usable in places if not usable)
                     raise ValueError(f"the square of a value in {names} overflows; rescale the column")
             statistics.append(sums)
         return JointStatistics(weight, tuple(statistics))
@@ -33,9 +35,7 @@ def collect(blocks: tuple[Block, ...]) -> Callable[[Batch], JointStatistics]:
     return accumulate
 
 
-def estimate(
-    schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics: JointStatistics
-) -> GenerativeModel:
+def estimate(schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics: JointStatistics) -> GenerativeModel:
     """Return the model that the statistics give, each density in closed form."""
     pairs = zip(blocks, statistics.blocks, strict=True)
     return GenerativeModel(

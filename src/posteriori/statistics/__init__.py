@@ -28,8 +28,8 @@ class Statistics(Protocol):
 
     def __add__(self, other: Self) -> Self: ...
 
-    def is_finite(self) -> bool:
-        """Whether the sums can be computed with: no cell was infinite, none so large that its square overflows."""
+    def finite(self) -> Array:
+        """Return which columns can be computed with, (d,): no cell infinite, none whose square overflows."""
 
     def is_exact(self) -> bool:
         """Whether the sums are those of the rows, and not in part expectations of what is missing in them."""

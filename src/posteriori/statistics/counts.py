@@ -50,9 +50,9 @@ class Counts:
     def __add__(self, other: Counts) -> Counts:
         return Counts(self.cardinalities, self.table + other.table)
 
-    def is_finite(self) -> bool:
-        """Whether every sum is finite: codes always are."""
-        return True
+    def finite(self) -> Array:
+        """Return which columns can be computed with, (d,): all, for codes are finite."""
+        return np.ones(len(self.cardinalities), np.bool_)
 
     def is_exact(self) -> bool:
         """Whether the sums are those of the rows: they are, for a missing cell adds nothing to its column's."""

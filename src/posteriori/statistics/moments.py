@@ -46,9 +46,7 @@ class Moments:
         shape = (assignment.n_components, tile.values.shape[1])
         shift, weight, first, second = (np.zeros(shape) for _ in range(4))
         kernels.first_numbers(tile.values, assignment.component, assignment.weight, shift)
-        kernels.add_moments(
-            tile.values, assignment.component, assignment.weight, shift, weight, first, second
-        )
+        kernels.add_moments(tile.values, assignment.component, assignment.weight, shift, weight, first, second)
         with np.errstate(invalid="ignore", over="ignore"):
             offset = first / np.where(weight > 0, weight, 1.0)
             return cls(weight, shift, offset, np.maximum(second - first * offset, 0.0))
@@ -65,10 +63,9 @@ class Moments:
             scatter = self.scatter + other.scatter + delta**2 * self.weight * share
         return Moments(weight, shift, offset, scatter)
 
-    def is_finite(self) -> bool:
-        """Whether no cell was infinite, nor so large that the square of a difference overflows."""
-        near = np.abs(self.mean) < _LARGEST
-        return bool(near.all() and np.isfinite(self.scatter).all())
+    def finite(self) -> Array:
+        """Return which columns had no infinite cell, nor one so large that the square of a difference overflows."""
+        return np.asarray(((np.abs(self.mean) < _LARGEST) & np.isfinite(self.scatter)).all(axis=0))
 
     def is_exact(self) -> bool:
         """Whether the sums are those of the rows: they are, for a missing cell adds nothing to its column's."""
@@ -86,9 +83,7 @@ class Moments:
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Moments:
         """Return the moments of other components: components[z] is the place of z here, −1 where it is new."""
         del columns  # numbers have no categories
-        return Moments(
-            *(gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter))
-        )
+        return Moments(*(gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter)))
 
 
 def gather(sums: Array, places: Sequence[int]) -> Array:

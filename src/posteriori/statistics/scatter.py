@@ -52,7 +52,7 @@ class Scatter:
     @classmethod
     def of(cls, tile: Numbers, assignment: Assignment) -> Scatter:
         """Return the second moments of the rows of a tile. O(n·d²) in BLAS."""
-        with np.errstate(invalid="ignore", over="ignore"):  # is_finite tells
+        with np.errstate(invalid="ignore", over="ignore"):  # finite() tells
             complete = cls._of_complete(tile.values, assignment)
             return cls._of_incomplete(tile, assignment) if complete is None else complete
 
@@ -124,14 +124,14 @@ class Scatter:
         known = (self.weight > 0)[:, np.newaxis]
         delta = np.where(known, (other.shift - self.shift) + (other.offset - self.offset), 0.0)
         offset = np.where(known, self.offset + delta * share[:, np.newaxis], other.offset)
-        with np.errstate(over="ignore", invalid="ignore"):  # is_finite tells
+        with np.errstate(over="ignore", invalid="ignore"):  # finite() tells
             apart = delta[:, :, np.newaxis] * delta[:, np.newaxis, :]
             scatter = self.scatter + other.scatter + (self.weight * share)[:, np.newaxis, np.newaxis] * apart
         return Scatter(weight, np.where(known, self.shift, other.shift), offset, scatter, self.cells + other.cells)
 
-    def is_finite(self) -> bool:
-        """Whether no cell was infinite, nor so large that its square overflows."""
-        return self.cells.is_finite() and bool(np.isfinite(self.scatter).all())
+    def finite(self) -> Array:
+        """Return which columns had no infinite cell, nor one so large that the square of a difference overflows."""
+        return self.cells.finite() & np.isfinite(self.scatter).all(axis=(0, 1))
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""

@@ -73,7 +73,7 @@ class ArrayTable:
         values = self.values[rows]
         if len(columns) < values.shape[1] or tuple(columns) != tuple(range(len(columns))):
             values = values[:, columns]
-        if values.dtype.kind in "OUb":
+        if values.dtype.kind in "OU":
             tile = np.empty(values.shape)
             for place, column in enumerate(schema_columns):
                 tile[:, place] = object_numbers(values[:, place].tolist(), column, rows.start or 0)
@@ -120,7 +120,7 @@ def plain_array(values: Array, name: str) -> Array:
         They are complex numbers.
     """
     dtype = values.dtype
-    if isinstance(values, np.ma.MaskedArray):
+    if np.ma.is_masked(values):
         raise TypeError(f"{name} is a masked array; fill what it hides: {name}.filled(np.nan)")
     if dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} is {dtype}; give real numbers")

@@ -24,13 +24,16 @@ def distinct_numbers(values: Array) -> list[Cell]:
 
 
 def distinct_integers(values: Array) -> list[list[int]]:
-    """Return the distinct integers of every column of an (n, d) array, sorted. One read where all are 0 … 255."""
+    """Return the distinct integers of every column of an (n, d) array, sorted.
+
+    One read where all lie within 256 of those in the first row, three elsewhere.
+    """
     n, d = values.shape
     if not n:
         return [[] for _ in range(d)]
     if values.dtype == np.uint64 and values.max() > np.iinfo(np.int64).max:
         return [np.unique(values[:, j]).tolist() for j in range(d)]
-    low, width = np.zeros(d, np.int64), np.full(d, 256)
+    low, width = values[0].astype(np.int64) - 256, np.full(d, 512)
     seen = _seen_integers(values, low, width)
     if seen is None:
         high = np.full(d, np.iinfo(np.int64).min)

@@ -54,7 +54,8 @@ class PolarsTable:
         if dtype in _STRINGS:
             return categorical_column(name, series.cast(pl.String).drop_nulls().unique().to_list(), label)
         if dtype == pl.Boolean:
-            return categorical_column(name, [False, True], label)
+            nothing = series.null_count() == len(series)
+            return categorical_column(name, [] if nothing else [False, True], label)
         if dtype == pl.Object:
             return object_column(name, series.to_list(), categorical)
         numeric = dtype.is_numeric() or dtype == pl.Null
@@ -117,7 +118,7 @@ class PandasTable:
         if _is_pandas_string(dtype):
             return categorical_column(name, series.dropna().unique().tolist(), label)
         if kind == "b":
-            return categorical_column(name, [False, True], label)
+            return categorical_column(name, [] if series.isna().all() else [False, True], label)
         if kind in "iuf" and not categorical:
             return Column(name, "continuous", dtype=label)
         if kind in "iuf":
@@ -173,6 +174,8 @@ def _polars_numbers(series: pl.Series, column: Column, start: int) -> Array:
         return np.full(len(series), np.nan)
     if series.dtype == pl.Object:
         return object_numbers(series.to_list(), column, start)
+    if series.dtype == pl.Boolean:
+        series = series.cast(pl.Float32)
     _require_numeric(column, str(series.dtype), series.dtype.is_numeric())
     return _polars_array(series)
 
@@ -199,7 +202,7 @@ def _pandas_numbers(series: Any, column: Column, start: int) -> Array:
     dtype = series.dtype
     if str(dtype) == "object":
         return object_numbers(series.tolist(), column, start)
-    if getattr(dtype, "kind", "O") not in "iuf":
+    if getattr(dtype, "kind", "O") not in "iufb":
         _require_numeric(column, str(dtype), bool(series.isna().all()))
         return np.full(len(series), np.nan)
     if isinstance(dtype, np.dtype):

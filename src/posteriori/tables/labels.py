@@ -46,9 +46,8 @@ class Labels:
         if column.declared or column.kinds == {"booleans"}:
             column = self._observed(column)
         if len(column.kinds) > 1:
-            raise ValueError(
-                f"{column.name!r} mixes {' and '.join(sorted(column.kinds))} as labels; convert them to one kind"
-            )
+            kinds = " and ".join(sorted(column.kinds, reverse=True))
+            raise ValueError(f"column {column.name!r} mixes {kinds} as labels; convert them to one kind")
         fractions = [c for c in column.categories if isinstance(c, float) and not c.is_integer()]
         if fractions:
             raise ValueError(

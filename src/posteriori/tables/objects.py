@@ -54,13 +54,15 @@ def object_column(name: str, cells: list[Any], categorical: bool) -> Column:
         They are of several kinds.
     """
     present = [cell for cell in cells if not is_missing(cell)]
-    if not categorical and all(_is_number(kind) for kind in set(map(type, present))):
+    types = set(map(type, present))
+    if not categorical and all(map(_is_number, types)):
         return Column(name, "continuous", dtype="object")
     try:
         distinct = {plain_cell(cell, name) for cell in set(present)}
-        kinds = {kind_of(plain_cell(one, name)) for one in {type(cell): cell for cell in present}.values()}
     except TypeError:  # an unhashable cell: say which
-        distinct, kinds = {plain_cell(cell, name) for cell in present}, set()
+        distinct = {plain_cell(cell, name) for cell in present}
+    # Of the types, because True and 1 are one element of a set.
+    kinds = {"strings" if issubclass(one, str) else "numbers" if _is_number(one) else "booleans" for one in types}
     if len(kinds) > 1 and not categorical:
         raise ValueError(
             f"column {name!r} mixes {' and '.join(sorted(kinds, reverse=True))}; convert it to one of them, "
@@ -72,7 +74,7 @@ def object_column(name: str, cells: list[Any], categorical: bool) -> Column:
 
 
 def object_numbers(cells: list[Any], column: Column, start: int) -> Array:
-    """Return the cells of a continuous column, from row start on, as floats, NaN where missing.
+    """Return the cells of a continuous column, from row start on, as floats: NaN where missing, 1 where true.
 
     Raises
     ------
@@ -81,10 +83,10 @@ def object_numbers(cells: list[Any], column: Column, start: int) -> Array:
     ValueError
         A cell is no number, or too large for a float.
     """
-    if not all(_is_number(kind) for kind in set(map(type, cells))):
+    if not all(issubclass(kind, Real | np.bool_) for kind in set(map(type, cells))):
         cells = [np.nan if is_missing(cell) else cell for cell in cells]
         for row, cell in enumerate(cells, start):
-            if not _is_number(type(cell)):
+            if not isinstance(cell, Real | np.bool_):
                 plain_cell(cell, column.name)
                 raise ValueError(
                     f"column {column.name!r} was numeric in training but holds {cell!r} in row {row}; convert it"

@@ -76,7 +76,10 @@ def read_table(X: Any) -> Table:
 def _open(X: Any) -> Table:
     if isinstance(X, np.ndarray):
         return ArrayTable(_two_dimensional(X))
-    frame = nw.from_native(X, pass_through=True)
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise _twice(list(X.columns) if hasattr(X, "iloc") else X.column_names) from None
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(f"X is a lazy {type(X).__module__.split('.')[0]} table; collect it first")
     if isinstance(frame, nw.DataFrame):
@@ -113,19 +116,16 @@ def _open_frame(frame: nw.DataFrame[Any]) -> Table:
                 "column names are partly strings; make all of them strings: X.columns = X.columns.astype(str)"
             )
         names = tuple(native.columns) if named else tuple(f"x{j}" for j in range(native.shape[1]))
-        _require_distinct(names)
         return PandasTable(native, names, named)
     if implementation.is_polars():
         return PolarsTable(native)
-    _require_distinct(frame.columns)
     types = tuple(str(kind) for kind in native.schema.types)
     return PolarsTable(frame.to_polars(), "pyarrow", types)
 
 
-def _require_distinct(names: Sequence[str]) -> None:
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"column {twice!r} occurs twice; rename or drop one")
+def _twice(names: Sequence[Any]) -> ValueError:
+    twice = next(name for name in names if names.count(name) > 1)
+    return ValueError(f"column {twice!r} occurs twice; rename or drop one")
 
 
 def _two_dimensional(values: Array) -> Array:

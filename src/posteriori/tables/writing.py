@@ -52,7 +52,8 @@ def write_table(schema: Schema, drawn: list[Array]) -> Any:
     Returns
     -------
     table
-        Categorical columns have the data type they came in; drawn numbers are floats, of that type's width and make.
+        Categorical columns have the data type they came in, and so have integers whose distribution draws whole
+        numbers; other drawn numbers are floats, of that type's width and make.
         A column of which no category is known is missing throughout.
     """
     writers: dict[str, Callable[[Schema, list[Array]], Any]] = {
@@ -80,6 +81,12 @@ def _number_type(label: str) -> np.dtype[Any] | None:
     return dtype if dtype.kind in "biuf" else None
 
 
+def _is_count(column: Column, values: Array) -> bool:
+    """Whether a column of integers was drawn as whole numbers, which a Gaussian does not."""
+    dtype = _number_type(column.dtype)
+    return dtype is not None and dtype.kind in "iu" and bool((values == np.floor(values)).all())
+
+
 def _take(known: Array, codes: Array) -> Array:
     return known[codes.astype(np.int64) - 1]
 
@@ -89,7 +96,9 @@ def _write_array(schema: Schema, drawn: list[Array]) -> Array:
     narrow = schema.dtype[1:] == "f4"
     cells: list[Array] = []
     for column, values in zip(schema.columns, drawn, strict=True):
-        if column.kind == "continuous":
+        if column.kind == "continuous" and _is_count(column, values):
+            cells.append(values.astype(_number_type(column.dtype)))
+        elif column.kind == "continuous":
             cells.append(values.astype(np.float32 if narrow else np.float64))
         elif column.categories:
             cells.append(_take(write_column(column), values))
@@ -108,7 +117,9 @@ def _write_pandas(schema: Schema, drawn: list[Array]) -> Any:
 
     pairs = zip(schema.columns, drawn, strict=True)
     table = {
-        column.name: pd.Series(values).astype(_pandas_float(column.dtype))
+        column.name: pd.Series(values).astype(
+            column.dtype if _is_count(column, values) else _pandas_float(column.dtype)
+        )
         if column.kind == "continuous"
         else _pandas_categories(column, values)
         for column, values in pairs
@@ -156,12 +167,18 @@ def _write_polars(schema: Schema, drawn: list[Array]) -> Any:
 
     return pl.DataFrame(
         [
-            pl.Series(column.name, values.astype(np.float32 if column.dtype == "Float32" else np.float64))
-            if column.kind == "continuous"
-            else _polars_categories(column, values)
+            _polars_numbers(column, values) if column.kind == "continuous" else _polars_categories(column, values)
             for column, values in zip(schema.columns, drawn, strict=True)
         ]
     )
+
+
+def _polars_numbers(column: Column, values: Array) -> Any:
+    import polars as pl
+
+    if _is_count(column, values):
+        return pl.Series(column.name, values).cast(getattr(pl, column.dtype))
+    return pl.Series(column.name, values.astype(np.float32 if column.dtype == "Float32" else np.float64))
 
 
 def _polars_categories(column: Column, codes: Array) -> Any:
@@ -181,7 +198,7 @@ def _write_arrow(schema: Schema, drawn: list[Array]) -> Any:
 
     return pa.table(
         {
-            column.name: pa.array(values.astype(np.float32 if column.dtype == "float" else np.float64))
+            column.name: _arrow_numbers(column, values)
             if column.kind == "continuous"
             else _arrow_categories(column, values)
             for column, values in zip(schema.columns, drawn, strict=True)
@@ -189,12 +206,21 @@ def _write_arrow(schema: Schema, drawn: list[Array]) -> Any:
     )
 
 
+def _arrow_numbers(column: Column, values: Array) -> Any:
+    import pyarrow as pa
+
+    if _is_count(column, values):
+        return pa.array(values).cast(pa.type_for_alias(column.dtype))
+    return pa.array(values.astype(np.float32 if column.dtype == "float" else np.float64))
+
+
 def _arrow_categories(column: Column, codes: Array) -> Any:
     import pyarrow as pa
 
     cells: list[Any] = list(column.categories)
-    known = pa.array(cells or [None])
-    with contextlib.suppress(ValueError):  # no such type, or later rows held what it cannot
-        known = known.cast(pa.type_for_alias(column.dtype))
+    try:
+        known = pa.array(cells or [None], type=pa.type_for_alias(column.dtype))
+    except (ValueError, OverflowError):  # no such type, or later rows held what it cannot
+        known = pa.array(cells or [None])
     drawn = known.take(pa.array(codes.astype(np.int64) - 1 if cells else np.zeros(len(codes), np.int64)))
     return drawn.dictionary_encode() if column.dtype.startswith("dictionary") else drawn
