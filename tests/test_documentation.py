@@ -52,8 +52,8 @@ def test_every_method_is_described(name):
 
 
 def test_the_python_of_the_readme_runs(capsys):
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    exec(code, {})
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    exec("\n".join(blocks), {})
     assert "posterior" in capsys.readouterr().out
 
 

@@ -145,8 +145,8 @@ def test_components_can_be_renamed_and_added(batch, order):
 @pytest.mark.parametrize("value", [np.inf, -np.inf, 1e200])
 def test_what_cannot_be_computed_with_is_told_of(value):
     x = np.array([[1.0, 2.0], [value, 3.0], [2.0, np.nan]])
-    assert not Scatter.of(Numbers(x[:2]), Assignment(np.zeros(2, np.int32), np.ones(2), 1)).is_finite()
-    assert not Scatter.of(Numbers(x), Assignment(np.zeros(3, np.int32), np.ones(3), 1)).is_finite()
+    assert not Scatter.of(Numbers(x[:2]), Assignment(np.zeros(2, np.int32), np.ones(2), 1)).finite().all()
+    assert not Scatter.of(Numbers(x), Assignment(np.zeros(3, np.int32), np.ones(3), 1)).finite().all()
 
 
 def test_float32_is_read_as_it_is():

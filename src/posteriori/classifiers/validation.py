@@ -53,7 +53,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
             f"sample_weight holds {weight[bad[0]]:g} in row {bad[0]}; weights must be finite and not negative"
         )
     if n_rows and not weight.any():
-        raise ValueError("sample_weight is zero in every row; at least one weight must be positive")
+        raise ValueError("every sample_weight is zero; at least one row must have some weight")
     return np.require(weight, requirements=["C", "A", "W"])
 
 

@@ -129,8 +129,6 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         check_priors(self.priors, n_classes)
         if self.priors is not None and (np.asarray(self.priors) < 0).any():
             raise ValueError("priors must be non-negative")
-        if self.n_components is not None and self.n_components > min(n_classes - 1, n_features):
-            raise ValueError("n_components cannot be larger than min(n_features, n_classes - 1).")
         if not SOLVERS[self.solver].estimates:
             if self.shrinkage is not None:
                 raise NotImplementedError(f"shrinkage not supported with {self.solver!r} solver.")
@@ -148,10 +146,13 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise Undetermined(
                 f"The number of samples must be more than the number of classes: {rows:g} sample(s) of {n_classes}."
             )
+        most = min(n_classes - 1, d)
+        if self.n_components is not None and self.n_components > most:
+            raise ValueError("n_components cannot be larger than min(n_features, n_classes - 1).")
         priors = self._prior(evidence.weight)
         solver = SOLVERS[self.solver]
         solution = solver.solve(evidence, priors, self.tol)
-        kept = min(n_classes - 1, d) if self.n_components is None else self.n_components
+        kept = most if self.n_components is None else self.n_components
         exact = np.float64 if solver.estimates else dtype  # scikit-learn computes covariances in float64 only
         coef, intercept = solution.coef.astype(exact), solution.intercept.astype(exact)
         if n_classes == 2:

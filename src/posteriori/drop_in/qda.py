@@ -191,10 +191,11 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         for label, count in zip(self.classes_, rows, strict=True):
             if count <= 1:
                 raise Undetermined(f"y has only {count:g} sample in class {label}, covariance is ill defined.")
-        axes = [solver.solve(one, self.reg_param) for one in evidence.covariances]
+        covariances = evidence.covariances
+        axes = [solver.solve(one, self.reg_param) for one in covariances]
         for label, count, one in zip(self.classes_, rows, axes, strict=True):
             self._require_full_rank(label, count, one)
-        exact = np.float64 if solver.estimates else dtype  # scikit-learn computes covariances in float64 only
+        exact = covariances.dtype if solver.estimates else dtype  # as in scikit-learn
         weight = evidence.weight
         self.priors_ = weight / weight.sum() if self.priors is None else np.array(self.priors)
         self.means_ = evidence.means.astype(dtype)
