@@ -155,6 +155,12 @@ def encode_integers(values, low, lookup, starts, codes):
     width = np.empty(d, np.uintp)
     for j in range(d):
         width[j] = starts[j + 1] - starts[j]
+    if d == 1:  # a column alone, such as the labels, needs no inner loop
+        start, least, most = np.uintp(starts[0]), low[0], width[0]
+        for i in range(n):
+            place = np.uintp(values[i, 0] - least)
+            codes[i, 0] = lookup[start + place] if place < most else 0
+        return
     for i in range(n):
         for j in range(d):
             place = np.uintp(values[i, j] - low[j])  # below the range it wraps around to beyond it
@@ -165,15 +171,27 @@ def encode_integers(values, low, lookup, starts, codes):
 def mark_integers(values, low, starts, seen):
     """Set seen[starts[j] + value − low[j]] for every value of column j; return whether all had a place there."""
     n, d = values.shape
-    complete = True
+    width = np.empty(d, np.uintp)
+    for j in range(d):
+        width[j] = starts[j + 1] - starts[j]
+    strangers = 0
+    if d == 1:
+        start, least, most = np.uintp(starts[0]), low[0], width[0]
+        for i in range(n):
+            place = np.uintp(values[i, 0] - least)
+            if place < most:
+                seen[start + place] = True
+            else:
+                strangers += 1
+        return strangers == 0
     for i in range(n):
         for j in range(d):
-            place = np.int64(values[i, j]) - low[j]
-            if place >= 0 and place < starts[j + 1] - starts[j]:
-                seen[starts[j] + place] = True
+            place = np.uintp(values[i, j] - low[j])
+            if place < width[j]:
+                seen[np.uintp(starts[j]) + place] = True
             else:
-                complete = False
-    return complete
+                strangers += 1
+    return strangers == 0
 
 
 @_kernel
@@ -216,8 +234,9 @@ def normalise(log_joint):
         for z in range(n_components):
             log_joint[i, z] = math.exp(log_joint[i, z] - largest)
             total += log_joint[i, z]
+        share = 1.0 / total
         for z in range(n_components):
-            log_joint[i, z] /= total
+            log_joint[i, z] *= share
 
 
 @_kernel

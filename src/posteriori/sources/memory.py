@@ -60,7 +60,7 @@ class MemorySource:
         """Add up accumulate(batch) over all batches, in their order."""
         total: list[T] = []
 
-        def add(rows: slice, part: T) -> None:
+        def add(part: T) -> None:
             total[:] = [operator.add(total[0], part)] if total else [part]
 
         self._each(accumulate, add)
@@ -70,17 +70,19 @@ class MemorySource:
         """Return score(batch) of all batches in the order of the rows; warn of categories unseen in training."""
         unseen: Counter[str] = Counter()
         scores: list[Array] = []
+        lock = threading.Lock()
 
-        def place(rows: slice, scored: tuple[Array, dict[str, int]]) -> None:
-            part, strangers = scored
-            unseen.update(strangers)
-            if not scores:
-                whole = len(part) == self.table.n_rows
-                scores.append(part if whole else np.empty((self.table.n_rows, *part.shape[1:]), part.dtype))
+        def place(batch: Batch) -> dict[str, int]:
+            part = score(batch)
+            with lock:
+                if not scores:
+                    whole = len(part) == self.table.n_rows
+                    scores.append(part if whole else np.empty((self.table.n_rows, *part.shape[1:]), part.dtype))
             if scores[0] is not part:
-                scores[0][rows] = part
+                scores[0][batch.start : batch.start + len(part)] = part
+            return batch.unseen
 
-        self._each(lambda batch: (score(batch), batch.unseen), place)
+        self._each(place, unseen.update)
         if unseen:
             _warn_of_unseen(unseen)
         return scores[0]
@@ -122,7 +124,7 @@ class MemorySource:
         component = self.labels.components(self.classes, rows)
         return Assignment(component, weight, len(self.classes.categories))
 
-    def _each(self, work: Callable[[Batch], T], take: Callable[[slice, T], None]) -> None:
+    def _each(self, work: Callable[[Batch], T], take: Callable[[T], object]) -> None:
         """Do the work on every batch, in threads, and hand the results over in the order of the rows, one at a time."""
         slices = self._slices()
 
@@ -136,7 +138,7 @@ class MemorySource:
         n_jobs = min(joblib.effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs), len(slices))
         if n_jobs == 1:
             for rows in slices:
-                take(rows, one(rows))
+                take(one(rows))
             return
         remaining = iter(range(len(slices)))  # a list's iterator hands every number out once, to any thread
         early: dict[int, T] = {}
@@ -149,7 +151,7 @@ class MemorySource:
                 with lock:
                     early[number] = result
                     while turn[0] in early:
-                        take(slices[turn[0]], early.pop(turn[0]))
+                        take(early.pop(turn[0]))
                         turn[0] += 1
 
         # Each batch has a thread already: BLAS must not start more of its own.
