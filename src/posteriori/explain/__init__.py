@@ -1,0 +1,6 @@
+"""Why a prediction is what it is: exact sums of log factors, Bayes' rule on paper, weights and biases."""
+
+from posteriori.explain.forms import LinearForm, QuadraticForm, linear_form
+from posteriori.explain.sums import Explanation, LogOdds, bayes_table
+
+__all__ = ["Explanation", "LinearForm", "LogOdds", "QuadraticForm", "bayes_table", "linear_form"]

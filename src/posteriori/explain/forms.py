@@ -1,0 +1,203 @@
+"""Models whose log-odds are linear or quadratic, as weights and biases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from posteriori.densities import (
+    CategoricalParameters,
+    GaussianParameters,
+    MultivariateGaussianParameters,
+    PoissonParameters,
+)
+from posteriori.explain.sums import Explanation
+from posteriori.tables import Column, quote
+from posteriori.typing import Array
+
+if TYPE_CHECKING:
+    from posteriori.classifiers import GaussianDiscriminant, NaiveBayes
+
+
+@dataclass(frozen=True)
+class LinearForm:
+    """log p(x, y) = bias_y + Σ_t weight_yt · x_t + a part that is the same for all classes.
+
+    A term t is a continuous feature, x_t its value, or a category beyond the first of a categorical feature, x_t
+    being 1 where the row has it and else 0. The softmax of the scores is the posterior.
+
+    Attributes
+    ----------
+    classes : ndarray (C,)
+    terms : tuple of (feature name, category or None)
+    weight : ndarray (C, T)
+        In nats per data unit, or in nats.
+    bias : ndarray (C,)
+        In nats.
+    """
+
+    classes: Array
+    terms: tuple[tuple[str, Any], ...]
+    weight: Array
+    bias: Array
+
+    def scores(self, values: Any) -> Array:
+        """Return bias + weight·x of rows without missing cells, (n, C), in nats.
+
+        Parameters
+        ----------
+        values : ndarray (n, T)
+            The terms, in their order; `design` makes them of an explanation's values.
+        """
+        return self.bias + np.asarray(values, dtype=np.float64) @ self.weight.T
+
+    def design(self, explanation: Explanation) -> Array:
+        """Return the terms x_t of explained rows, (n, T).
+
+        Raises
+        ------
+        ValueError
+            A cell is missing: the linear form is that of a complete row.
+        """
+        if any(value is None for value in explanation.values.ravel()):
+            raise ValueError("a cell is missing, and the linear form is that of complete rows; use log_factors")
+        place = {name: j for j, name in enumerate(explanation.feature_names)}
+        columns = [
+            explanation.values[:, place[name]] if category is None else explanation.values[:, place[name]] == category
+            for name, category in self.terms
+        ]
+        return np.column_stack(columns).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class QuadraticForm:
+    """log p(x, y) = xᵀ·A_y·x + w_yᵀ·x + b_y of a row x of continuous columns.
+
+    Attributes
+    ----------
+    quadratic : ndarray (C, d, d)
+        A_y = −½·Σ_y⁻¹, in nats per squared data unit.
+    linear : ndarray (C, d)
+        w_y = Σ_y⁻¹·μ_y, in nats per data unit.
+    constant : ndarray (C,)
+        b_y, in nats.
+    """
+
+    quadratic: Array
+    linear: Array
+    constant: Array
+
+    def scores(self, values: Any) -> Array:
+        """Return log p(x, y) of complete rows (n, d), (n, C), in nats."""
+        x = np.asarray(values, dtype=np.float64)
+        return np.einsum("ni,cij,nj->nc", x, self.quadratic, x) + x @ self.linear.T + self.constant
+
+
+def linear_form(model: NaiveBayes | GaussianDiscriminant) -> LinearForm:
+    r"""Return the weights and biases of a model whose log-odds are linear.
+
+    Naive Bayes is linear for categorical features, with weights :math:`\log p(x_j = k \mid y) - \log p(x_j = 1 \mid
+    y)`; for Poisson features, with weights :math:`\log \lambda_{yj}`; and for Gaussian features whose variance all
+    classes share (``variance_smoothing=inf``), with weights :math:`\mu_{yj} / \sigma_j^2` and
+    :math:`-\mu_{yj}^2 / (2 \sigma_j^2)` in the bias. Gaussian discriminant analysis is where the classes share their
+    covariance, with weights :math:`\Sigma^{-1} \mu_y` and :math:`-\mu_y^T \Sigma^{-1} \mu_y / 2` in the bias.
+
+    Parameters
+    ----------
+    model : NaiveBayes or GaussianDiscriminant
+        Fitted.
+
+    Returns
+    -------
+    LinearForm
+
+    Raises
+    ------
+    ValueError
+        A Gaussian feature has a variance or covariance for each class: the log-odds are quadratic.
+
+    References
+    ----------
+    Bishop, Pattern Recognition and Machine Learning, section 4.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import posteriori as po
+    >>> X, y = np.array([[0, 0], [0, 1], [1, 1], [1, 1]], dtype=bool), [0, 0, 1, 1]
+    >>> form = po.explain.linear_form(po.NaiveBayes().fit(X, y))
+    >>> form.terms
+    (('x0', True), ('x1', True))
+    """
+    fitted = model.model_
+    bias = fitted.log_prior.copy()
+    terms: list[tuple[int, Any, Array]] = []
+    for block, parameters in zip(fitted.blocks, fitted.parameters, strict=True):
+        columns = [fitted.schema.columns[j] for j in block.columns]
+        block_bias, block_terms = _linear_terms(parameters, columns)
+        bias += block_bias
+        terms += [(block.columns[place], category, weight) for place, category, weight in block_terms]
+    terms.sort(key=lambda term: term[0])
+    names = fitted.schema.names
+    weight = np.array([weight for _, _, weight in terms]).reshape(len(terms), len(bias)).T
+    return LinearForm(model.classes_, tuple((names[j], category) for j, category, _ in terms), weight, bias)
+
+
+_Terms = tuple[Array, list[tuple[int, Any, Array]]]
+
+
+@singledispatch
+def _linear_terms(parameters: Any, columns: Sequence[Column]) -> _Terms:
+    """Return what a block adds to the bias, and its terms: the place of a column, a category or None, the weights."""
+    raise ValueError(f"{quote(column.name for column in columns)} has no linear log-odds under its distribution")
+
+
+@_linear_terms.register
+def _(parameters: CategoricalParameters, columns: Sequence[Column]) -> _Terms:
+    bias = np.zeros(len(parameters.log_probability))
+    terms = []
+    for place, column in enumerate(columns):
+        if not column.categories:
+            continue
+        log_probability = parameters.column(place)
+        if not np.isfinite(log_probability).all():
+            raise ValueError(f"{quote([column.name])} has a category of probability 0; set alpha > 0")
+        bias += log_probability[:, 0]
+        weights = log_probability - log_probability[:, :1]
+        terms += [(place, category, weights[:, k]) for k, category in enumerate(column.categories) if k]
+    return bias, terms
+
+
+@_linear_terms.register
+def _(parameters: GaussianParameters, columns: Sequence[Column]) -> _Terms:
+    if not (parameters.variance == parameters.variance[0]).all():
+        raise ValueError(
+            f"{quote(column.name for column in columns)} has a variance for each class, which makes the log-odds "
+            "quadratic; fit with variance_smoothing=inf"
+        )
+    weights = parameters.mean / parameters.variance
+    bias = -0.5 * (parameters.mean * weights).sum(axis=1)
+    return bias, [(place, None, weights[:, place]) for place in range(len(columns))]
+
+
+@_linear_terms.register
+def _(parameters: MultivariateGaussianParameters, columns: Sequence[Column]) -> _Terms:
+    if not parameters.shared:
+        raise ValueError(
+            f"{quote(column.name for column in columns)} has a covariance for each class, which makes the log-odds "
+            'quadratic; fit with pooling="pooled", or use quadratic_form'
+        )
+    weights = parameters.mean @ parameters.precision[0]
+    bias = -0.5 * (parameters.mean * weights).sum(axis=1)
+    return bias, [(place, None, weights[:, place]) for place in range(len(columns))]
+
+
+@_linear_terms.register
+def _(parameters: PoissonParameters, columns: Sequence[Column]) -> _Terms:
+    if not np.isfinite(parameters.log_rate).all():
+        raise ValueError(f"{quote(column.name for column in columns)} has a rate of 0; set rate_smoothing > 0")
+    return -parameters.rate.sum(axis=1), [(place, None, parameters.log_rate[:, place]) for place in range(len(columns))]
