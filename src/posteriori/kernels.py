@@ -284,13 +284,8 @@ def integrate_out(missing, whitened, whitener, precision, distance, log_volume):
     solved = np.empty(d)
     for i in range(n):
         m = _factorise_missing(missing[i], precision, places, factor)
+        _solve_missing(m, whitened[i], whitener, places, factor, solved)
         for a in range(m):
-            v = 0.0
-            for k in range(d):
-                v += whitener[places[a], k] * whitened[i, k]
-            for b in range(a):
-                v -= factor[a, b] * solved[b]
-            solved[a] = v / factor[a, a]
             distance[i] -= solved[a] * solved[a]
             log_volume[i] += 2.0 * math.log(factor[a, a])
 
@@ -309,13 +304,8 @@ def expect_missing(missing, weight, whitened, whitener, precision, deviation, co
     inverse = np.empty((d, d))
     for i in range(n):
         m = _factorise_missing(missing[i], precision, places, factor)
+        _solve_missing(m, whitened[i], whitener, places, factor, solved)
         for a in range(m):
-            v = 0.0
-            for k in range(d):
-                v += whitener[places[a], k] * whitened[i, k]
-            for b in range(a):
-                v -= factor[a, b] * solved[b]
-            solved[a] = v / factor[a, a]
             for c in range(m):
                 unit = 1.0 if a == c else 0.0
                 for b in range(a):
@@ -355,3 +345,15 @@ def _factorise_missing(missing, precision, places, factor):
             else:
                 factor[a, b] = total / factor[b, b]
     return m
+
+
+@_kernel
+def _solve_missing(m, whitened, whitener, places, factor, solved):
+    """Solve L·solved = (W·y)_m for the Cholesky factor L of the missing places' precision."""
+    for a in range(m):
+        v = 0.0
+        for k in range(len(whitened)):
+            v += whitener[places[a], k] * whitened[k]
+        for b in range(a):
+            v -= factor[a, b] * solved[b]
+        solved[a] = v / factor[a, a]

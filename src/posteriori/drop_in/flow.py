@@ -261,7 +261,7 @@ def open_rows(X: Any) -> Source:
     if issparse(X):
         return _one_batch(X)
     schema = _numeric_schema(X.shape[1])
-    return MemorySource(_table(X), schema, range(X.shape[1]))
+    return MemorySource(ArrayTable(X), schema, range(X.shape[1]))
 
 
 def _open_labelled(X: Any, y: Array, classes: Array, weight: Array | None) -> Source:
@@ -273,12 +273,7 @@ def _open_labelled(X: Any, y: Array, classes: Array, weight: Array | None) -> So
         weight = np.ones(n) if weight is None else weight
         return _one_batch(X, Assignment(component, weight, len(classes)))
     schema = _numeric_schema(X.shape[1])
-    return MemorySource(_table(X), schema, range(X.shape[1]), labels, target, weight)
-
-
-def _table(X: Array) -> ArrayTable:
-    # To scikit-learn a boolean is a number, which in a table it is not.
-    return ArrayTable(X.view(np.uint8) if X.dtype == np.bool_ else X)
+    return MemorySource(ArrayTable(X), schema, range(X.shape[1]), labels, target, weight)
 
 
 def _numeric_schema(n_features: int) -> Schema:
