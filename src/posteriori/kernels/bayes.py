@@ -1,0 +1,39 @@
+"""The last step of Bayes' rule: the evidence, and the posterior."""
+
+import math
+
+from posteriori.kernels.compiling import kernel
+
+
+@kernel
+def log_evidence(log_joint, out):
+    """Write log Σ_z exp(log_joint[i, z]) to out[i]."""
+    n, n_components = log_joint.shape
+    for i in range(n):
+        largest = log_joint[i, 0]
+        for z in range(1, n_components):
+            largest = max(largest, log_joint[i, z])
+        if largest == -math.inf:
+            out[i] = -math.inf
+            continue
+        total = 0.0
+        for z in range(n_components):
+            total += math.exp(log_joint[i, z] - largest)
+        out[i] = largest + math.log(total)
+
+
+@kernel
+def normalise(log_joint):
+    """Replace each row of log p(x, z) by p(z | x); by NaN where p(x) = 0 leaves nothing to divide."""
+    n, n_components = log_joint.shape
+    for i in range(n):
+        largest = log_joint[i, 0]
+        for z in range(1, n_components):
+            largest = max(largest, log_joint[i, z])
+        total = 0.0
+        for z in range(n_components):
+            log_joint[i, z] = math.exp(log_joint[i, z] - largest)
+            total += log_joint[i, z]
+        share = 1.0 / total
+        for z in range(n_components):
+            log_joint[i, z] *= share

@@ -1,0 +1,62 @@
+"""Integers to codes."""
+
+import numpy as np
+
+from posteriori.kernels.compiling import kernel
+
+
+@kernel
+def encode_integers(values, low, lookup, starts, codes):
+    """Write the code of each integer: lookup[starts[j] + value − low[j]], or 0 beyond the column's range."""
+    n, d = values.shape
+    width = np.empty(d, np.uintp)
+    for j in range(d):
+        width[j] = starts[j + 1] - starts[j]
+    if d == 1:  # a column alone, such as the labels, needs no inner loop
+        start, least, most = np.uintp(starts[0]), low[0], width[0]
+        for i in range(n):
+            place = np.uintp(values[i, 0] - least)
+            codes[i, 0] = lookup[start + place] if place < most else 0
+        return
+    for i in range(n):
+        for j in range(d):
+            place = np.uintp(values[i, j] - low[j])  # below the range it wraps around to beyond it
+            codes[i, j] = lookup[np.uintp(starts[j]) + place] if place < width[j] else 0
+
+
+@kernel
+def mark_integers(values, low, starts, seen):
+    """Set seen[starts[j] + value − low[j]] for every value of column j; return whether all had a place there."""
+    n, d = values.shape
+    width = np.empty(d, np.uintp)
+    for j in range(d):
+        width[j] = starts[j + 1] - starts[j]
+    strangers = 0
+    if d == 1:
+        start, least, most = np.uintp(starts[0]), low[0], width[0]
+        for i in range(n):
+            place = np.uintp(values[i, 0] - least)
+            if place < most:
+                seen[start + place] = True
+            else:
+                strangers += 1
+        return strangers == 0
+    for i in range(n):
+        for j in range(d):
+            place = np.uintp(values[i, j] - low[j])
+            if place < width[j]:
+                seen[np.uintp(starts[j]) + place] = True
+            else:
+                strangers += 1
+    return strangers == 0
+
+
+@kernel
+def integer_ranges(values, low, high):
+    """Lower low[j] and raise high[j] to the range of column j."""
+    n, d = values.shape
+    for i in range(n):
+        for j in range(d):
+            x = np.int64(values[i, j])
+            low[j] = min(low[j], x)
+            high[j] = max(high[j], x)

@@ -1,0 +1,86 @@
+"""Log factors of independent columns, added to a row's log joint."""
+
+import math
+
+import numpy as np
+
+from posteriori.kernels.compiling import REORDERED, kernel
+
+
+@kernel(fastmath=REORDERED)
+def add_categorical(codes, offsets, log_probability, out):
+    """Add Σ_j log p(x_j | z) to out[i, z]; the slot of a missing cell holds 0."""
+    n, d = codes.shape
+    n_components = len(log_probability)
+    by_four = n_components - n_components % 4
+    slots = np.empty(d, np.uintp)  # unsigned: a signed index would be tested for counting from the end
+    for i in range(n):
+        for j in range(d):
+            slots[j] = np.uintp(offsets[j]) + np.uintp(codes[i, j])
+        # Four components at a time, so that four additions are under way at once and a slot is read once for them.
+        for z in range(0, by_four, 4):
+            row0, row1, row2, row3 = (
+                log_probability[z],
+                log_probability[z + 1],
+                log_probability[z + 2],
+                log_probability[z + 3],
+            )
+            sum0 = sum1 = sum2 = sum3 = 0.0
+            for j in range(d):
+                slot = slots[j]
+                sum0 += row0[slot]
+                sum1 += row1[slot]
+                sum2 += row2[slot]
+                sum3 += row3[slot]
+            out[i, z] += sum0
+            out[i, z + 1] += sum1
+            out[i, z + 2] += sum2
+            out[i, z + 3] += sum3
+        for z in range(by_four, n_components):
+            row = log_probability[z]
+            total = 0.0
+            for j in range(d):
+                total += row[slots[j]]
+            out[i, z] += total
+
+
+@kernel(fastmath=REORDERED)
+def add_gaussian(values, mean, precision, log_peak, out):
+    """Add Σ_j log_peak − precision·(x_j − mean)²/2 over the present cells to out[i, z]."""
+    n, d = values.shape
+    constant = np.zeros(mean.shape[0])
+    for z in range(mean.shape[0]):
+        for j in range(d):
+            constant[z] += log_peak[z, j]
+    for i in range(n):
+        row = values[i]
+        for z in range(mean.shape[0]):
+            row_mean, row_precision = mean[z], precision[z]
+            distance = 0.0
+            for j in range(d):
+                deviation = row[j] - row_mean[j]
+                distance += deviation * deviation * row_precision[j]
+            if not math.isnan(distance):
+                out[i, z] += constant[z] - 0.5 * distance
+            else:  # a missing cell: its factor integrates to one
+                density = 0.0
+                for j in range(d):
+                    deviation = row[j] - row_mean[j]
+                    term = log_peak[z, j] - 0.5 * deviation * deviation * row_precision[j]
+                    density += 0.0 if math.isnan(row[j]) else term
+                out[i, z] += density
+
+
+@kernel
+def add_poisson(values, log_rate, rate, out):
+    """Add Σ_j x_j·log rate − rate − log x_j! over the present cells to out[i, z]."""
+    n, d = values.shape
+    for i in range(n):
+        for j in range(d):
+            x = values[i, j]
+            if not math.isnan(x):
+                log_factorial = math.lgamma(x + 1.0)
+                for z in range(rate.shape[0]):
+                    # 0·log 0 is 0: a rate of nought makes nought events for certain.
+                    events = x * log_rate[z, j] if x > 0 else 0.0
+                    out[i, z] += events - rate[z, j] - log_factorial

@@ -1,0 +1,111 @@
+"""Rows under a multivariate Gaussian: distances, missing cells integrated out or expected."""
+
+import math
+
+import numpy as np
+
+from posteriori.kernels.compiling import REORDERED, kernel
+
+
+@kernel(fastmath=REORDERED)
+def whitened_distance(whitened, centre, group, out):
+    """Write ‖y_g − centre_z‖² to out[i, z]; y holds the whitened row of each covariance g side by side."""
+    n = len(whitened)
+    n_components, d = centre.shape
+    for i in range(n):
+        for z in range(n_components):
+            row = whitened[i, group[z] * d : (group[z] + 1) * d]
+            middle = centre[z]
+            distance = 0.0
+            for j in range(d):
+                difference = row[j] - middle[j]
+                distance += difference * difference
+            out[i, z] = distance
+
+
+@kernel
+def integrate_out(missing, whitened, whitener, precision, distance, log_volume):
+    """Correct each row's squared distance and log volume for the cells it lacks.
+
+    A missing cell was put at the mean, y = Wᵀ(x − mean) and P = W·Wᵀ being the whitened row and the precision. With
+    v = (W·y)_m and A = P_mm the distance of what is present is ‖y‖² − vᵀA⁻¹v and log |Σ_oo| = log |Σ| + log |A|.
+    """
+    n, d = missing.shape
+    places = np.empty(d, np.int64)
+    factor = np.empty((d, d))
+    solved = np.empty(d)
+    for i in range(n):
+        m = _factorise_missing(missing[i], precision, places, factor)
+        _solve_missing(m, whitened[i], whitener, places, factor, solved)
+        for a in range(m):
+            distance[i] -= solved[a] * solved[a]
+            log_volume[i] += 2.0 * math.log(factor[a, a])
+
+
+@kernel
+def expect_missing(missing, weight, whitened, whitener, precision, deviation, covariance):
+    """Put each missing cell of deviation at its expectation given the row's others; add what stays unknown.
+
+    The deviation of the missing cells from the mean is expected at −A⁻¹v, with covariance A⁻¹, for v and A of
+    `integrate_out`; covariance (d, d) gains w·A⁻¹.
+    """
+    n, d = missing.shape
+    places = np.empty(d, np.int64)
+    factor = np.empty((d, d))
+    solved = np.empty(d)
+    inverse = np.empty((d, d))
+    for i in range(n):
+        m = _factorise_missing(missing[i], precision, places, factor)
+        _solve_missing(m, whitened[i], whitener, places, factor, solved)
+        for a in range(m):
+            for c in range(m):
+                unit = 1.0 if a == c else 0.0
+                for b in range(a):
+                    unit -= factor[a, b] * inverse[b, c]
+                inverse[a, c] = unit / factor[a, a]
+        for a in range(m - 1, -1, -1):
+            v = solved[a]
+            for b in range(a + 1, m):
+                v -= factor[b, a] * solved[b]
+            solved[a] = v / factor[a, a]
+            deviation[i, places[a]] = -solved[a]
+            for c in range(m):
+                unit = inverse[a, c]
+                for b in range(a + 1, m):
+                    unit -= factor[b, a] * inverse[b, c]
+                inverse[a, c] = unit / factor[a, a]
+        for a in range(m):
+            for c in range(m):
+                covariance[places[a], places[c]] += weight[i] * inverse[a, c]
+
+
+@kernel
+def _factorise_missing(missing, precision, places, factor):
+    """List the missing places, write the Cholesky factor of their precision, return how many there are."""
+    m = 0
+    for j in range(len(missing)):
+        if missing[j]:
+            places[m] = j
+            m += 1
+    for a in range(m):
+        for b in range(a + 1):
+            total = precision[places[a], places[b]]
+            for k in range(b):
+                total -= factor[a, k] * factor[b, k]
+            if a == b:
+                factor[a, a] = math.sqrt(total)
+            else:
+                factor[a, b] = total / factor[b, b]
+    return m
+
+
+@kernel
+def _solve_missing(m, whitened, whitener, places, factor, solved):
+    """Solve L·solved = (W·y)_m for the Cholesky factor L of the missing places' precision."""
+    for a in range(m):
+        v = 0.0
+        for k in range(len(whitened)):
+            v += whitener[places[a], k] * whitened[k]
+        for b in range(a):
+            v -= factor[a, b] * solved[b]
+        solved[a] = v / factor[a, a]

@@ -1,0 +1,72 @@
+"""Adding up rows: first and second moments, and weights of categories."""
+
+import math
+
+import numpy as np
+
+from posteriori.kernels.compiling import kernel
+
+
+@kernel
+def first_numbers(values, component, weight, shift):
+    """Set shift[z, j] to the first number of any weight in column j of component z; leave it where none is."""
+    n, d = values.shape
+    found = np.zeros(shift.shape, np.bool_)
+    wanted = np.full(shift.shape[0], d)
+    remaining = shift.size
+    for i in range(n):
+        z = component[i]
+        if wanted[z] > 0 and weight[i] > 0:
+            for j in range(d):
+                if not found[z, j] and not math.isnan(values[i, j]):
+                    found[z, j] = True
+                    shift[z, j] = values[i, j]
+                    wanted[z] -= 1
+                    remaining -= 1
+            if remaining == 0:
+                break
+
+
+@kernel
+def add_moments(values, component, weight, shift, total, first, second):
+    """Add w, w·(x − shift) and w·(x − shift)² of every present cell to the (Z, d) sums of its component."""
+    n, d = values.shape
+    for i in range(n):
+        z = component[i]
+        w = weight[i]
+        row = values[i]
+        row_shift, row_total, row_first, row_second = shift[z], total[z], first[z], second[z]
+        for j in range(d):
+            present = not math.isnan(row[j])
+            deviation = row[j] - row_shift[j] if present else 0.0
+            weighted = w * deviation
+            row_total[j] += w if present else 0.0
+            row_first[j] += weighted
+            row_second[j] += weighted * deviation
+
+
+@kernel
+def add_counts(codes, component, weight, offsets, table):
+    """Add each row's weight to the cell (component, offset of the column + code) of the (Z, S) table."""
+    n, d = codes.shape
+    for i in range(n):
+        w = weight[i]
+        counts = table[component[i]]
+        for j in range(d):
+            counts[offsets[j] + codes[i, j]] += w
+
+
+@kernel
+def deviations_by_component(values, component, weight, shift, place, deviation, first):
+    """Write √w·(x − shift) of every row to the next place of its component; add w·(x − shift) to first (Z, d)."""
+    n, d = values.shape
+    for i in range(n):
+        z = component[i]
+        w = weight[i]
+        root = math.sqrt(w)
+        row, row_shift, row_first, target = values[i], shift[z], first[z], deviation[place[z]]
+        place[z] += 1
+        for j in range(d):
+            difference = row[j] - row_shift[j]
+            row_first[j] += w * difference
+            target[j] = root * difference
