@@ -7,13 +7,19 @@ A missing number is NaN; a missing category is code 0, which owns a slot of ever
 from posteriori.kernels.bayes import log_evidence, normalise
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
+from posteriori.kernels.families import add_averaged, add_families
+from posteriori.kernels.joint_counts import add_joint_counts, pair_information
 from posteriori.kernels.multivariate import expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
+from posteriori.kernels.trees import tree_log_density
 
 __all__ = [
+    "add_averaged",
     "add_categorical",
     "add_counts",
+    "add_families",
     "add_gaussian",
+    "add_joint_counts",
     "add_moments",
     "add_poisson",
     "deviations_by_component",
@@ -25,5 +31,7 @@ __all__ = [
     "log_evidence",
     "mark_integers",
     "normalise",
+    "pair_information",
+    "tree_log_density",
     "whitened_distance",
 ]

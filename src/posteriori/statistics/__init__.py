@@ -7,12 +7,25 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from posteriori.statistics.counts import Counts
+from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.statistics.moments import Moments, gather
+from posteriori.statistics.pair_moments import PairMoments
+from posteriori.statistics.pairs import Pairs
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables import Assignment
 from posteriori.typing import Array
 
-__all__ = ["Counts", "JointStatistics", "Moments", "Scatter", "Statistics"]
+__all__ = [
+    "CountTogether",
+    "Counts",
+    "JointCounts",
+    "JointStatistics",
+    "Moments",
+    "PairMoments",
+    "Pairs",
+    "Scatter",
+    "Statistics",
+]
 
 
 class Statistics(Protocol):

@@ -34,7 +34,16 @@ class Codes:
         return Codes(np.ascontiguousarray(self.values[:, places]), tuple(self.cardinalities[place] for place in places))
 
 
-Tile = Numbers | Codes
+@dataclass(frozen=True)
+class Mixed:
+    """Cells of both kinds, with the kind of each column: continuous (d,) says which hold numbers."""
+
+    numbers: Numbers
+    codes: Codes
+    continuous: tuple[bool, ...]
+
+
+Tile = Numbers | Codes | Mixed
 
 
 @dataclass(frozen=True)
