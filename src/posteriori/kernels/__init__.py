@@ -7,7 +7,7 @@ A missing number is NaN; a missing category is code 0, which owns a slot of ever
 from posteriori.kernels.bayes import log_evidence, normalise
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
-from posteriori.kernels.multivariate import expect_missing, integrate_out, whitened_distance
+from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "add_gaussian",
     "add_moments",
     "add_poisson",
+    "add_quartic_norms",
     "deviations_by_component",
     "encode_integers",
     "expect_missing",
