@@ -19,7 +19,7 @@ from posteriori.classifiers.validation import (
     warn_of_empty_columns,
 )
 from posteriori.explain import Explanation
-from posteriori.learning.em import Learned, Limits, learn
+from posteriori.learning.em import Learned, Limits, learn, unsettled
 from posteriori.learning.fit import collect
 from posteriori.model import Block, GenerativeModel, Prior, log_sum
 from posteriori.sources import MemorySource
@@ -95,7 +95,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         TypeError
             X is no table, or a column holds neither numbers, strings nor booleans.
         """
-        return self._learn(X, y, None, sample_weight, first=True)
+        return self._learn(X, y, None, sample_weight, first=True, last=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; after the last call the model is what one fit of all rows would give.
@@ -111,17 +111,26 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            As in `fit`; or a parameter takes a second look at rows that may no longer be at hand.
         """
         first = not hasattr(self, "model_")
         if not first and not hasattr(self, "statistics_"):
             raise ValueError(
                 "this model was built from parameters, which say nothing of how many rows they stand for; use fit"
             )
-        return self._learn(X, y, classes, sample_weight, first)
+        return self._learn(X, y, classes, sample_weight, first, last=False)
 
-    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> Self:
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, last: bool) -> Self:
+        """Learn from rows; first and last say whether there were none before, and none will follow."""
         source, target = self._open(X, y, classes, sample_weight, first)
         blocks = self._blocks(source.schema)
+        wanted = unsettled(blocks)
+        if wanted and not last:
+            raise ValueError(f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; use fit")
         statistics = source.reduce(collect(blocks))
         past = None if first else self._past_statistics(source.schema, target, blocks)
         self._adopt(learn(source, blocks, self._prior(target), past, statistics, self._limits()), target)

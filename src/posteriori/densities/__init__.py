@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -26,6 +27,7 @@ __all__ = [
     "MultivariateGaussianParameters",
     "Poisson",
     "PoissonParameters",
+    "SettlingDensity",
 ]
 
 
@@ -90,3 +92,31 @@ class ExpectingDensity(Density, Protocol):
 
     def expect(self, parameters: Any, tile: Any, assignment: Assignment) -> tuple[Statistics, float]:
         """Return the expected statistics of the rows, and the log-likelihood of their present cells, in nats."""
+
+
+@runtime_checkable
+class SettlingDensity(Density, Protocol):
+    """A density that one pass may not settle: what it is takes a second look at the rows, where a first one says.
+
+    Laws (tests/test_settling.py): settling what is settled changes nothing; cross-validation equals refitting.
+
+    Attributes
+    ----------
+    second_look : str
+        What takes it, for messages, as a user would write it; empty once the density is settled.
+    """
+
+    @property
+    def second_look(self) -> str: ...  # noqa: D102
+
+    def settle(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[Self, Any]:
+        """Return the density that is estimated, and the statistics that it is estimated from.
+
+        Parameters
+        ----------
+        statistics : Statistics
+            `needs` of all rows.
+        look : callable
+            Takes anything that has a method ``of(tile, assignment)``, and returns the sum of what that makes of every
+            batch of the rows: one more pass.
+        """

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from posteriori import kernels
-from posteriori.densities.pooling import PerClass, Pooling
-from posteriori.densities.shrinkage import Covariances, InTurn, Shrinkage
+from posteriori.densities.pooling import PerClass, Pooled, Pooling
+from posteriori.densities.shrinkage import Covariances, InTurn, LedoitWolf, Shrinkage
 from posteriori.statistics.moments import Moments
+from posteriori.statistics.quartic import QuarticNorms
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.schema import Kind
@@ -126,11 +128,47 @@ class MultivariateGaussian:
         columns = {j for one in self._raw(statistics) for j in dependent_columns(one, scale, least)}
         return sorted(columns & set(np.flatnonzero(statistics.cells.weight.any(axis=0)).tolist()))
 
+    @property
+    def second_look(self) -> str:
+        """What takes a second look at the rows, for messages; empty where one is enough."""
+        return 'shrinkage="ledoit_wolf"' if self.shrinkage == LedoitWolf() else ""
+
+    def settle(self, statistics: Scatter, look: Callable[[Any], Any]) -> tuple[MultivariateGaussian, Scatter]:
+        """Return this density with the share of Ledoit and Wolf, if it is wanted: it takes the rows once more.
+
+        Where covariances are mixed between classes, so are the fourth powers.
+
+        Raises
+        ------
+        ValueError
+            A cell is missing.
+        """
+        if not (self.second_look and isinstance(self.shrinkage, LedoitWolf)):
+            return self, statistics
+        if not statistics.is_exact():
+            raise ValueError(
+                f"{self.second_look} needs rows without missing cells; "
+                'give shrinkage="oas", which does not, or a number'
+            )
+        estimated = self._pooled(statistics)
+        scale = np.broadcast_to(estimated.unit, statistics.mean.shape)
+        quartic = look(QuarticNorms(statistics.mean, scale))
+        mean_quartic = self.pooling.covariances(estimated.degrees, quartic)[: len(estimated.covariance)]
+        return replace(self, shrinkage=self.shrinkage.found(estimated, mean_quartic)), statistics
+
     def _raw(self, statistics: Scatter) -> Array:
         """Return the pooled and shrunk covariances as the rows determine them, singular or not, (G, d, d)."""
+        return self.shrinkage.shrink(self._pooled(statistics))
+
+    def _pooled(self, statistics: Scatter) -> Covariances:
+        """Return the pooled covariances, and in what units to judge them."""
         degrees = np.maximum(statistics.weight - self.ddof, 0.0)
         covariance = self.pooling.covariances(degrees, statistics.scatter)
-        return self.shrinkage.shrink(Covariances(covariance[:1] if self.pooling.shared else covariance, degrees))
+        variation = np.diagonal(statistics.scatter, axis1=1, axis2=2)
+        within = Pooled().covariances(degrees, variation)[0]
+        varies = within > _least(statistics) * _scale(statistics)
+        unit = np.sqrt(np.where(varies, within, 0.0))
+        return Covariances(covariance[:1] if self.pooling.shared else covariance, degrees, unit)
 
     def log_density(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return log p(x | z) in nats, (n, Z), with missing cells integrated out."""
@@ -215,7 +253,7 @@ class MultivariateGaussian:
     def n_parameters(self, parameters: MultivariateGaussianParameters) -> int:
         """Return Z·d means and, a covariance, d·(d + 1)/2, or fewer where the shrinkage leaves fewer free."""
         d = parameters.mean.shape[1]
-        return parameters.mean.size + len(parameters.covariance) * self.shrinkage.n_free(d)
+        return parameters.mean.size + self.shrinkage.n_free(d, len(parameters.covariance))
 
 
 def _distances(parameters: MultivariateGaussianParameters, values: Array) -> tuple[Array, Array, Array]:

@@ -9,7 +9,7 @@ from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_in
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
 from posteriori.kernels.families import add_averaged, add_families
 from posteriori.kernels.joint_counts import add_joint_counts, pair_information
-from posteriori.kernels.multivariate import expect_missing, integrate_out, whitened_distance
+from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
 from posteriori.kernels.trees import tree_log_density
 
@@ -22,6 +22,7 @@ __all__ = [
     "add_joint_counts",
     "add_moments",
     "add_poisson",
+    "add_quartic_norms",
     "deviations_by_component",
     "encode_integers",
     "expect_missing",

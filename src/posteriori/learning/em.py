@@ -6,11 +6,12 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 from sklearn.exceptions import ConvergenceWarning
 
-from posteriori.densities import ExpectingDensity
+from posteriori.densities import ExpectingDensity, SettlingDensity
 from posteriori.learning.fit import estimate
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import Source
@@ -64,6 +65,28 @@ def expect(model: GenerativeModel, inexact: Sequence[int]) -> Callable[[Batch], 
     return accumulate
 
 
+def unsettled(blocks: tuple[Block, ...]) -> list[str]:
+    """Return what takes a second look at the rows, as a user would write it."""
+    densities = (block.density for block in blocks)
+    return [one.second_look for one in densities if isinstance(one, SettlingDensity) and one.second_look]
+
+
+def settle(
+    source: Source, blocks: tuple[Block, ...], statistics: JointStatistics
+) -> tuple[tuple[Block, ...], JointStatistics]:
+    """Return blocks whose densities are settled, and their statistics, by further looks at the rows where needed."""
+
+    def look(block: Block, needs: Any) -> Any:
+        return source.reduce(lambda batch: needs.of(batch.take(block.columns), batch.assignment))
+
+    settled, sums = list(blocks), list(statistics.blocks)
+    for place, block in enumerate(blocks):
+        if isinstance(block.density, SettlingDensity):
+            density, sums[place] = block.density.settle(sums[place], partial(look, block))
+            settled[place] = replace(block, density=density)
+    return tuple(settled), replace(statistics, blocks=tuple(sums))
+
+
 def learn(
     source: Source,
     blocks: tuple[Block, ...],
@@ -74,6 +97,8 @@ def learn(
 ) -> Learned:
     """Return the model of some rows: in closed form, or by EM where the statistics of a block are not exact.
 
+    Densities that take a second look at the rows are settled first; the blocks of the model hold what they became.
+
     Parameters
     ----------
     source : Source
@@ -82,7 +107,7 @@ def learn(
     prior : Prior
         Of the components.
     past : JointStatistics, optional
-        The statistics of rows that are no longer at hand.
+        The statistics of rows that are no longer at hand; every density must then be settled (`unsettled`).
     statistics : JointStatistics
         Those of the rows at hand, from one pass.
     limits : Limits
@@ -95,6 +120,7 @@ def learn(
     def whole(part: JointStatistics) -> JointStatistics:
         return part if past is None else past + part
 
+    blocks, statistics = settle(source, blocks, statistics)
     inexact = [place for place, sums in enumerate(statistics.blocks) if not sums.is_exact()]
     if not inexact:
         return Learned(estimate(source.schema, blocks, prior, whole(statistics)), whole(statistics))
