@@ -10,6 +10,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.densities import Density
 from posteriori.tables import Batch, Schema
+from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
 
 
@@ -46,7 +47,9 @@ class Prior:
 
 @dataclass(frozen=True)
 class GenerativeModel:
-    """log p(x, z) = log p(z) + Σ_b log p(x_b | z).
+    """log p(x, z) = log p(z) + Σ_b log p(x_b | z) + Σ_j log q(x_j | its bin).
+
+    The last sum, over the columns that the schema cuts into bins, is the same for every component.
 
     Attributes
     ----------
@@ -82,21 +85,36 @@ class GenerativeModel:
         ValueError
             A cell is infinite, or one that its density cannot produce.
         """
+        total = self._log_joint_of_codes(batch)
+        total += self._log_within_bins(batch)[:, np.newaxis]
+        return total
+
+    def posterior(self, batch: Batch) -> Array:
+        """Return p(z | x), (n, Z); NaN in a row that no component can produce."""
+        log_joint = self._log_joint_of_codes(batch)
+        kernels.normalise(log_joint)
+        return log_joint
+
+    def _log_joint_of_codes(self, batch: Batch) -> Array:
+        """Return log p(x, z), (n, Z), of a number in bins that of its bin alone: all that tells components apart."""
         total = np.tile(self.log_prior, (len(batch), 1))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             if not block.density.unbounded:
                 reject_outside(block, batch)
-            total += block.density.log_density(parameters, batch.take(block.columns))
+            total += block.density.log_density(parameters, batch.take(block.columns, block.density.kind))
         if not np.isfinite(total.sum()):  # a row that no component can produce, or an infinite cell
             for block in self.blocks:
                 reject_outside(block, batch)
         return total
 
-    def posterior(self, batch: Batch) -> Array:
-        """Return p(z | x), (n, Z); NaN in a row that no component can produce."""
-        log_joint = self.log_joint(batch)
-        kernels.normalise(log_joint)
-        return log_joint
+    def _log_within_bins(self, batch: Batch) -> Array:
+        """Return Σ_j log q(x_j | its bin) in nats, (n,)."""
+        total = np.zeros(len(batch))
+        for place, j in enumerate(self.schema.of_kind("continuous")):
+            bins = self.schema.columns[j].bins
+            if bins is not None:
+                total += bins.log_density(batch.numbers.values[:, place])
+        return total
 
     def log_evidence(self, batch: Batch) -> Array:
         """Return log p(x) in nats, (n,)."""
@@ -107,8 +125,12 @@ class GenerativeModel:
         factors = np.zeros((len(batch), self.n_components, len(self.schema.columns)))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             reject_outside(block, batch)
-            tile = batch.take(block.columns)
+            tile = batch.take(block.columns, block.density.kind)
             factors[:, :, block.columns] = block.density.log_factors(parameters, tile)
+        for place, j in enumerate(self.schema.of_kind("continuous")):
+            bins = self.schema.columns[j].bins
+            if bins is not None:
+                factors[:, :, j] += bins.log_density(batch.numbers.values[:, place])[:, np.newaxis]
         return factors
 
     def sample(self, component: Array, rng: np.random.Generator) -> list[Array]:
@@ -118,6 +140,11 @@ class GenerativeModel:
             drawn = block.density.sample(parameters, component, rng)
             for place, column in enumerate(block.columns):
                 columns[column] = drawn[:, place]
+        for j, column in enumerate(self.schema.columns):
+            if column.bins is not None:
+                columns[j] = column.bins.draw(columns[j], rng)
+            elif column.kind == "categorical":
+                columns[j] = columns[j].astype(np.uint16, copy=False)
         return columns
 
 
@@ -130,17 +157,14 @@ def log_sum(log_joint: Array) -> Array:
 
 def reject_outside(block: Block, batch: Batch) -> None:
     """Raise ValueError if a cell of the block is one that its density cannot produce, naming it."""
-    tile = batch.take(block.columns)
-    outside = block.density.outside(tile)
+    outside = block.density.outside(batch.take(block.columns, block.density.kind))
     if outside.any():
         i, place = np.argwhere(outside)[0]
-        name = batch.schema.columns[block.columns[place]].name
-        value = float(tile.values[i, place])
+        column = block.columns[place]
+        name = batch.schema.columns[column].name
+        value = float(batch.numbers.values[i, batch.schema.of_kind("continuous").index(column)])
         if np.isinf(value):
-            raise ValueError(
-                f"Input X contains infinity: column {name!r} holds {value} in row {batch.start + i}; "
-                "replace it by a number, or by NaN if it is unknown"
-            )
+            raise infinite_cell(name, value, batch.start + int(i))
         raise ValueError(
             f"column {name!r} holds {value:g} in row {batch.start + i}, but its distribution is "
             f"{block.density.name}: {block.density.support}; correct the cell or choose another distribution"

@@ -7,27 +7,41 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from posteriori.densities.averaged import AveragedOneDependence, AveragedParameters
 from posteriori.densities.categorical import Categorical, CategoricalParameters
+from posteriori.densities.conditional import BackOff, FamilyTables
+from posteriori.densities.full_joint import FullJoint, FullJointParameters
 from posteriori.densities.gaussian import Gaussian, GaussianParameters
+from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.multivariate import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
+from posteriori.densities.tree import Tree, TreeParameters
 from posteriori.statistics import Statistics
 from posteriori.tables.batch import Assignment
-from posteriori.tables.schema import Kind
+from posteriori.tables.schema import View
 from posteriori.typing import Array
 
 __all__ = [
+    "AveragedOneDependence",
+    "AveragedParameters",
+    "BackOff",
     "Categorical",
     "CategoricalParameters",
     "Density",
     "ExpectingDensity",
+    "FamilyTables",
+    "FullJoint",
+    "FullJointParameters",
     "Gaussian",
     "GaussianParameters",
+    "KDependence",
     "MultivariateGaussian",
     "MultivariateGaussianParameters",
     "Poisson",
     "PoissonParameters",
     "SettlingDensity",
+    "Tree",
+    "TreeParameters",
 ]
 
 
@@ -43,8 +57,8 @@ class Density(Protocol):
     ----------
     name : str
         What `distributions={"column": name}` calls it.
-    kind : {"continuous", "categorical"}
-        The kind of columns it reads.
+    kind : {"continuous", "categorical", "mixed"}
+        What it reads of its columns: numbers, codes (of categories and of bins), or both.
     needs : type
         The statistics it is estimated from.
     support : str
@@ -56,7 +70,7 @@ class Density(Protocol):
     @property
     def name(self) -> str: ...  # noqa: D102
     @property
-    def kind(self) -> Kind: ...  # noqa: D102
+    def kind(self) -> View: ...  # noqa: D102
     @property
     def needs(self) -> type[Statistics]: ...  # noqa: D102
     @property

@@ -18,7 +18,7 @@ from posteriori.statistics.moments import Moments
 from posteriori.statistics.quartic import QuarticNorms
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import Kind
+from posteriori.tables.schema import View
 from posteriori.typing import Array
 
 
@@ -102,7 +102,7 @@ class MultivariateGaussian:
     shrinkage: Shrinkage = field(default_factory=InTurn)
     ddof: int = 0
     name = "multivariate gaussian"
-    kind: ClassVar[Kind] = "continuous"
+    kind: ClassVar[View] = "continuous"
     needs = Scatter
     support = "a finite number"
     unbounded = True

@@ -14,7 +14,7 @@ from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mix
 from posteriori.densities.tree_tables import Normals, normals_given
 from posteriori.statistics.pairs import Pairs
 from posteriori.tables.batch import Codes, Mixed, Numbers
-from posteriori.tables.schema import Kind
+from posteriori.tables.schema import View
 from posteriori.typing import Array
 
 
@@ -134,7 +134,7 @@ class Tree:
     shared: bool = True
     penalty: Penalty = None
     name = "tree"
-    kind: ClassVar[Kind] = "mixed"
+    kind: ClassVar[View] = "mixed"
     needs = Pairs
     support = "a category or a finite number"
     unbounded = True

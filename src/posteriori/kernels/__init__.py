@@ -5,13 +5,13 @@ A missing number is NaN; a missing category is code 0, which owns a slot of ever
 """
 
 from posteriori.kernels.bayes import log_evidence, normalise
-from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
+from posteriori.kernels.encoding import encode_bins, encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
 from posteriori.kernels.families import add_averaged, add_families
 from posteriori.kernels.joint_counts import add_joint_counts, pair_information
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
-from posteriori.kernels.trees import tree_log_density
+from posteriori.kernels.trees import expect_tree_counts, tree_log_density
 
 __all__ = [
     "add_averaged",
@@ -24,8 +24,10 @@ __all__ = [
     "add_poisson",
     "add_quartic_norms",
     "deviations_by_component",
+    "encode_bins",
     "encode_integers",
     "expect_missing",
+    "expect_tree_counts",
     "first_numbers",
     "integer_ranges",
     "integrate_out",

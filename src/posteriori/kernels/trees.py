@@ -138,3 +138,77 @@ def _expected_message(x, missing, mean, variance, g, h, k):
         return -0.5 * (_LOG_TWO_PI + np.log(variance) + apart * apart / variance)
     spread = 1.0 + k * variance
     return g - 0.5 * np.log(spread) + (h * mean + 0.5 * h * h * variance - 0.5 * k * mean * mean) / spread
+
+
+@kernel
+def expect_tree_counts(codes, component, weight, widths, order, parent, start, probability, edge_start, cells):
+    """Add each row's expected weight of (x_parent, x_j) to cells[edge_start[z, j] + …]; return Σ w·log p(x | z).
+
+    All columns are codes; order, parent and start are as in `tree_log_density`, probability is exp(table). A table of cells has as many
+    rows as that of the parent's codes, one at a root, where the missing code stands for no parent.
+    """
+    n, d = codes.shape
+    widest = 1
+    for j in range(d):
+        widest = max(widest, widths[j])
+    below = np.empty((d, widest))  # what a column and those below it say of its value, up to a factor
+    belief = np.empty((d, widest))  # its posterior
+    log_likelihood = 0.0
+    for i in range(n):
+        z = component[i]
+        w = weight[i]
+        if w == 0.0:
+            continue
+        log_scale = 0.0
+        for j in range(d):
+            x = codes[i, j]
+            for b in range(1, widths[j]):
+                below[j, b] = 1.0 if x == 0 or x == b else 0.0
+        for step in range(d - 1, -1, -1):
+            j = order[z, step]
+            p = parent[z, j]
+            if p >= 0:
+                log_scale += _multiply_message(below, probability, start[z, j], widths[j], widths[p], p, j)
+        for step in range(d):
+            j = order[z, step]
+            p = parent[z, j]
+            rows = 1 if p < 0 else widths[p]
+            first = 0 if p < 0 else 1
+            belief[j, : widths[j]] = 0.0
+            for a in range(first, rows):
+                share = 1.0 if p < 0 else belief[p, a]
+                if share == 0.0:
+                    continue
+                line = start[z, j] + a * widths[j]
+                total = 0.0
+                for b in range(1, widths[j]):
+                    total += probability[line + b] * below[j, b]
+                if p < 0:
+                    log_scale += np.log(total)
+                if total == 0.0:
+                    continue
+                for b in range(1, widths[j]):
+                    joint = share * probability[line + b] * below[j, b] / total
+                    belief[j, b] += joint
+                    cells[edge_start[z, j] + a * widths[j] + b] += w * joint
+        log_likelihood += w * log_scale
+    return log_likelihood
+
+
+@kernel
+def _multiply_message(below, probability, start, width, parent_width, p, j):
+    """Multiply what the parent has heard by the message of column j; return the logarithm of what is taken out."""
+    peak = 0.0
+    for a in range(1, parent_width):
+        if below[p, a] > 0.0:
+            message = 0.0
+            for b in range(1, width):
+                if below[j, b] > 0.0:
+                    message += probability[start + a * width + b] * below[j, b]
+            below[p, a] *= message
+            peak = max(peak, below[p, a])
+    if peak == 0.0:
+        return -np.inf
+    for a in range(1, parent_width):
+        below[p, a] /= peak
+    return np.log(peak)

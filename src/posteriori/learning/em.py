@@ -57,7 +57,7 @@ def expect(model: GenerativeModel, inexact: Sequence[int]) -> Callable[[Batch], 
         for place in inexact:
             block, parameters = model.blocks[place], model.parameters[place]
             density = cast(ExpectingDensity, block.density)  # or its statistics would be exact
-            sums, part = density.expect(parameters, batch.take(block.columns), batch.assignment)
+            sums, part = density.expect(parameters, batch.take(block.columns, block.density.kind), batch.assignment)
             parts.append(sums)
             log_likelihood += part
         return Expected(tuple(parts), log_likelihood)
@@ -77,7 +77,7 @@ def settle(
     """Return blocks whose densities are settled, and their statistics, by further looks at the rows where needed."""
 
     def look(block: Block, needs: Any) -> Any:
-        return source.reduce(lambda batch: needs.of(batch.take(block.columns), batch.assignment))
+        return source.reduce(lambda batch: needs.of(batch.take(block.columns, block.density.kind), batch.assignment))
 
     settled, sums = list(blocks), list(statistics.blocks)
     for place, block in enumerate(blocks):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -12,9 +12,11 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from posteriori.tables.bins import Bins
 from posteriori.typing import Array
 
 Kind = Literal["continuous", "categorical"]
+View = Literal["continuous", "categorical", "mixed"]  # what a density reads of its columns
 Cell = str | bool | int | float
 
 MAX_CATEGORIES = 65_535  # codes are 16 bits wide, and code 0 is "missing"
@@ -34,6 +36,8 @@ class Column:
         The categories and their order come from the data type (or a person), not from the rows seen.
     dtype : str
         The data type the column arrived in, so that drawn rows can be given the same.
+    bins : Bins, optional
+        Of a continuous column that densities see as codes.
     """
 
     name: str
@@ -41,6 +45,17 @@ class Column:
     categories: tuple[Cell, ...] = ()
     declared: bool = False
     dtype: str = ""
+    bins: Bins | None = None
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether densities see the column as codes: of categories, or of bins."""
+        return self.kind == "categorical" or self.bins is not None
+
+    @property
+    def n_codes(self) -> int:
+        """K: the number of categories, or of bins."""
+        return len(self.categories) if self.bins is None else self.bins.n_bins
 
     @cached_property
     def lookup(self) -> dict[Hashable, int]:
@@ -194,8 +209,13 @@ class Schema:
         return {kind: tuple(j for j, column in enumerate(self.columns) if column.kind == kind) for kind in kinds}
 
     def cardinalities(self, columns: Sequence[int]) -> tuple[int, ...]:
-        """Return the number of categories of each of the columns."""
-        return tuple(len(self.columns[j].categories) for j in columns)
+        """Return the number of categories or bins of each of the columns."""
+        return tuple(self.columns[j].n_codes for j in columns)
+
+    def binned(self, bins: Mapping[int, Bins]) -> Schema:
+        """Return the schema in which some continuous columns, by position, have bins."""
+        columns = (replace(column, bins=bins.get(j, column.bins)) for j, column in enumerate(self.columns))
+        return replace(self, columns=tuple(columns))
 
     @cached_property
     def code_dtype(self) -> type[np.unsignedinteger[Any]]:
@@ -244,3 +264,11 @@ def quote(names: Iterable[str], most: int = 5) -> str:
     shown = ", ".join(repr(name) for name in itertools.islice(listed, most))
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
     return f"column{'s' if len(listed) > 1 else ''} {shown}{more}"
+
+
+def infinite_cell(name: str, value: float, row: int) -> ValueError:
+    """Return the error that a cell is infinite."""
+    return ValueError(
+        f"Input X contains infinity: column {name!r} holds {value} in row {row}; "
+        "replace it by a number, or by NaN if it is unknown"
+    )
