@@ -19,6 +19,7 @@ from posteriori.typing import Array
 __all__ = [
     "Categorical",
     "CategoricalParameters",
+    "ChainedDensity",
     "Density",
     "ExpectingDensity",
     "Gaussian",
@@ -76,8 +77,7 @@ class Density(Protocol):
     def log_factors(self, parameters: Any, tile: Any) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d), 0 for a missing cell.
 
-        Where columns depend on each other given the component it is the chain, log p(x_j | x_1 … x_{j−1}, z); such a
-        density has a method `log_marginals` beside it, of each column when the others are unknown.
+        Where columns depend on each other given the component it is log p(x_j | its parents, z); see `ChainedDensity`.
         """
 
     def sample(self, parameters: Any, component: Array, rng: np.random.Generator) -> Array:
@@ -85,6 +85,17 @@ class Density(Protocol):
 
     def n_parameters(self, parameters: Any) -> int:
         """Return the number of free parameters."""
+
+
+@runtime_checkable
+class ChainedDensity(Density, Protocol):
+    """A density of columns that depend on each other: each factor is that of a column given others."""
+
+    def parents(self, parameters: Any) -> tuple[tuple[int, ...], ...]:
+        """Return, for each column, the places of those on which its factor is conditional: all of them above it."""
+
+    def log_marginals(self, parameters: Any, tile: Any) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z, d), of each present cell when the others are unknown."""
 
 
 class ExpectingDensity(Density, Protocol):
