@@ -104,6 +104,12 @@ class ExpectingDensity(Density, Protocol):
     def expect(self, parameters: Any, tile: Any, assignment: Assignment) -> tuple[Statistics, float]:
         """Return the expected statistics of the rows, and the log-likelihood of their present cells, in nats."""
 
+    def coordinates(self, parameters: Any, reference: Any) -> Array:
+        """Return the parameters as a vector of any real numbers, without units: counted in those of the reference."""
+
+    def located(self, coordinates: Array, reference: Any, statistics: Any) -> Any:
+        """Return the parameters that have these coordinates, mended as `estimate` mends those of the statistics."""
+
 
 @runtime_checkable
 class SettlingDensity(Density, Protocol):

@@ -119,8 +119,7 @@ class MultivariateGaussian:
         origin = statistics.mean[np.argmax(share)]  # about which the mean of all is taken, to save its digits
         overall = origin + share @ (statistics.mean - origin)
         mean = np.where(seen[:, np.newaxis], statistics.mean, overall)
-        covariance, scale, least = self._raw(statistics), _scale(statistics), _least(statistics)
-        return MultivariateGaussianParameters(mean, np.stack([mend(one, scale, least) for one in covariance]))
+        return MultivariateGaussianParameters(mean, self._mended(self._raw(statistics), statistics))
 
     def undetermined(self, statistics: Scatter) -> list[int]:
         """Return the columns for which `estimate` had to mend a covariance, save those without any cell."""
@@ -155,6 +154,10 @@ class MultivariateGaussian:
         quartic = look(QuarticNorms(statistics.mean, scale))
         mean_quartic = self.pooling.covariances(estimated.degrees, quartic)[: len(estimated.covariance)]
         return replace(self, shrinkage=self.shrinkage.found(estimated, mean_quartic)), statistics
+
+    def _mended(self, covariance: Array, statistics: Scatter) -> Array:
+        scale, least = _scale(statistics), _least(statistics)
+        return np.stack([mend(one, scale, least) for one in covariance])
 
     def _raw(self, statistics: Scatter) -> Array:
         """Return the pooled and shrunk covariances as the rows determine them, singular or not, (G, d, d)."""
@@ -236,6 +239,32 @@ class MultivariateGaussian:
             scatter[z] += apart.T @ apart
         cells = Moments.of(tile, assignment)
         return Scatter(weight, parameters.mean.copy(), offset, scatter, cells), log_likelihood
+
+    def coordinates(
+        self, parameters: MultivariateGaussianParameters, reference: MultivariateGaussianParameters
+    ) -> Array:
+        """Return the means, and the covariances' Cholesky factors with their diagonals in logarithms.
+
+        Diagonal and spherical covariances keep their shape on any line in these coordinates (Pinheiro & Bates,
+        Unconstrained parametrizations for variance-covariance matrices, Statistics and Computing 6, 1996).
+        """
+        unit = np.sqrt(np.diagonal(reference.covariance[0]))
+        factor = np.linalg.cholesky(parameters.covariance / np.outer(unit, unit))
+        place = np.arange(len(unit))
+        factor[:, place, place] = np.log(factor[:, place, place])
+        return np.concatenate([((parameters.mean - reference.mean) / unit).ravel(), factor.ravel()])
+
+    def located(
+        self, coordinates: Array, reference: MultivariateGaussianParameters, statistics: Scatter
+    ) -> MultivariateGaussianParameters:
+        """Return the parameters that have these coordinates, mended where they are singular."""
+        unit = np.sqrt(np.diagonal(reference.covariance[0]))
+        factor = coordinates[reference.mean.size :].reshape(reference.covariance.shape).copy()
+        place = np.arange(len(unit))
+        factor[:, place, place] = np.exp(factor[:, place, place])
+        mean = reference.mean + coordinates[: reference.mean.size].reshape(reference.mean.shape) * unit
+        covariance = factor @ factor.transpose(0, 2, 1) * np.outer(unit, unit)
+        return MultivariateGaussianParameters(mean, self._mended(covariance, statistics))
 
     def expected_rows(self, parameters: MultivariateGaussianParameters, values: Array, z: int) -> Array:
         """Return the rows with each missing cell at its expectation given the others and component z, (n, d)."""
