@@ -15,7 +15,7 @@ from posteriori import kernels
 from posteriori.densities.pooling import PerClass, Pooled, Pooling
 from posteriori.densities.shrinkage import Covariances, InTurn, LedoitWolf, Shrinkage
 from posteriori.statistics.moments import Moments
-from posteriori.statistics.quartic import QuarticNorms
+from posteriori.statistics.quartic import OfComplete, QuarticNorms
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.schema import Kind
@@ -135,23 +135,25 @@ class MultivariateGaussian:
     def settle(self, statistics: Scatter, look: Callable[[Any], Any]) -> tuple[MultivariateGaussian, Scatter]:
         """Return this density with the share of Ledoit and Wolf, if it is wanted: it takes the rows once more.
 
-        Where covariances are mixed between classes, so are the fourth powers.
+        Where covariances are mixed between classes, so are the fourth powers. Where cells are missing the share is that
+        which is best for the complete rows alone, and so if anything too large: fewer rows need more shrinkage.
 
         Raises
         ------
         ValueError
-            A cell is missing.
+            Cells are missing, and a class has not two complete rows.
         """
         if not (self.second_look and isinstance(self.shrinkage, LedoitWolf)):
             return self, statistics
-        if not statistics.is_exact():
+        complete = statistics if statistics.is_exact() else look(OfComplete(Scatter))
+        if complete is not statistics and (complete.weight[statistics.weight > 0] < 2).any():
             raise ValueError(
-                f"{self.second_look} needs rows without missing cells; "
-                'give shrinkage="oas", which does not, or a number'
+                f"{self.second_look} learns from rows without missing cells, and a class has fewer than two of them; "
+                'give shrinkage="oas", which needs none, or a number'
             )
-        estimated = self._pooled(statistics)
-        scale = np.broadcast_to(estimated.unit, statistics.mean.shape)
-        quartic = look(QuarticNorms(statistics.mean, scale))
+        estimated = self._pooled(complete)
+        scale = np.broadcast_to(estimated.unit, complete.mean.shape)
+        quartic = look(OfComplete(QuarticNorms(complete.mean, scale)))
         mean_quartic = self.pooling.covariances(estimated.degrees, quartic)[: len(estimated.covariance)]
         return replace(self, shrinkage=self.shrinkage.found(estimated, mean_quartic)), statistics
 

@@ -13,7 +13,6 @@ from posteriori.model import GenerativeModel
 from posteriori.statistics import JointStatistics
 from posteriori.typing import Array
 
-
 _FACTOR = 4.0  # by which the longest leap grows and shrinks
 
 

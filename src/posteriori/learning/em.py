@@ -98,7 +98,8 @@ def learn(
 ) -> Learned:
     """Return the model of some rows: in closed form, or by EM where the statistics of a block are not exact.
 
-    EM leaps where its steps are slow (`acceleration`). Densities that take a second look at the rows are settled first; the blocks of the model hold what they became.
+    EM leaps where its steps are slow (`acceleration`). Densities that take a second look at the rows are settled first;
+    the blocks of the model hold what they became.
 
     Parameters
     ----------
