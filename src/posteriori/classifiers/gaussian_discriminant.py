@@ -114,7 +114,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     which is Friedman's equation 18 for columns in units of s_j; in data units his target is a sphere, and the largest
     column decides everything. γ = 0 shrinks nothing; γ = 1 is ``covariance="diagonal"`` where the covariance is pooled,
     and otherwise leaves each class a factor. "ledoit_wolf" finds γ for each covariance from the lengths of the rows of
-    all classes behind it, about their own class's mean, in the same units; of the complete rows, where cells are missing.
+    all classes behind it, about their own class's mean, in those units; where cells are missing, of complete rows.
 
     `partial_fit` equals one fit of all rows where no cell is missing. Where some are, they are expected under the model
     of the rows at hand, which later rows do not revise.
