@@ -1,7 +1,5 @@
 """Towards what covariances are drawn: against scikit-learn, and free of scale."""
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -193,12 +191,23 @@ def test_what_a_second_look_cannot_do_is_said():
     for model in (po.GaussianDiscriminant(**LEDOIT_WOLF), po.GaussianDiscriminant(**LEDOIT_WOLF).fit(X, y)):
         with pytest.raises(ValueError, match=r'shrinkage="ledoit_wolf" looks at all rows twice, .* use fit'):
             model.partial_fit(X, y)
-    X[3, 2] = np.nan
-    with pytest.raises(ValueError, match=r'shrinkage="ledoit_wolf" needs rows without missing cells; give .*"oas"'):
+    X[y == 1, 2] = np.nan
+    with pytest.raises(ValueError, match=r'"ledoit_wolf" learns from rows without missing cells, .* give .*"oas"'):
         po.GaussianDiscriminant(**LEDOIT_WOLF).fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        po.GaussianDiscriminant(shrinkage="oas").fit(X, y)
+    po.GaussianDiscriminant(shrinkage="oas").fit(X, y)
+
+
+@every_pooling
+def test_where_cells_are_missing_complete_rows_say_how_far(pooling):
+    X, y = rows(n=200)
+    X[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
+    complete = ~np.isnan(X).any(axis=1)
+    model = po.GaussianDiscriminant(**LEDOIT_WOLF, **pooling)
+    expected = model.fit(X[complete], y[complete]).model_.blocks[0].density.shrinkage.share
+    assert_allclose(model.fit(X, y).model_.blocks[0].density.shrinkage.share, expected, rtol=1e-9)
+    assert len(model.log_likelihood_trace_) > 1
+    assert len(model.fit(X, y, sample_weight=complete).log_likelihood_trace_) == 0
+    assert_allclose(model.model_.blocks[0].density.shrinkage.share, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities import Density
+from posteriori.densities import ChainedDensity, Density
 from posteriori.tables import Batch, Schema
 from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
@@ -132,6 +132,16 @@ class GenerativeModel:
             if bins is not None:
                 factors[:, :, j] += bins.log_density(batch.numbers.values[:, place])[:, np.newaxis]
         return factors
+
+    @property
+    def given(self) -> tuple[tuple[int, ...], ...]:
+        """For each column, the columns on which its factor is conditional beside the component."""
+        given: list[tuple[int, ...]] = [()] * len(self.schema.columns)
+        for block, parameters in zip(self.blocks, self.parameters, strict=True):
+            if isinstance(block.density, ChainedDensity):
+                for column, places in zip(block.columns, block.density.parents(parameters), strict=True):
+                    given[column] = tuple(block.columns[place] for place in places)
+        return tuple(given)
 
     def sample(self, component: Array, rng: np.random.Generator) -> list[Array]:
         """Draw a row for each component: a list of columns, in the order of the schema, of numbers or codes."""

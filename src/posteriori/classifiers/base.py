@@ -305,6 +305,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
     def explain(self, X: Any) -> Explanation:
         """Return every prediction as an exact sum: log prior plus one log factor a feature, per class.
 
+        Where features depend on each other given the class, each factor is that of a feature given those above it.
+
         Parameters
         ----------
         X : array-like or data frame (n, d)
@@ -324,7 +326,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
 
         log_factors = self._source(X).map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])
-        return Explanation(self.classes_, model.schema.names, values, model.log_prior, log_factors)
+        return Explanation(self.classes_, model.schema.names, values, model.log_prior, log_factors, model.given)
 
     def _source(self, X: Any) -> MemorySource:
         check_is_fitted(self, "model_")

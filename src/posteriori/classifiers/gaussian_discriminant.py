@@ -56,7 +56,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     shrinkage : float, "ledoit_wolf" or "oas", optional
         Friedman's γ in [0, 1] towards a sphere, of columns that are counted in their standard deviations within
         classes (see Notes); or the share of least expected squared error, for rows of any distribution (Ledoit & Wolf:
-        a second look at the rows, which must be complete and at hand) or for Gaussian ones (Chen et al.). A number
+        a second look at the rows, which `partial_fit` cannot take) or for Gaussian ones (Chen et al.). A number
         needs a covariance that is full or diagonal, a name a full one.
     pseudo_rows : float, default 0.0
         Strength, in rows, of an inverse-Wishart prior that draws a class's covariance to the pooled one; in place of
@@ -114,7 +114,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     which is Friedman's equation 18 for columns in units of s_j; in data units his target is a sphere, and the largest
     column decides everything. γ = 0 shrinks nothing; γ = 1 is ``covariance="diagonal"`` where the covariance is pooled,
     and otherwise leaves each class a factor. "ledoit_wolf" finds γ for each covariance from the lengths of the rows of
-    all classes behind it, about their own class's mean, in the same units.
+    all classes behind it, about their own class's mean, in those units; where cells are missing, of complete rows.
 
     `partial_fit` equals one fit of all rows where no cell is missing. Where some are, they are expected under the model
     of the rows at hand, which later rows do not revise.

@@ -27,6 +27,7 @@ __all__ = [
     "BackOff",
     "Categorical",
     "CategoricalParameters",
+    "ChainedDensity",
     "Density",
     "ExpectingDensity",
     "FamilyTables",
@@ -90,8 +91,7 @@ class Density(Protocol):
     def log_factors(self, parameters: Any, tile: Any) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d), 0 for a missing cell.
 
-        Where columns depend on each other given the component it is the chain, log p(x_j | x_1 … x_{j−1}, z); such a
-        density has a method `log_marginals` beside it, of each column when the others are unknown.
+        Where columns depend on each other given the component it is log p(x_j | its parents, z); see `ChainedDensity`.
         """
 
     def sample(self, parameters: Any, component: Array, rng: np.random.Generator) -> Array:
@@ -101,11 +101,28 @@ class Density(Protocol):
         """Return the number of free parameters."""
 
 
+@runtime_checkable
+class ChainedDensity(Density, Protocol):
+    """A density of columns that depend on each other: each factor is that of a column given others."""
+
+    def parents(self, parameters: Any) -> tuple[tuple[int, ...], ...]:
+        """Return, for each column, the places of those on which its factor is conditional: all of them above it."""
+
+    def log_marginals(self, parameters: Any, tile: Any) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z, d), of each present cell when the others are unknown."""
+
+
 class ExpectingDensity(Density, Protocol):
     """A density whose statistics cannot do without the missing cells, and are expected over them."""
 
     def expect(self, parameters: Any, tile: Any, assignment: Assignment) -> tuple[Statistics, float]:
         """Return the expected statistics of the rows, and the log-likelihood of their present cells, in nats."""
+
+    def coordinates(self, parameters: Any, reference: Any) -> Array:
+        """Return the parameters as a vector of any real numbers, without units: counted in those of the reference."""
+
+    def located(self, coordinates: Array, reference: Any, statistics: Any) -> Any:
+        """Return the parameters that have these coordinates, mended as `estimate` mends those of the statistics."""
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from posteriori import kernels
 from posteriori.densities.pooling import PerClass, Pooled, Pooling
 from posteriori.densities.shrinkage import Covariances, InTurn, LedoitWolf, Shrinkage
 from posteriori.statistics.moments import Moments
-from posteriori.statistics.quartic import QuarticNorms
+from posteriori.statistics.quartic import OfComplete, QuarticNorms
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.schema import View
@@ -119,8 +119,7 @@ class MultivariateGaussian:
         origin = statistics.mean[np.argmax(share)]  # about which the mean of all is taken, to save its digits
         overall = origin + share @ (statistics.mean - origin)
         mean = np.where(seen[:, np.newaxis], statistics.mean, overall)
-        covariance, scale, least = self._raw(statistics), _scale(statistics), _least(statistics)
-        return MultivariateGaussianParameters(mean, np.stack([mend(one, scale, least) for one in covariance]))
+        return MultivariateGaussianParameters(mean, self._mended(self._raw(statistics), statistics))
 
     def undetermined(self, statistics: Scatter) -> list[int]:
         """Return the columns for which `estimate` had to mend a covariance, save those without any cell."""
@@ -136,25 +135,31 @@ class MultivariateGaussian:
     def settle(self, statistics: Scatter, look: Callable[[Any], Any]) -> tuple[MultivariateGaussian, Scatter]:
         """Return this density with the share of Ledoit and Wolf, if it is wanted: it takes the rows once more.
 
-        Where covariances are mixed between classes, so are the fourth powers.
+        Where covariances are mixed between classes, so are the fourth powers. Where cells are missing the share is that
+        which is best for the complete rows alone, and so if anything too large: fewer rows need more shrinkage.
 
         Raises
         ------
         ValueError
-            A cell is missing.
+            Cells are missing, and a class has not two complete rows.
         """
         if not (self.second_look and isinstance(self.shrinkage, LedoitWolf)):
             return self, statistics
-        if not statistics.is_exact():
+        complete = statistics if statistics.is_exact() else look(OfComplete(Scatter))
+        if complete is not statistics and (complete.weight[statistics.weight > 0] < 2).any():
             raise ValueError(
-                f"{self.second_look} needs rows without missing cells; "
-                'give shrinkage="oas", which does not, or a number'
+                f"{self.second_look} learns from rows without missing cells, and a class has fewer than two of them; "
+                'give shrinkage="oas", which needs none, or a number'
             )
-        estimated = self._pooled(statistics)
-        scale = np.broadcast_to(estimated.unit, statistics.mean.shape)
-        quartic = look(QuarticNorms(statistics.mean, scale))
+        estimated = self._pooled(complete)
+        scale = np.broadcast_to(estimated.unit, complete.mean.shape)
+        quartic = look(OfComplete(QuarticNorms(complete.mean, scale)))
         mean_quartic = self.pooling.covariances(estimated.degrees, quartic)[: len(estimated.covariance)]
         return replace(self, shrinkage=self.shrinkage.found(estimated, mean_quartic)), statistics
+
+    def _mended(self, covariance: Array, statistics: Scatter) -> Array:
+        scale, least = _scale(statistics), _least(statistics)
+        return np.stack([mend(one, scale, least) for one in covariance])
 
     def _raw(self, statistics: Scatter) -> Array:
         """Return the pooled and shrunk covariances as the rows determine them, singular or not, (G, d, d)."""
@@ -196,6 +201,13 @@ class MultivariateGaussian:
                 factors[np.ix_(rows, np.array([z]), o)] = chain[:, np.newaxis]
         return factors
 
+    def parents(self, parameters: MultivariateGaussianParameters) -> tuple[tuple[int, ...], ...]:
+        """Return, for each column, all above it; none where the covariance is diagonal."""
+        related = (parameters.covariance != 0.0).any(axis=0)
+        if not (related & ~np.eye(len(related), dtype=bool)).any():  # a diagonal covariance
+            return ((),) * len(related)
+        return tuple(tuple(range(j)) for j in range(len(related)))
+
     def log_marginals(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d), of each present cell, all others being unknown."""
         variance = np.diagonal(parameters.covariance, axis1=1, axis2=2)
@@ -229,6 +241,32 @@ class MultivariateGaussian:
             scatter[z] += apart.T @ apart
         cells = Moments.of(tile, assignment)
         return Scatter(weight, parameters.mean.copy(), offset, scatter, cells), log_likelihood
+
+    def coordinates(
+        self, parameters: MultivariateGaussianParameters, reference: MultivariateGaussianParameters
+    ) -> Array:
+        """Return the means, and the covariances' Cholesky factors with their diagonals in logarithms.
+
+        Diagonal and spherical covariances keep their shape on any line in these coordinates (Pinheiro & Bates,
+        Unconstrained parametrizations for variance-covariance matrices, Statistics and Computing 6, 1996).
+        """
+        unit = np.sqrt(np.diagonal(reference.covariance[0]))
+        factor = np.linalg.cholesky(parameters.covariance / np.outer(unit, unit))
+        place = np.arange(len(unit))
+        factor[:, place, place] = np.log(factor[:, place, place])
+        return np.concatenate([((parameters.mean - reference.mean) / unit).ravel(), factor.ravel()])
+
+    def located(
+        self, coordinates: Array, reference: MultivariateGaussianParameters, statistics: Scatter
+    ) -> MultivariateGaussianParameters:
+        """Return the parameters that have these coordinates, mended where they are singular."""
+        unit = np.sqrt(np.diagonal(reference.covariance[0]))
+        factor = coordinates[reference.mean.size :].reshape(reference.covariance.shape).copy()
+        place = np.arange(len(unit))
+        factor[:, place, place] = np.exp(factor[:, place, place])
+        mean = reference.mean + coordinates[: reference.mean.size].reshape(reference.mean.shape) * unit
+        covariance = factor @ factor.transpose(0, 2, 1) * np.outer(unit, unit)
+        return MultivariateGaussianParameters(mean, self._mended(covariance, statistics))
 
     def expected_rows(self, parameters: MultivariateGaussianParameters, values: Array, z: int) -> Array:
         """Return the rows with each missing cell at its expectation given the others and component z, (n, d)."""

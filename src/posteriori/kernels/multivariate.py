@@ -25,9 +25,11 @@ def whitened_distance(whitened, centre, group, out):
 
 @kernel(fastmath=REORDERED)
 def add_quartic_norms(values, component, weight, centre, factor, total):
-    """Add w·‖(x − centre_z)·factor_z‖⁴ of every row to total[z]."""
+    """Add w·‖(x − centre_z)·factor_z‖⁴ of every row of any weight to total[z]."""
     n, d = values.shape
     for i in range(n):
+        if weight[i] == 0:  # it may lack cells
+            continue
         z = component[i]
         row, middle, scale = values[i], centre[z], factor[z]
         square = 0.0

@@ -12,6 +12,7 @@ from typing import Any, cast
 from sklearn.exceptions import ConvergenceWarning
 
 from posteriori.densities import ExpectingDensity, SettlingDensity
+from posteriori.learning.acceleration import Leap, Path
 from posteriori.learning.fit import estimate
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import Source
@@ -97,7 +98,8 @@ def learn(
 ) -> Learned:
     """Return the model of some rows: in closed form, or by EM where the statistics of a block are not exact.
 
-    Densities that take a second look at the rows are settled first; the blocks of the model hold what they became.
+    EM leaps where its steps are slow (`acceleration`). Densities that take a second look at the rows are settled first;
+    the blocks of the model hold what they became.
 
     Parameters
     ----------
@@ -130,8 +132,13 @@ def learn(
     model = estimate(source.schema, blocks, prior, replace(whole(statistics), blocks=tuple(start)))
     rows = float(statistics.weight.sum())
     trace: list[float] = []
+    path, leap = Path((model,)), Leap(inexact)
     for _ in range(limits.max_steps):
         expected = source.reduce(expect(model, inexact))
+        if path.leapt and not expected.log_likelihood >= trace[-1]:
+            leap, path = leap.shorter(), path.without_leap()
+            model = path.models[-1]
+            continue
         trace.append(expected.log_likelihood)
         parts = list(statistics.blocks)
         for place, sums in zip(inexact, expected.blocks, strict=True):
@@ -139,8 +146,9 @@ def learn(
         statistics = replace(statistics, blocks=tuple(parts))
         model = estimate(source.schema, blocks, prior, whole(statistics))
         # A shrunk covariance is not of maximum likelihood, so that a step may also lower it: what counts is its size.
-        if len(trace) > 1 and abs(trace[-1] - trace[-2]) <= limits.tolerance * rows:
+        if len(trace) > 1 and not path.leapt and abs(trace[-1] - trace[-2]) <= limits.tolerance * rows:
             break
+        model, path, leap = leap.next(path, model, whole(statistics))
     else:
         gain = trace[-1] - trace[-2] if len(trace) > 1 else math.inf
         warnings.warn(

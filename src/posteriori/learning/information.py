@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.densities import ChainedDensity
 from posteriori.model import Block, GenerativeModel
 from posteriori.tables import Codes, Numbers
 from posteriori.typing import Array
@@ -94,7 +95,8 @@ def mutual_information(model: GenerativeModel) -> Array:
 
 def _log_marginals(block: Block) -> Callable[[Any, Any], Array]:
     """Return log p(x_j | z): the factor of a column, where they are independent, and else its marginal."""
-    return getattr(block.density, "log_marginals", block.density.log_factors)
+    density = block.density
+    return density.log_marginals if isinstance(density, ChainedDensity) else density.log_factors
 
 
 def _density_times_divergence(log_prior: Array, factors: Array) -> Array:

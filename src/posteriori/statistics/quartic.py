@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +26,25 @@ class QuarticNorms:
     scale: Array
 
     def of(self, tile: Numbers, assignment: Assignment) -> Array:
-        """Return the sums of the rows of a tile without missing cells."""
+        """Return the sums of the rows of a tile, of which those of any weight lack no cell."""
         total = np.zeros(len(self.centre))
         factor = np.where(self.scale > 0, 1.0 / np.where(self.scale > 0, self.scale, 1.0), 0.0)
         kernels.add_quartic_norms(tile.values, assignment.component, assignment.weight, self.centre, factor, total)
         return total
+
+
+@dataclass(frozen=True)
+class OfComplete:
+    """What something makes of rows, of which those that lack a cell lose their weight.
+
+    Parameters
+    ----------
+    needs : object with a method ``of(tile, assignment)``
+    """
+
+    needs: Any
+
+    def of(self, tile: Numbers, assignment: Assignment) -> Any:
+        """Return what it makes of the complete rows of a tile."""
+        complete = ~np.isnan(tile.values).any(axis=1)
+        return self.needs.of(tile, replace(assignment, weight=assignment.weight * complete))
