@@ -337,16 +337,6 @@ def test_the_recipe_works_in_a_model():
         model.predict([[1.0], [-1.0]])
 
 
-def test_the_marginals_of_dependent_columns_are_their_densities_alone():
-    density = MultivariateGaussian()
-    parameters, tile, _ = fitted(density)
-    marginals = density.log_marginals(parameters, tile)
-    for j in range(3):
-        alone = np.full_like(tile.values, np.nan)
-        alone[:, j] = tile.values[:, j]
-        assert_allclose(marginals[:, :, j], density.log_density(parameters, Numbers(alone)), rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize("shape", ["full", "diagonal", "spherical"])
 def test_coordinates_of_a_gaussian_lead_back_to_it_and_know_no_units(shape):
     rng = np.random.default_rng(0)

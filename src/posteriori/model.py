@@ -9,7 +9,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities import ChainedDensity, Density
-from posteriori.tables import Batch, Schema
+from posteriori.tables import Batch, Codes, Numbers, Schema
 from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
 
@@ -133,13 +133,46 @@ class GenerativeModel:
                 factors[:, :, j] += bins.log_density(batch.numbers.values[:, place])[:, np.newaxis]
         return factors
 
+    def log_marginal(self, column: int, cells: Array) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z), of cells of one column, by its position, when the others are unknown.
+
+        The cells are numbers, or codes of categories.
+        """
+        batch = self._alone(column, cells)
+        total = np.zeros((len(batch), self.n_components))
+        for block, parameters in zip(self.blocks, self.parameters, strict=True):
+            if column in block.columns:
+                total += block.density.log_density(parameters, batch.take(block.columns, block.density.kind))
+        return total + self._log_within_bins(batch)[:, np.newaxis]
+
+    def cannot_hold(self, column: int, cells: Array) -> Array:
+        """Return which cells of one column, by its position, no component can produce, (n,)."""
+        batch = self._alone(column, cells)
+        outside = np.zeros(len(batch), np.bool_)
+        for block in self.blocks:
+            if column in block.columns:
+                tile = batch.take(block.columns, block.density.kind)
+                outside |= block.density.outside(tile)[:, block.columns.index(column)]
+        return outside
+
+    def _alone(self, column: int, cells: Array) -> Batch:
+        """Return rows in which all columns but one are missing."""
+        continuous, categorical = self.schema.of_kind("continuous"), self.schema.of_kind("categorical")
+        numbers = np.full((len(cells), len(continuous)), np.nan)
+        codes = np.zeros((len(cells), len(categorical)), self.schema.code_dtype)
+        if column in continuous:
+            numbers[:, continuous.index(column)] = cells
+        else:
+            codes[:, categorical.index(column)] = cells
+        return Batch(self.schema, 0, Numbers(numbers), Codes(codes, self.schema.cardinalities(categorical)), {})
+
     @property
     def given(self) -> tuple[tuple[int, ...], ...]:
         """For each column, the columns on which its factor is conditional beside the component."""
         given: list[tuple[int, ...]] = [()] * len(self.schema.columns)
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             if isinstance(block.density, ChainedDensity):
-                for column, places in zip(block.columns, block.density.parents(parameters), strict=True):
+                for column, places in zip(block.columns, block.density.given(parameters), strict=True):
                     given[column] = tuple(block.columns[place] for place in places)
         return tuple(given)
 
@@ -150,10 +183,10 @@ class GenerativeModel:
             drawn = block.density.sample(parameters, component, rng)
             for place, column in enumerate(block.columns):
                 columns[column] = drawn[:, place]
-        for j, column in enumerate(self.schema.columns):
-            if column.bins is not None:
-                columns[j] = column.bins.draw(columns[j], rng)
-            elif column.kind == "categorical":
+        for j, drawn_of in enumerate(self.schema.columns):
+            if drawn_of.bins is not None:
+                columns[j] = drawn_of.bins.draw(columns[j], rng)
+            elif drawn_of.kind == "categorical":
                 columns[j] = columns[j].astype(np.uint16, copy=False)
         return columns
 

@@ -175,7 +175,7 @@ class AveragedOneDependence(_BinnedEstimator):
     A missing feature is left out of every product; as a parent it is replaced by none, so that its term is the
     product of p(x_j | y).
 
-    The published rule leaves out parents with fewer than 30 rows of the value at hand; backing off does that by degrees.
+    The published rule leaves out parents whose value fewer than 30 rows show; backing off does that by degrees.
 
     Cost: one pass, and O(d²) a row and class in training and in prediction.
 

@@ -302,7 +302,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
         def project(batch: Batch) -> Array:
             block, parameters = gaussian
-            values = batch.take(block.columns, block.density.kind).values
+            values = batch.numbers.values
             if np.isnan(values).any():
                 values = _filled(block.density, parameters, values, self.model_.posterior(batch))
             return (values - centre) @ directions
@@ -347,7 +347,9 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         """Return the distance √((x − μ_c)ᵀ·Σ_c⁻¹·(x − μ_c)) of each row from each class, (n, C), over present cells."""
         block, parameters = self._gaussian
         density = block.density
-        return self._source(X).map(lambda batch: density.mahalanobis(parameters, batch.take(block.columns, block.density.kind)))
+        return self._source(X).map(
+            lambda batch: density.mahalanobis(parameters, batch.take(block.columns, block.density.kind))
+        )
 
     def quadratic_form(self) -> QuadraticForm:
         """Return the coefficients of log p(x, y) = xᵀ·A_y·x + w_yᵀ·x + b_y, for rows of continuous columns."""

@@ -16,7 +16,7 @@ from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.multivariate import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
 from posteriori.densities.tree import Tree, TreeParameters
-from posteriori.statistics import Statistics
+from posteriori.statistics import Needs, Statistics
 from posteriori.tables.batch import Assignment
 from posteriori.tables.schema import View
 from posteriori.typing import Array
@@ -60,8 +60,8 @@ class Density(Protocol):
         What `distributions={"column": name}` calls it.
     kind : {"continuous", "categorical", "mixed"}
         What it reads of its columns: numbers, codes (of categories and of bins), or both.
-    needs : type
-        The statistics it is estimated from.
+    needs : Needs
+        What makes the statistics it is estimated from.
     support : str
         The cells it can produce, in words, for messages.
     unbounded : bool
@@ -73,7 +73,7 @@ class Density(Protocol):
     @property
     def kind(self) -> View: ...  # noqa: D102
     @property
-    def needs(self) -> type[Statistics]: ...  # noqa: D102
+    def needs(self) -> Needs: ...  # noqa: D102
     @property
     def support(self) -> str: ...  # noqa: D102
     @property
@@ -105,11 +105,8 @@ class Density(Protocol):
 class ChainedDensity(Density, Protocol):
     """A density of columns that depend on each other: each factor is that of a column given others."""
 
-    def parents(self, parameters: Any) -> tuple[tuple[int, ...], ...]:
-        """Return, for each column, the places of those on which its factor is conditional: all of them above it."""
-
-    def log_marginals(self, parameters: Any, tile: Any) -> Array:
-        """Return log p(x_j | z) in nats, (n, Z, d), of each present cell when the others are unknown."""
+    def given(self, parameters: Any) -> tuple[tuple[int, ...], ...]:
+        """Return, for each column, the places of those on which its factor is conditional."""
 
 
 class ExpectingDensity(Density, Protocol):

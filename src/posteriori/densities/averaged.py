@@ -82,7 +82,7 @@ class AveragedOneDependence:
     Webb, Boughton & Wang, Not so naive Bayes: aggregating one-dependence estimators, Machine Learning 58 (2005).
     """
 
-    smoothing: BackOff = BackOff()
+    smoothing: BackOff
     name = "averaged one-dependence"
     kind: ClassVar[View] = "categorical"
     support = "a category"
@@ -144,9 +144,9 @@ class AveragedOneDependence:
             before = upto
         return factors
 
-    def log_marginals(self, parameters: AveragedParameters, tile: Codes) -> Array:
-        """Return log p(x_j | z) in nats, (n, Z, d), of each column when the others are unknown."""
-        return parameters.log_single[parameters.starts + tile.values].swapaxes(1, 2)
+    def given(self, parameters: AveragedParameters) -> tuple[tuple[int, ...], ...]:
+        """Return, for each column, the places of those before it."""
+        return tuple(tuple(range(j)) for j in range(len(parameters.cardinalities)))
 
     def sample(self, parameters: AveragedParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw codes from 1, (n, d): a parent, its value, and the others given it."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from posteriori.densities.conditional import draw
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
-from posteriori.tables.batch import Codes
+from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import View
 from posteriori.typing import Array
 
@@ -93,14 +93,13 @@ class FullJoint:
         with np.errstate(invalid="ignore"):
             return np.where(np.isneginf(upto[:, :, :-1]), 0.0, np.diff(upto, axis=2))
 
-    def log_marginals(self, parameters: FullJointParameters, tile: Codes) -> Array:
-        """Return log p(x_j | z) in nats, (n, Z, d), of each column when the others are unknown."""
-        columns = np.arange(len(parameters.cardinalities))
-        return np.stack([self._of_shown(parameters, tile, columns == j) for j in columns], axis=2)
-
     def _of_shown(self, parameters: FullJointParameters, tile: Codes, shown: Array) -> Array:
         codes = np.where(shown, tile.values, tile.values.dtype.type(0))
         return self.log_density(parameters, Codes(codes, tile.cardinalities))
+
+    def given(self, parameters: FullJointParameters) -> tuple[tuple[int, ...], ...]:
+        """Return, for each column, the places of those before it."""
+        return tuple(tuple(range(j)) for j in range(len(parameters.cardinalities)))
 
     def sample(self, parameters: FullJointParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw codes from 1, (n, d), one column after another."""
@@ -120,9 +119,9 @@ class FullJoint:
 class EveryCombination:
     """What to count: all columns of the block together."""
 
-    def of(self, tile: Codes, assignment: object) -> JointCounts:
+    def of(self, tile: Codes, assignment: Assignment) -> JointCounts:
         """Return the counts of the rows of a tile."""
-        return CountTogether((tuple(range(len(tile.cardinalities))),)).of(tile, assignment)  # type: ignore[arg-type]
+        return CountTogether((tuple(range(len(tile.cardinalities))),)).of(tile, assignment)
 
 
 def _shares(counts: Array) -> Array:

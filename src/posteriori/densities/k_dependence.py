@@ -29,7 +29,7 @@ class KDependence:
 
     Parameters
     ----------
-    k : int, default 1
+    k : int
         Parents a column, ≥ 0.
     smoothing : BackOff
     parents : tuple of tuple of int, optional
@@ -45,8 +45,8 @@ class KDependence:
     Sahami, Learning limited dependence Bayesian classifiers, KDD 1996.
     """
 
-    k: int = 1
-    smoothing: BackOff = BackOff()
+    k: int
+    smoothing: BackOff
     parents: Parents | None = None
     name = "k-dependence"
     kind: ClassVar[View] = "categorical"
@@ -98,9 +98,9 @@ class KDependence:
         slots = np.add.reduceat(cells, starts[:-1], axis=1) + parameters.offsets
         return parameters.log_probability[slots].swapaxes(1, 2)
 
-    def log_marginals(self, parameters: FamilyTables, tile: Codes) -> Array:
-        """Return log p(x_j | z) in nats, (n, Z, d), of each column alone: that of its table when no parent is known."""
-        return self.log_factors(replace_parents(parameters), tile)
+    def given(self, parameters: FamilyTables) -> Parents:
+        """Return, for each column, the places of its parents."""
+        return parameters.parents
 
     def sample(self, parameters: FamilyTables, component: Array, rng: np.random.Generator) -> Array:
         """Draw codes from 1, (n, d), parents before their children."""
@@ -138,12 +138,6 @@ def information_about_component(counts: Counts) -> Array:
         seen = table > 0
         information[j] = (table[seen] * np.log(table[seen] / expected[seen])).sum() / (n if n > 0 else 1.0)
     return information
-
-
-def replace_parents(parameters: FamilyTables) -> FamilyTables:
-    """Return the tables of each column when none of its parents is known."""
-    alone = [parameters.table(j)[(slice(None), *[0] * len(of_j))] for j, of_j in enumerate(parameters.parents)]
-    return FamilyTables.of(((),) * len(alone), alone)
 
 
 def parents_before_children(parents: Parents) -> list[int]:

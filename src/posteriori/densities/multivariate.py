@@ -201,19 +201,12 @@ class MultivariateGaussian:
                 factors[np.ix_(rows, np.array([z]), o)] = chain[:, np.newaxis]
         return factors
 
-    def parents(self, parameters: MultivariateGaussianParameters) -> tuple[tuple[int, ...], ...]:
+    def given(self, parameters: MultivariateGaussianParameters) -> tuple[tuple[int, ...], ...]:
         """Return, for each column, all above it; none where the covariance is diagonal."""
         related = (parameters.covariance != 0.0).any(axis=0)
         if not (related & ~np.eye(len(related), dtype=bool)).any():  # a diagonal covariance
             return ((),) * len(related)
         return tuple(tuple(range(j)) for j in range(len(related)))
-
-    def log_marginals(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
-        """Return log p(x_j | z) in nats, (n, Z, d), of each present cell, all others being unknown."""
-        variance = np.diagonal(parameters.covariance, axis1=1, axis2=2)
-        deviation = tile.values[:, np.newaxis, :] - parameters.mean
-        factors = -0.5 * (deviation**2 / variance + np.log(2.0 * math.pi * variance))
-        return np.where(np.isnan(factors), 0.0, factors)
 
     def expect(
         self, parameters: MultivariateGaussianParameters, tile: Numbers, assignment: Assignment

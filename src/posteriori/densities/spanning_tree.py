@@ -146,10 +146,11 @@ def dependence_of_pairs(statistics: Pairs) -> Dependence:
     among = dependence_of_categories(statistics.codes)
     if not len(numbers):
         return among
+    components = np.arange(n_components)
     information, weight = np.zeros((2, n_components, d, d))
     n_parameters = np.zeros((d, d))
     for whole, part in ((information, among.information), (weight, among.weight)):
-        whole[np.ix_(range(n_components), categories, categories)] = part
+        whole[np.ix_(components, categories, categories)] = part
     n_parameters[np.ix_(categories, categories)] = among.n_parameters
 
     both = statistics.together
@@ -157,8 +158,8 @@ def dependence_of_pairs(statistics: Pairs) -> Dependence:
     correlation = np.divide(both.cross**2, spread, out=np.zeros_like(spread), where=spread > 0)
     gain = -0.5 * np.log1p(-np.minimum(correlation, 1.0 - 1e-15))
     gain[:, range(len(numbers)), range(len(numbers))] = 0.0
-    information[np.ix_(range(n_components), numbers, numbers)] = gain
-    weight[np.ix_(range(n_components), numbers, numbers)] = both.weight
+    information[np.ix_(components, numbers, numbers)] = gain
+    weight[np.ix_(components, numbers, numbers)] = both.weight
     n_parameters[np.ix_(numbers, numbers)] = 1.0
 
     for place, category in enumerate(categories):

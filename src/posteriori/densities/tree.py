@@ -130,7 +130,7 @@ class Tree:
     high-dimensional mixed graphical models using minimal AIC or BIC forests, BMC Bioinformatics 11 (2010).
     """
 
-    smoothing: BackOff = BackOff()
+    smoothing: BackOff
     shared: bool = True
     penalty: Penalty = None
     name = "tree"
@@ -236,10 +236,10 @@ class Tree:
                 before = upto
         return factors
 
-    def log_marginals(self, parameters: TreeParameters, tile: Mixed) -> Array:
-        """Return log p(x_j | z) in nats, (n, Z, d), of each column when the others are unknown."""
-        alone = np.eye(len(parameters.continuous), dtype=np.bool_)
-        return np.stack([self.log_density(parameters, only(tile, shown)) for shown in alone], axis=2)
+    def given(self, parameters: TreeParameters) -> tuple[tuple[int, ...], ...]:
+        """Return, for each column, the place of its parent: of those in the trees of all components."""
+        columns = parameters.parents.T.tolist()
+        return tuple(tuple(sorted({parent for parent in of_trees if parent >= 0})) for of_trees in columns)
 
     def sample(self, parameters: TreeParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw rows, (n, d): numbers, and codes from 1; parents before their children."""

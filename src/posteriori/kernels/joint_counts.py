@@ -61,10 +61,10 @@ def _same_prefix(members, starts, s):
     length = starts[s + 1] - starts[s]
     if starts[s + 2] - starts[s + 1] != length:
         return False
+    shared = True
     for place in range(starts[s], starts[s + 1] - 1):
-        if members[place] != members[place + length]:
-            return False
-    return True
+        shared &= members[place] == members[place + length]
+    return shared
 
 
 @kernel

@@ -144,8 +144,8 @@ def _expected_message(x, missing, mean, variance, g, h, k):
 def expect_tree_counts(codes, component, weight, widths, order, parent, start, probability, edge_start, cells):
     """Add each row's expected weight of (x_parent, x_j) to cells[edge_start[z, j] + …]; return Σ w·log p(x | z).
 
-    All columns are codes; order, parent and start are as in `tree_log_density`, probability is exp(table). A table of cells has as many
-    rows as that of the parent's codes, one at a root, where the missing code stands for no parent.
+    All columns are codes; order, parent and start are as in `tree_log_density`, probability is exp(table). A table of
+    cells has a row for each code of the parent, and one at a root.
     """
     n, d = codes.shape
     widest = 1

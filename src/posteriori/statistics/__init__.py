@@ -21,11 +21,19 @@ __all__ = [
     "JointCounts",
     "JointStatistics",
     "Moments",
+    "Needs",
     "PairMoments",
     "Pairs",
     "Scatter",
     "Statistics",
 ]
+
+
+class Needs(Protocol):
+    """What makes statistics of rows: a kind of them, or one with what it is to count."""
+
+    def of(self, tile: Any, assignment: Assignment) -> Any:
+        """Return the statistics of the rows of a tile."""
 
 
 class Statistics(Protocol):

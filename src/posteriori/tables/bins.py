@@ -65,6 +65,13 @@ class Bins:
         """K."""
         return len(self.cuts) + 1
 
+    @property
+    def representatives(self) -> Array:
+        """A number of each bin, (K,)."""
+        if not self.cuts:
+            return np.array([self.mean])
+        return np.concatenate([[self._cuts[0] - self.below], self._cuts])
+
     @cached_property
     def _cuts(self) -> Array:
         return np.array(self.cuts, np.float64)
