@@ -47,9 +47,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class GenerativeModel:
-    """log p(x, z) = log p(z) + Σ_b log p(x_b | z) + Σ_j log q(x_j | its bin).
-
-    The last sum, over the columns that the schema cuts into bins, is the same for every component.
+    """log p(x, z) = log p(z) + Σ_b log p(x_b | z).
 
     Attributes
     ----------
@@ -85,18 +83,6 @@ class GenerativeModel:
         ValueError
             A cell is infinite, or one that its density cannot produce.
         """
-        total = self._log_joint_of_codes(batch)
-        total += self._log_within_bins(batch)[:, np.newaxis]
-        return total
-
-    def posterior(self, batch: Batch) -> Array:
-        """Return p(z | x), (n, Z); NaN in a row that no component can produce."""
-        log_joint = self._log_joint_of_codes(batch)
-        kernels.normalise(log_joint)
-        return log_joint
-
-    def _log_joint_of_codes(self, batch: Batch) -> Array:
-        """Return log p(x, z), (n, Z), of a number in bins that of its bin alone: all that tells components apart."""
         total = np.tile(self.log_prior, (len(batch), 1))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             if not block.density.unbounded:
@@ -107,14 +93,11 @@ class GenerativeModel:
                 reject_outside(block, batch)
         return total
 
-    def _log_within_bins(self, batch: Batch) -> Array:
-        """Return Σ_j log q(x_j | its bin) in nats, (n,)."""
-        total = np.zeros(len(batch))
-        for place, j in enumerate(self.schema.of_kind("continuous")):
-            bins = self.schema.columns[j].bins
-            if bins is not None:
-                total += bins.log_density(batch.numbers.values[:, place])
-        return total
+    def posterior(self, batch: Batch) -> Array:
+        """Return p(z | x), (n, Z); NaN in a row that no component can produce."""
+        log_joint = self.log_joint(batch)
+        kernels.normalise(log_joint)
+        return log_joint
 
     def log_evidence(self, batch: Batch) -> Array:
         """Return log p(x) in nats, (n,)."""
@@ -126,11 +109,7 @@ class GenerativeModel:
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             reject_outside(block, batch)
             tile = batch.take(block.columns, block.density.kind)
-            factors[:, :, block.columns] = block.density.log_factors(parameters, tile)
-        for place, j in enumerate(self.schema.of_kind("continuous")):
-            bins = self.schema.columns[j].bins
-            if bins is not None:
-                factors[:, :, j] += bins.log_density(batch.numbers.values[:, place])[:, np.newaxis]
+            factors[:, :, block.columns] += block.density.log_factors(parameters, tile)
         return factors
 
     def log_marginal(self, column: int, cells: Array) -> Array:
@@ -143,7 +122,7 @@ class GenerativeModel:
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             if column in block.columns:
                 total += block.density.log_density(parameters, batch.take(block.columns, block.density.kind))
-        return total + self._log_within_bins(batch)[:, np.newaxis]
+        return total
 
     def cannot_hold(self, column: int, cells: Array) -> Array:
         """Return which cells of one column, by its position, no component can produce, (n,)."""
@@ -183,11 +162,8 @@ class GenerativeModel:
             drawn = block.density.sample(parameters, component, rng)
             for place, column in enumerate(block.columns):
                 columns[column] = drawn[:, place]
-        for j, drawn_of in enumerate(self.schema.columns):
-            if drawn_of.bins is not None:
-                columns[j] = drawn_of.bins.draw(columns[j], rng)
-            elif drawn_of.kind == "categorical":
-                columns[j] = columns[j].astype(np.uint16, copy=False)
+        for j in self.schema.of_kind("categorical"):
+            columns[j] = columns[j].astype(np.uint16, copy=False)
         return columns
 
 

@@ -54,7 +54,7 @@ class BackOff:
         observed = _with_sums(counts[..., 1:])
         probability = np.empty(observed.shape)
         n_parents = observed.ndim - 2
-        root = (slice(None), *[0] * n_parents)
+        root: tuple[slice | int, ...] = (slice(None), *[0] * n_parents)
         probability[root] = self._given_component(observed[root])
         for t in range(1, n_parents + 1):
             before: tuple[slice | int, ...] = (slice(None),) * t

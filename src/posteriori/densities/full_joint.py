@@ -139,7 +139,7 @@ def _incomplete(counts: Array) -> list[tuple[tuple[int, ...], Array]]:
     result = []
     for pattern in patterns[patterns.any(axis=1)]:
         place = (slice(None), *(slice(0, 1) if missing else slice(1, None) for missing in pattern))
-        result.append((tuple(np.flatnonzero(pattern) + 1), counts[place]))
+        result.append((tuple((np.flatnonzero(pattern) + 1).tolist()), counts[place]))
     return result
 
 

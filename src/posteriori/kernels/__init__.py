@@ -5,7 +5,7 @@ A missing number is NaN; a missing category is code 0, which owns a slot of ever
 """
 
 from posteriori.kernels.bayes import log_evidence, normalise
-from posteriori.kernels.encoding import encode_bins, encode_integers, integer_ranges, mark_integers
+from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
 from posteriori.kernels.families import add_averaged, add_families
 from posteriori.kernels.joint_counts import add_joint_counts, pair_information
@@ -24,7 +24,6 @@ __all__ = [
     "add_poisson",
     "add_quartic_norms",
     "deviations_by_component",
-    "encode_bins",
     "encode_integers",
     "expect_missing",
     "expect_tree_counts",

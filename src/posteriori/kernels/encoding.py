@@ -1,4 +1,4 @@
-"""Integers and numbers to codes."""
+"""Integers to codes."""
 
 import numpy as np
 
@@ -60,28 +60,3 @@ def integer_ranges(values, low, high):
             x = np.int64(values[i, j])
             low[j] = min(low[j], x)
             high[j] = max(high[j], x)
-
-
-@kernel
-def encode_bins(values, cuts, codes):
-    """Set codes[i] to 1 + the number of cuts ≤ values[i], by bisection, 0 where it is NaN; return a row of infinity.
-
-    That is the first infinite row, or −1 where there is none.
-    """
-    infinite = -1
-    for i in range(len(values)):
-        x = values[i]
-        if x - x != 0.0:
-            if x == x and infinite < 0:
-                infinite = i
-            codes[i] = 0
-            continue
-        low, high = 0, len(cuts)
-        while low < high:
-            middle = (low + high) // 2
-            if cuts[middle] <= x:
-                low = middle + 1
-            else:
-                high = middle
-        codes[i] = low + 1
-    return infinite

@@ -52,11 +52,11 @@ def _category_to_parent(codes, place, widths, p, start, table, i, j, heard, info
     width = widths[j]
     if x == 0 and not informed[j]:
         return 0.0
-    first = last = 0
+    first = last = np.int64(0)
     if p >= 0:
         first = last = np.int64(codes[i, place[p]])
         if first == 0:
-            first, last = 1, widths[p] - 1
+            first, last = np.int64(1), widths[p] - 1
             if not informed[p]:
                 heard[p, : widths[p]] = 0.0
                 informed[p] = True

@@ -10,7 +10,7 @@ The second form is what is computed: what it adds up is never negative and at mo
 question, so no two large numbers are subtracted. The integral is a weighted sum over nodes. Where the nodes
 stand follows from what every density can do, not from which one it is:
 
-- a categorical feature has one node of weight 1 for each category, and one in bins a node a bin: the sum is exact;
+- a categorical feature has one node of weight 1 for each category: the sum is exact;
 - a density that refuses fractions (`Density.outside`) is a mass function over the whole numbers, which are
   its nodes; where one stands for many others (rates beyond some thousands) the error stays below 1e-4 nats;
 - any other has the nodes of Gauss and Legendre between break points. The break points are quantiles of draws
@@ -105,10 +105,7 @@ def _nodes_of(model: GenerativeModel, j: int, draws: Array) -> tuple[Array, Arra
     """Return cells of column j, and how much of the integral each stands for, (N,); draws are (Z, draws)."""
     column = model.schema.columns[j]
     if column.kind == "categorical":
-        return np.arange(1, column.n_codes + 1), np.ones(column.n_codes)
-    if column.bins is not None:  # one number a bin stands for it, whatever the density within
-        inside = column.bins.representatives
-        return inside, np.exp(-column.bins.log_density(inside))
+        return np.arange(1, len(column.categories) + 1), np.ones(len(column.categories))
     return _nodes(draws, partial(model.cannot_hold, j))
 
 

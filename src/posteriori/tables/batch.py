@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from posteriori.tables.schema import Schema, View, infinite_cell
+from posteriori.tables.schema import Schema, View
 from posteriori.typing import Array
 
 
@@ -85,7 +85,7 @@ class Batch:
     def take(self, columns: tuple[int, ...], view: View) -> Tile:
         """Return the tile of some columns, by their positions in the schema, as numbers, as codes, or as both."""
         if view == "mixed":
-            coded = [self.schema.columns[j].is_coded for j in columns]
+            coded = [self.schema.columns[j].kind == "categorical" for j in columns]
             places = [[j for j, is_coded in zip(columns, coded, strict=True) if is_coded == kind] for kind in (0, 1)]
             return Mixed(self._numbers(places[0]), self._codes(places[1]), tuple(not one for one in coded))
         return self._numbers(columns) if view == "continuous" else self._codes(columns)
@@ -100,21 +100,7 @@ class Batch:
         everything = self.schema.of_kind("categorical")
         if tuple(columns) == everything:
             return self.codes
-        if all(self.schema.columns[j].kind == "categorical" for j in columns):
-            return self.codes.take([everything.index(column) for column in columns])
-        cardinalities = self.schema.cardinalities(columns)
-        codes = np.empty((len(self), len(columns)), np.uint8 if max(cardinalities) < 256 else np.uint16)
-        continuous = self.schema.of_kind("continuous")
-        for place, j in enumerate(columns):
-            bins = self.schema.columns[j].bins
-            if bins is None:
-                codes[:, place] = self.codes.values[:, everything.index(j)]
-            else:
-                values = self.numbers.values[:, continuous.index(j)]
-                row = bins.encode(values, codes[:, place])
-                if row >= 0:
-                    raise infinite_cell(self.schema.columns[j].name, float(values[row]), self.start + row)
-        return Codes(codes, cardinalities)
+        return self.codes.take([everything.index(column) for column in columns])
 
     def rows(self, chosen: Array) -> Batch:
         """Return some of the rows, chosen by a mask or by their places; the assignment is left behind."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from posteriori.tables.bins import Bins
 from posteriori.typing import Array
 
 Kind = Literal["continuous", "categorical"]
@@ -36,8 +35,6 @@ class Column:
         The categories and their order come from the data type (or a person), not from the rows seen.
     dtype : str
         The data type the column arrived in, so that drawn rows can be given the same.
-    bins : Bins, optional
-        Of a continuous column that densities see as codes.
     """
 
     name: str
@@ -45,17 +42,6 @@ class Column:
     categories: tuple[Cell, ...] = ()
     declared: bool = False
     dtype: str = ""
-    bins: Bins | None = None
-
-    @property
-    def is_coded(self) -> bool:
-        """Whether densities see the column as codes: of categories, or of bins."""
-        return self.kind == "categorical" or self.bins is not None
-
-    @property
-    def n_codes(self) -> int:
-        """K: the number of categories, or of bins."""
-        return len(self.categories) if self.bins is None else self.bins.n_bins
 
     @cached_property
     def lookup(self) -> dict[Hashable, int]:
@@ -209,13 +195,8 @@ class Schema:
         return {kind: tuple(j for j, column in enumerate(self.columns) if column.kind == kind) for kind in kinds}
 
     def cardinalities(self, columns: Sequence[int]) -> tuple[int, ...]:
-        """Return the number of categories or bins of each of the columns."""
-        return tuple(self.columns[j].n_codes for j in columns)
-
-    def binned(self, bins: Mapping[int, Bins]) -> Schema:
-        """Return the schema in which some continuous columns, by position, have bins."""
-        columns = (replace(column, bins=bins.get(j, column.bins)) for j, column in enumerate(self.columns))
-        return replace(self, columns=tuple(columns))
+        """Return the number of categories of each of the columns."""
+        return tuple(len(self.columns[j].categories) for j in columns)
 
     @cached_property
     def code_dtype(self) -> type[np.unsignedinteger[Any]]:
