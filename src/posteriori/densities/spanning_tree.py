@@ -48,8 +48,7 @@ class Dependence:
         """
         if penalty is None:
             return self.information
-        with np.errstate(divide="ignore"):
-            price = 1.0 if penalty == "aic" else 0.5 * np.log(self.weight)
+        price = 1.0 if penalty == "aic" else 0.5 * np.log(np.maximum(self.weight, 1.0))
         cost = np.divide(price * self.n_parameters, self.weight, out=np.zeros_like(self.weight), where=self.weight > 0)
         return self.information - cost
 
