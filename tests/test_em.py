@@ -46,3 +46,14 @@ def test_leaps_lead_where_steps_do_in_fewer_passes(pooling, monkeypatch):
     assert_allclose(model.fit(X, y).predict_proba(X), posterior, atol=1e-3)
     assert_allclose(model.log_likelihood_trace_[-1], leapt, atol=1e-5)
     assert 2 * steps < model.n_iter_
+
+
+@pytest.mark.filterwarnings("ignore:EM stopped")
+@pytest.mark.parametrize("steps", range(1, 8))
+def test_a_model_that_ran_out_of_steps_is_that_of_its_statistics(steps):
+    X, y = rows(2)
+    model = po.GaussianDiscriminant(max_iter=steps, tol=0.0).fit(X, y)
+    again = model.model_.blocks[0].density.estimate(model.statistics_.blocks[0])
+    assert_allclose(model.covariance_, again.covariance[0])
+    own = model.predict_joint_log_proba(X)[np.arange(len(y)), y] - model.class_log_prior_[y]
+    assert own.sum() >= model.log_likelihood_trace_[-1]

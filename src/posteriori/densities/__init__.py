@@ -126,7 +126,7 @@ class ExpectingDensity(Density, Protocol):
 class SettlingDensity(Density, Protocol):
     """A density that one pass may not settle: what it is takes a second look at the rows, where a first one says.
 
-    Laws (tests/test_settling.py): settling what is settled changes nothing; cross-validation equals refitting.
+    Laws (tests/test_shrinkage.py): settling what is settled changes nothing; cross-validation equals refitting.
 
     Attributes
     ----------

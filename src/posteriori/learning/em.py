@@ -150,6 +150,7 @@ def learn(
             break
         model, path, leap = leap.next(path, model, whole(statistics))
     else:
+        model = path.models[-1]  # no leap that nothing has judged yet
         gain = trace[-1] - trace[-2] if len(trace) > 1 else math.inf
         warnings.warn(
             f"EM stopped after {limits.max_steps} steps with a last gain of {gain:.3g} nats; raise max_iter or tol",

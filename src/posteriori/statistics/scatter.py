@@ -84,7 +84,8 @@ class Scatter:
             weight += np.bincount(component, w, n_components)
         offset /= np.where(weight > 0, weight, 1.0)[:, np.newaxis]
         for z in range(n_components):
-            scatter[z] -= weight[z] * np.outer(offset[z], offset[z])
+            apart = np.sqrt(weight[z]) * offset[z]
+            scatter[z] -= np.outer(apart, apart)
         variation = np.maximum(np.diagonal(scatter, axis1=1, axis2=2), 0.0)
         cells = Moments(np.repeat(weight[:, np.newaxis], d, axis=1), shift, offset, variation)
         return cls(weight, shift, offset, scatter, cells)
@@ -129,7 +130,8 @@ class Scatter:
         with np.errstate(over="ignore", invalid="ignore"):  # finite() tells
             scatter = self.scatter + other.scatter
             for z in np.flatnonzero(share > 0):  # one d×d at a time, for d may be large
-                scatter[z] += self.weight[z] * share[z] * np.outer(delta[z], delta[z])
+                apart = np.sqrt(self.weight[z] * share[z]) * delta[z]
+                scatter[z] += np.outer(apart, apart)
         return Scatter(weight, np.where(known, self.shift, other.shift), offset, scatter, self.cells + other.cells)
 
     def finite(self) -> Array:
