@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from posteriori.densities.binned import Binned, BinnedParameters
 from posteriori.densities.categorical import Categorical, CategoricalParameters
 from posteriori.densities.gaussian import Gaussian, GaussianParameters
 from posteriori.densities.multivariate import MultivariateGaussian, MultivariateGaussianParameters
@@ -16,6 +17,8 @@ from posteriori.tables.schema import Kind
 from posteriori.typing import Array
 
 __all__ = [
+    "Binned",
+    "BinnedParameters",
     "Categorical",
     "CategoricalParameters",
     "Density",
@@ -26,6 +29,7 @@ __all__ = [
     "MultivariateGaussianParameters",
     "Poisson",
     "PoissonParameters",
+    "SharedDensity",
 ]
 
 
@@ -90,3 +94,17 @@ class ExpectingDensity(Density, Protocol):
 
     def expect(self, parameters: Any, tile: Any, assignment: Assignment) -> tuple[Statistics, float]:
         """Return the expected statistics of the rows, and the log-likelihood of their present cells, in nats."""
+
+
+class SharedDensity(Density, Protocol):
+    """A density that all components share, of columns of which another block tells the rest.
+
+    Its parameters have no components: log_density is of shape (n, 1) and log_factors of (n, 1, d). As it tells nothing
+    of the component, `GenerativeModel.posterior` leaves it out.
+    """
+
+    @property
+    def shared(self) -> bool: ...  # noqa: D102
+
+    def sample(self, parameters: Any, codes: Array, rng: np.random.Generator) -> Array:
+        """Draw numbers (n, d) given what the other block drew for these columns: codes from 1."""

@@ -5,6 +5,7 @@ A missing number is NaN; a missing category is code 0, which owns a slot of ever
 """
 
 from posteriori.kernels.bayes import log_evidence, normalise
+from posteriori.kernels.binning import digitise, mdlp, within_bins
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
 from posteriori.kernels.multivariate import expect_missing, integrate_out, whitened_distance
@@ -17,6 +18,7 @@ __all__ = [
     "add_moments",
     "add_poisson",
     "deviations_by_component",
+    "digitise",
     "encode_integers",
     "expect_missing",
     "first_numbers",
@@ -24,6 +26,8 @@ __all__ = [
     "integrate_out",
     "log_evidence",
     "mark_integers",
+    "mdlp",
     "normalise",
     "whitened_distance",
+    "within_bins",
 ]

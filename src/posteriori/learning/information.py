@@ -79,6 +79,8 @@ def mutual_information(model: GenerativeModel) -> Array:
     """
     information = np.zeros(len(model.schema.columns))
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
+        if block.shared:
+            continue  # it tells nothing of the class
         grid = _grid_of(block, parameters, model)
         columns = list(block.columns)
         size = max(1, _MOST_CELLS // (model.n_components * len(columns)))

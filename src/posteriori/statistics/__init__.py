@@ -8,11 +8,13 @@ from typing import Any, Protocol, Self
 
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.moments import Moments, gather
+from posteriori.statistics.outer_bins import OuterBins
+from posteriori.statistics.row_sample import RowSample
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables import Assignment
 from posteriori.typing import Array
 
-__all__ = ["Counts", "JointStatistics", "Moments", "Scatter", "Statistics"]
+__all__ = ["Counts", "JointStatistics", "Moments", "OuterBins", "RowSample", "Scatter", "Statistics"]
 
 
 class Statistics(Protocol):
