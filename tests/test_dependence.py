@@ -14,7 +14,7 @@ from scipy.stats import multivariate_normal
 from posteriori.densities import AveragedOneDependence, BackOff, FullJoint, KDependence, Tree
 from posteriori.densities.k_dependence import choose_parents
 from posteriori.densities.spanning_tree import dependence_of_pairs, mixed_forest, spanning_forest
-from posteriori.statistics import CountTogether, Counts, Pairs
+from posteriori.statistics import Counts, CountTogether, Pairs
 from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers
 
 CARDINALITIES = (2, 3, 1, 4)
@@ -50,7 +50,7 @@ def settled(density, statistics, codes, component):
 
 DENSITIES = {
     "tree": Tree(BackOff()),
-    "tree a class": Tree(BackOff(), shared=False),
+    "tree a class": Tree(BackOff(), one_tree=False),
     "tree, no back-off": Tree(BackOff(None, 0.5)),
     "forest": Tree(BackOff(), penalty="bic"),
     "no parent": KDependence(0, BackOff()),
@@ -156,7 +156,7 @@ def test_naive_bayes_trees_and_parents_come_out_of_one_statistic(rows):
     singles = Counts.of(Codes(codes, CARDINALITIES), assignment(component))
     assert_allclose(pairs.codes.singles().table, singles.table)
     for shared in (True, False):
-        one, other = Tree(BackOff(), shared=shared), fit(Tree(BackOff(), shared=shared), *rows)[1]
+        one, other = Tree(BackOff(), one_tree=shared), fit(Tree(BackOff(), one_tree=shared), *rows)[1]
         assert_allclose(one.estimate(pairs).table, other.table)
     assert choose_parents(pairs.codes, 2) == fit(KDependence(2, BackOff()), *rows)[0].parents
 
@@ -251,7 +251,7 @@ def test_a_tree_of_maximum_likelihood_is_at_least_as_likely_as_independence(rows
         for density, parameters in (
             fit(KDependence(0, BackOff(0.0, 0.0)), codes, component),
             fit(Tree(BackOff(0.0, 0.0)), codes, component),
-            fit(Tree(BackOff(0.0, 0.0), shared=False), codes, component),
+            fit(Tree(BackOff(0.0, 0.0), one_tree=False), codes, component),
         )
     )
     assert naive <= tree <= own_trees
@@ -328,7 +328,7 @@ def mixed(rows):
 @pytest.mark.parametrize("shared", [True, False])
 def test_missing_numbers_and_categories_are_integrated_and_summed_out_exactly(mixed, shared):
     numbers, codes, component = mixed
-    tile, density = tile_of(codes, numbers, CONTINUOUS), Tree(BackOff(), shared=shared)
+    tile, density = tile_of(codes, numbers, CONTINUOUS), Tree(BackOff(), one_tree=shared)
     parameters = density.estimate(Pairs.of(tile, assignment(component)))
     found = density.log_density(parameters, tile)
     for i in range(0, len(codes), 3):
@@ -343,7 +343,9 @@ def enumerated(parameters, z, codes, numbers):
     tree, order = parameters.of_each(parameters.parents)[z], parameters.of_each(parameters.order)[z]
     place, start, m = parameters.place, parameters.start[z], len(numbers)
     terms = []
-    for values in itertools.product(*[[c] if c else range(1, k + 1) for c, k in zip(codes, CARDINALITIES, strict=True)]):
+    for values in itertools.product(
+        *[[c] if c else range(1, k + 1) for c, k in zip(codes, CARDINALITIES, strict=True)]
+    ):
         log_p, mean, slope, variance = 0.0, np.zeros(m), np.zeros((m, m)), np.zeros(m)
         for j in order:
             p = tree[j]

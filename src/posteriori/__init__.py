@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from posteriori import drop_in, explain, plotting
     from posteriori.classifiers import GaussianDiscriminant, NaiveBayes
-    from posteriori.densities import Categorical, Gaussian, Poisson
+    from posteriori.densities import Binned, Categorical, Gaussian, Poisson
     from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
+    from posteriori.preprocessing import MDLPDiscretizer
 
 __version__ = "0.1.0"
 
 # Loaded on first use, so that `import posteriori` compiles nothing and draws nothing in.
 _HOMES = {
+    "Binned": "densities",
     "Categorical": "densities",
     "Gaussian": "densities",
     "GaussianDiscriminant": "classifiers",
+    "MDLPDiscretizer": "preprocessing",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
     "count_parameters": "parameter_count",
@@ -28,9 +31,11 @@ _HOMES = {
 _MODULES = ("drop_in", "explain", "plotting")
 
 __all__ = [
+    "Binned",
     "Categorical",
     "Gaussian",
     "GaussianDiscriminant",
+    "MDLPDiscretizer",
     "NaiveBayes",
     "Poisson",
     "count_parameters",

@@ -24,6 +24,8 @@ FORMAT = 1
 _DATACLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
+        densities.Binned,
+        densities.BinnedParameters,
         densities.Categorical,
         densities.CategoricalParameters,
         densities.Gaussian,
@@ -47,6 +49,7 @@ _DATACLASSES: dict[str, type[Any]] = {
         statistics.Counts,
         statistics.JointStatistics,
         statistics.Moments,
+        statistics.OuterBins,
         statistics.Scatter,
         tables.Column,
         tables.Schema,

@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 
 from posteriori.densities.averaged import AveragedOneDependence, AveragedParameters
+from posteriori.densities.binned import Binned, BinnedParameters
 from posteriori.densities.categorical import Categorical, CategoricalParameters
 from posteriori.densities.conditional import BackOff, FamilyTables
 from posteriori.densities.full_joint import FullJoint, FullJointParameters
@@ -25,6 +26,8 @@ __all__ = [
     "AveragedOneDependence",
     "AveragedParameters",
     "BackOff",
+    "Binned",
+    "BinnedParameters",
     "Categorical",
     "CategoricalParameters",
     "ChainedDensity",
@@ -41,6 +44,7 @@ __all__ = [
     "Poisson",
     "PoissonParameters",
     "SettlingDensity",
+    "SharedDensity",
     "Tree",
     "TreeParameters",
 ]
@@ -148,3 +152,17 @@ class SettlingDensity(Density, Protocol):
             Takes anything that has a method ``of(tile, assignment)``, and returns the sum of what that makes of every
             batch of the rows: one more pass.
         """
+
+
+class SharedDensity(Density, Protocol):
+    """A density that all components share, of columns of which another block tells the rest.
+
+    Its parameters have no components: log_density is of shape (n, 1) and log_factors of (n, 1, d). As it tells nothing
+    of the component, `GenerativeModel.posterior` leaves it out.
+    """
+
+    @property
+    def shared(self) -> bool: ...  # noqa: D102
+
+    def sample(self, parameters: Any, codes: Array, rng: np.random.Generator) -> Array:
+        """Draw numbers (n, d) given what the other block drew for these columns: codes from 1."""

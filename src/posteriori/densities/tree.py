@@ -114,7 +114,7 @@ class Tree:
     ----------
     smoothing : BackOff
         Of tables; its strength also draws Gaussians and regressions towards p(x_j | z), as that many pseudo-rows.
-    shared : bool, default True
+    one_tree : bool, default True
         One tree for all components, of weights I(x_i; x_j | z), or one for each, of its own I(x_i; x_j).
     penalty : {"aic", "bic"}, optional
         What an edge must gain to be kept.
@@ -131,7 +131,7 @@ class Tree:
     """
 
     smoothing: BackOff
-    shared: bool = True
+    one_tree: bool = True
     penalty: Penalty = None
     name = "tree"
     kind: ClassVar[View] = "mixed"
@@ -148,7 +148,7 @@ class Tree:
     def estimate(self, statistics: Pairs) -> TreeParameters:
         """Return the trees of most information, and the tables along them."""
         dependence = dependence_of_pairs(statistics)
-        weights = (dependence.shared() if self.shared else dependence).edge_weights(self.penalty)
+        weights = (dependence.shared() if self.one_tree else dependence).edge_weights(self.penalty)
         continuous = np.array(statistics.continuous, np.bool_)
         parents = np.array([mixed_forest(one, continuous) for one in weights]).reshape(len(weights), len(continuous))
         known = np.maximum(parents, 0)

@@ -170,6 +170,8 @@ def _(parameters: CategoricalParameters, columns: Sequence[Column]) -> _Terms:
     bias = np.zeros(len(parameters.log_probability))
     terms = []
     for place, column in enumerate(columns):
+        if column.is_binned:
+            raise ValueError(f"{quote([column.name])} is binned: its log-odds are steps, not a line")
         if not column.categories:
             continue
         log_probability = parameters.column(place)

@@ -5,6 +5,7 @@ A missing number is NaN; a missing category is code 0, which owns a slot of ever
 """
 
 from posteriori.kernels.bayes import log_evidence, normalise
+from posteriori.kernels.binning import digitise, mdlp, within_bins
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
 from posteriori.kernels.families import add_averaged, add_families
@@ -24,6 +25,7 @@ __all__ = [
     "add_poisson",
     "add_quartic_norms",
     "deviations_by_component",
+    "digitise",
     "encode_integers",
     "expect_missing",
     "expect_tree_counts",
@@ -32,8 +34,10 @@ __all__ = [
     "integrate_out",
     "log_evidence",
     "mark_integers",
+    "mdlp",
     "normalise",
     "pair_information",
     "tree_log_density",
     "whitened_distance",
+    "within_bins",
 ]

@@ -9,8 +9,10 @@ from typing import Any, Protocol, Self
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.statistics.moments import Moments, gather
+from posteriori.statistics.outer_bins import OuterBins
 from posteriori.statistics.pair_moments import PairMoments
 from posteriori.statistics.pairs import Pairs
+from posteriori.statistics.row_sample import RowSample
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables import Assignment
 from posteriori.typing import Array
@@ -22,8 +24,10 @@ __all__ = [
     "JointStatistics",
     "Moments",
     "Needs",
+    "OuterBins",
     "PairMoments",
     "Pairs",
+    "RowSample",
     "Scatter",
     "Statistics",
 ]
