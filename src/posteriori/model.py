@@ -29,6 +29,12 @@ class Block:
         """Whether the components have the density in common, so that it tells nothing of them."""
         return getattr(self.density, "shared", False)
 
+    def coded(self, schema: Schema) -> tuple[int, ...]:
+        """Return the columns that the density reads as codes, by their positions."""
+        if self.density.kind == "continuous":
+            return ()
+        return tuple(j for j in self.columns if j in schema.coded)
+
     def tile(self, batch: Batch) -> Tile:
         """Return the cells of some rows, as the density reads them."""
         return batch.take(self.columns, self.density.kind)

@@ -21,7 +21,7 @@ from posteriori.classifiers.validation import (
 )
 from posteriori.explain import Explanation
 from posteriori.learning.binning import binned_schema, bins_of
-from posteriori.learning.em import Learned, Limits, learn, unsettled
+from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled
 from posteriori.learning.fit import collect
 from posteriori.model import Block, GenerativeModel, Prior, log_sum
 from posteriori.sources import MemorySource
@@ -65,6 +65,9 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def _limits(self) -> Limits:
         """Return when EM ends."""
+
+    def _check_size(self, schema: Schema, target: Column) -> None:
+        """Raise ValueError, before it is taken, if the model would take more memory than allowed."""
 
     @abstractmethod
     def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
@@ -136,6 +139,9 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; use fit")
         if first:
             source = source.with_schema(binned_schema(source, bins_of(blocks)))
+        else:
+            blocks = resumed(blocks, self.model_.blocks)
+        self._check_size(source.schema, target)
         statistics = source.reduce(collect(blocks))
         past = None if first else self._past_statistics(source.schema, target, blocks)
         self._adopt(learn(source, blocks, self._prior(target), past, statistics, self._limits()), target)
@@ -189,7 +195,10 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError("distributions have changed since the last call; use fit to start anew")
         if schema is old.schema and target is self.target_:
             return self.statistics_
-        moves = [[schema.columns[j].places_in(old.schema.columns[j]) for j in block.columns] for block in blocks]
+        moves = [
+            [schema.columns[j].places_in(old.schema.columns[j]) for j in block.coded(schema)] or None
+            for block in blocks
+        ]
         components = [self.target_.lookup.get(label, 0) - 1 for label in target.categories]
         return self.statistics_.reindexed(components, moves)
 

@@ -12,14 +12,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.known_parameters import check_priors
 from posteriori.densities import AveragedOneDependence as AveragedDensity
-from posteriori.densities import BackOff, Density, FullJoint, KDependence
+from posteriori.densities import BackOff, Binned, Density, FullJoint, KDependence
 from posteriori.learning.em import Limits
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Column, Schema
 
 COMMON: dict[str, list[Any]] = {
-    "bins": [Interval(Integral, 2, None, closed="left"), StrOptions({"mdlp"})],
+    "bins": [Interval(Integral, 2, None, closed="left"), StrOptions({"mdlp"}), "array-like"],
     "alpha": [Interval(Real, 0, None, closed="left")],
     "priors": [None, dict, "array-like"],
     "prior_alpha": [Interval(Real, 0, None, closed="left")],
@@ -45,7 +45,13 @@ class DependenceEstimator(GenerativeEstimator):
         """Return the density of all columns."""
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        return (Block(self._density(), tuple(range(len(schema.columns)))), *self._within_bins(schema))
+        whole = Block(self._density(), tuple(range(len(schema.columns))))
+        binned = self._binned(schema)
+        return (whole, Block(Binned(self.bins), binned)) if binned else (whole,)
+
+    def _binned(self, schema: Schema) -> tuple[int, ...]:
+        """Return the columns that are cut into bins."""
+        return schema.of_kind("continuous")
 
     def _prior(self, classes: Column) -> Prior:
         if self.priors is None:
@@ -59,14 +65,7 @@ class DependenceEstimator(GenerativeEstimator):
         del model, statistics  # back-off and pseudo-counts determine every table
 
 
-class _BinnedEstimator(DependenceEstimator):
-    """What classifiers share that see categories and bins alone."""
-
-    def _binned(self, schema: Schema) -> tuple[int, ...]:
-        return schema.of_kind("continuous")
-
-
-class KDependenceBayes(_BinnedEstimator):
+class KDependenceBayes(DependenceEstimator):
     r"""Sahami's k-dependence classifier (kDB): each feature depends on the class and on up to k other features.
 
     .. math:: p(x \mid y) = \prod_j p(x_j \mid x_{\mathrm{parents}(j)}, y)
@@ -150,7 +149,7 @@ class KDependenceBayes(_BinnedEstimator):
         return {name: tuple(names[place] for place in places) for name, places in pairs}
 
 
-class AveragedOneDependence(_BinnedEstimator):
+class AveragedOneDependence(DependenceEstimator):
     r"""Averaged one-dependence estimators (AODE): every feature in turn the parent of all others, averaged.
 
     .. math:: p(x \mid y) = \frac{1}{d} \sum_i p(x_i \mid y) \prod_{j \neq i} p(x_j \mid x_i, y)
@@ -217,7 +216,7 @@ class AveragedOneDependence(_BinnedEstimator):
         return AveragedDensity(BackOff(self.backoff, self.alpha))
 
 
-class FullJointClassifier(_BinnedEstimator):
+class FullJointClassifier(DependenceEstimator):
     r"""No independence at all: a probability for every combination of categories in every class.
 
     .. math:: p(x \mid y) = \frac{n_{yx} + \alpha}{n_y + \alpha \prod_j K_j}
@@ -231,6 +230,8 @@ class FullJointClassifier(_BinnedEstimator):
         Pseudo-count a cell.
     max_cells : int, default 10_000_000
         More cells than that, over all classes, are refused before they take memory.
+    verbose : bool, default True
+        Say in a line how many cells and parameters there are, before they take memory.
     bins, priors, prior_alpha, categorical_features, n_jobs
         As in `TreeAugmentedNaiveBayes`.
 
@@ -255,12 +256,14 @@ class FullJointClassifier(_BinnedEstimator):
     >>> X = [["a", "u"], ["b", "v"], ["a", "v"], ["b", "u"]] * 10
     >>> y = ["same", "same", "other", "other"] * 10
     >>> model = po.FullJointClassifier(alpha=0.0).fit(X, y)
+    the full joint of 2 columns has 8 cells and 7 parameters; it takes 0.0 MB
     >>> model.n_cells_, model.n_parameters_
     (8, 7)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_cells": [Interval(Integral, 1, None, closed="left")],
+        "verbose": ["boolean"],
         **COMMON,
     }
 
@@ -269,6 +272,7 @@ class FullJointClassifier(_BinnedEstimator):
         *,
         alpha: float = 1.0,
         max_cells: int = 10_000_000,
+        verbose: bool = True,
         bins: Any = 8,
         priors: Any = None,
         prior_alpha: float = 0.0,
@@ -277,6 +281,7 @@ class FullJointClassifier(_BinnedEstimator):
     ) -> None:
         self.alpha = alpha
         self.max_cells = max_cells
+        self.verbose = verbose
         self.bins = bins
         self.priors = priors
         self.prior_alpha = prior_alpha
@@ -286,15 +291,17 @@ class FullJointClassifier(_BinnedEstimator):
     def _density(self) -> Density:
         return FullJoint(self.alpha)
 
-    def _check_size(self, schema: Schema, n_classes: int) -> None:
+    def _check_size(self, schema: Schema, target: Column) -> None:
         cardinalities = schema.cardinalities(range(len(schema.columns)))
-        cells = n_classes * math.prod(cardinalities)
+        cells = len(target.categories) * math.prod(cardinalities)
+        size = f"the full joint of {len(cardinalities)} columns has {cells:,} cells and {cells - 1:,} parameters"
         if cells > self.max_cells:
             raise ValueError(
-                f"the full joint of {len(cardinalities)} columns has {cells:,} cells and "
-                f"{cells - 1:,} parameters, more than max_cells={self.max_cells:,}; leave columns out, use fewer "
-                "bins, or assume some independence (TreeAugmentedNaiveBayes)"
+                f"{size}, more than max_cells={self.max_cells:,}; leave columns out, use fewer bins, or assume "
+                "some independence (TreeAugmentedNaiveBayes)"
             )
+        if self.verbose:
+            print(f"{size}; it takes {cells * 8 / 1e6:,.1f} MB")
 
     @property
     def n_cells_(self) -> int:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
-from sklearn.utils._param_validation import StrOptions
+import numpy as np
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.dependence import BACKOFF, COMMON, DependenceEstimator
 from posteriori.densities import BackOff, Density, Tree, TreeParameters
-from posteriori.tables import Schema
+from posteriori.tables import Schema, read_table
+from posteriori.typing import Array
 
 
 class _TreeEstimator(DependenceEstimator):
@@ -23,7 +28,7 @@ class _TreeEstimator(DependenceEstimator):
         "backoff": BACKOFF,
         **COMMON,
     }
-    _shared: ClassVar[bool]
+    _one_tree: ClassVar[bool]
 
     def __init__(
         self,
@@ -49,7 +54,7 @@ class _TreeEstimator(DependenceEstimator):
         self.n_jobs = n_jobs
 
     def _density(self) -> Density:
-        return Tree(BackOff(self.backoff, self.alpha), self._shared, self.penalty)
+        return Tree(BackOff(self.backoff, self.alpha), self._one_tree, self.penalty)
 
     def _binned(self, schema: Schema) -> tuple[int, ...]:
         return schema.of_kind("continuous") if self.continuous == "binned" else ()
@@ -136,7 +141,7 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
            [0.5 , 0.5 ]])
     """
 
-    _shared = True
+    _one_tree = True
 
     @property
     def tree_(self) -> dict[str, str | None]:
@@ -187,7 +192,7 @@ class ChowLiuClassifier(_TreeEstimator):
     {'x0': None, 'x1': 'x0', 'x2': 'x0'}
     """
 
-    _shared = False
+    _one_tree = False
 
     @property
     def tree_(self) -> dict[Any, dict[str, str | None]]:
@@ -198,3 +203,132 @@ class ChowLiuClassifier(_TreeEstimator):
     def edge_weights_(self) -> dict[Any, dict[tuple[str, str], float]]:
         """For each class, the information of each edge (parent, child), in nats a row, less its penalty."""
         return {label: self._weights(z) for z, label in enumerate(self.classes_.tolist())}
+
+
+class ChowLiuTree(DensityMixin, BaseEstimator):
+    r"""A Chow-Liu tree: a density of rows without a class.
+
+    .. math:: p(x) = \prod_j p(x_j \mid x_{\mathrm{parent}(j)})
+
+    The parents are the spanning tree of most mutual information I(x_i; x_j), the tree of greatest likelihood. It is the
+    one class of a `ChowLiuClassifier`.
+
+    Parameters
+    ----------
+    continuous, bins, penalty, backoff, alpha, categorical_features, n_jobs
+        As in `TreeAugmentedNaiveBayes`; bins cannot be "mdlp", which looks at classes.
+
+    Attributes
+    ----------
+    tree_ : dict
+        The parent of each column by name, None at a root.
+    edge_weights_ : dict
+        The information of each edge (parent, child), in nats a row, less its penalty.
+    n_parameters_, n_features_in_ : int
+    feature_names_in_ : ndarray
+        Where the columns had names.
+
+    References
+    ----------
+    Chow & Liu, Approximating discrete probability distributions with dependence trees, IEEE Trans. IT 14 (1968).
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> X = [["a", "u"], ["a", "u"], ["b", "v"], ["b", "v"]] * 10
+    >>> tree = po.ChowLiuTree().fit(X)
+    >>> tree.tree_
+    {'x0': None, 'x1': 'x0'}
+    >>> tree.score_samples([["a", "u"], ["a", "v"], ["a", None]]).round(2)
+    array([-0.8 , -2.75, -0.69])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        name: checks
+        for name, checks in _TreeEstimator._parameter_constraints.items()
+        if name not in ("priors", "prior_alpha")
+    } | {"bins": [Interval(Integral, 2, None, closed="left"), "array-like"]}
+
+    def __init__(
+        self,
+        *,
+        continuous: str = "binned",
+        bins: Any = 8,
+        penalty: Any = None,
+        backoff: float | None = 5.0,
+        alpha: float = 1.0,
+        categorical_features: Any = "from_dtype",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.continuous = continuous
+        self.bins = bins
+        self.penalty = penalty
+        self.backoff = backoff
+        self.alpha = alpha
+        self.categorical_features = categorical_features
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the tree and its tables, forgetting what was learned before.
+
+        Parameters
+        ----------
+        X : array-like or data frame (n, d)
+            As in `NaiveBayes.fit`; missing cells are left out of their pairs.
+        y : None
+            There for scikit-learn's sake.
+        sample_weight : array-like (n,), optional
+            The weight of each row, ≥ 0.
+        """
+        self._validate_params()
+        return self._adopt(self._classifier().fit, X, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows; the tree is that of all rows, bins are those of the first call."""
+        self._validate_params()
+        classifier = self.one_class_ if hasattr(self, "one_class_") else self._classifier()
+        return self._adopt(classifier.partial_fit, X, sample_weight)
+
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) in nats, (n,), missing cells summed and integrated out."""
+        check_is_fitted(self, "one_class_")
+        return self.one_class_.score_samples(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log p(x) in nats a row."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n: int = 1, random_state: Any = None) -> Any:
+        """Draw n rows, as a table like the one the tree was learned from."""
+        check_is_fitted(self, "one_class_")
+        return self.one_class_.sample(n, random_state=random_state)[0]
+
+    @property
+    def tree_(self) -> dict[str, str | None]:
+        """The parent of each column by name, None at a root."""
+        return self._fitted._parents(0)
+
+    @property
+    def edge_weights_(self) -> dict[tuple[str, str], float]:
+        """The information of each edge (parent, child), in nats a row, less its penalty."""
+        return self._fitted._weights(0)
+
+    @property
+    def n_parameters_(self) -> int:
+        """The number of free parameters."""
+        return self._fitted.n_parameters_
+
+    @property
+    def _fitted(self) -> ChowLiuClassifier:
+        check_is_fitted(self, "one_class_")
+        return self.one_class_
+
+    def _classifier(self) -> ChowLiuClassifier:
+        return ChowLiuClassifier(**self.get_params(deep=False))
+
+    def _adopt(self, learn: Any, X: Any, sample_weight: Any) -> Self:
+        self.one_class_ = learn(X, np.zeros(read_table(X).n_rows, np.int64), sample_weight=sample_weight)
+        self.n_features_in_ = self.one_class_.n_features_in_
+        if hasattr(self.one_class_, "feature_names_in_"):
+            self.feature_names_in_ = self.one_class_.feature_names_in_
+        return self

@@ -141,6 +141,9 @@ class SettlingDensity(Density, Protocol):
     @property
     def second_look(self) -> str: ...  # noqa: D102
 
+    def resumed(self, earlier: Self) -> Self:
+        """Return the density as it goes on with more rows, after an earlier call settled it."""
+
     def settle(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[Self, Any]:
         """Return the density that is estimated, and the statistics that it is estimated from.
 

@@ -68,8 +68,8 @@ class FullJoint:
         d = counts.ndim - 1
         inner = (slice(None), *[slice(1, None)] * d)
         complete = counts[inner] + self.alpha
-        shares = _shares(complete)
         incomplete = _incomplete(counts)
+        shares = _shares(complete + 1.0) if incomplete else _shares(complete)  # EM never leaves a probability of 0
         for _ in range(_MOST_STEPS if incomplete else 0):
             before, shares = shares, _shares(complete + _expected(incomplete, shares))
             if np.abs(shares - before).max() <= _TOLERANCE:

@@ -59,6 +59,10 @@ class KDependence:
         """All pairs of columns until the parents are known, and then each column with its parents."""
         return CountTogether(None if self.parents is None else _scopes(self.parents))
 
+    def resumed(self, earlier: KDependence) -> KDependence:
+        """Return the density with the parents it had, if it is otherwise the same."""
+        return earlier if replace(earlier, parents=self.parents) == self else self
+
     def settle(self, statistics: JointCounts, look: Callable[[Any], Any]) -> tuple[KDependence, JointCounts]:
         """Return the density with its parents chosen, and the counts of each column with them.
 

@@ -132,6 +132,11 @@ class MultivariateGaussian:
         """What takes a second look at the rows, for messages; empty where one is enough."""
         return 'shrinkage="ledoit_wolf"' if self.shrinkage == LedoitWolf() else ""
 
+    def resumed(self, earlier: MultivariateGaussian) -> MultivariateGaussian:
+        """Return the density itself: what it settled for fewer rows does not hold for more."""
+        del earlier
+        return self
+
     def settle(self, statistics: Scatter, look: Callable[[Any], Any]) -> tuple[MultivariateGaussian, Scatter]:
         """Return this density with the share of Ledoit and Wolf, if it is wanted: it takes the rows once more.
 

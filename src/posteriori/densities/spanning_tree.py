@@ -42,7 +42,7 @@ class Dependence:
         return Dependence(information, total, len(self.weight) * self.n_parameters)
 
     def edge_weights(self, penalty: Penalty) -> Array:
-        """Return (Z, d, d) what an edge gains in nats a row, less its penalty, which may leave nothing.
+        """Return (Z, d, d) what an edge gains in nats a row, less its penalty; −∞ where that leaves nothing.
 
         AIC takes one nat of the log-likelihood a parameter, BIC ½·log n.
         """
@@ -50,7 +50,7 @@ class Dependence:
             return self.information
         price = 1.0 if penalty == "aic" else 0.5 * np.log(np.maximum(self.weight, 1.0))
         cost = np.divide(price * self.n_parameters, self.weight, out=np.zeros_like(self.weight), where=self.weight > 0)
-        return self.information - cost
+        return np.where(self.information > cost, self.information - cost, -np.inf)
 
 
 def dependence_of_categories(statistics: JointCounts) -> Dependence:

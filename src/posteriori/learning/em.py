@@ -72,6 +72,18 @@ def unsettled(blocks: tuple[Block, ...]) -> list[str]:
     return [one.second_look for one in densities if isinstance(one, SettlingDensity) and one.second_look]
 
 
+def resumed(blocks: tuple[Block, ...], earlier: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Return the blocks as they go on after an earlier call: settled as they were then."""
+    if len(blocks) != len(earlier):
+        return blocks
+    return tuple(
+        replace(block, density=block.density.resumed(past.density))
+        if isinstance(block.density, SettlingDensity) and type(block.density) is type(past.density)
+        else block
+        for block, past in zip(blocks, earlier, strict=True)
+    )
+
+
 def settle(
     source: Source, blocks: tuple[Block, ...], statistics: JointStatistics
 ) -> tuple[tuple[Block, ...], JointStatistics]:

@@ -69,6 +69,10 @@ class JointCounts:
         others = tuple(axis for axis, member in enumerate(scope, start=1) if member != j)
         return self.table(scope).sum(axis=others)
 
+    def column(self, j: int) -> Array:
+        """Return the weight of each category of column j: (Z, K)."""
+        return self.single(j)[:, 1:]
+
     def singles(self) -> Counts:
         """Return the counts of the single columns."""
         singles = [self.single(j) for j in range(len(self.cardinalities))]

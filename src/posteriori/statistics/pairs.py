@@ -84,6 +84,10 @@ class Pairs:
         """Return the weight of the present cells, (Z, d)."""
         return self._interleaved(self.numbers.observed(), self.codes.observed())
 
+    def column(self, j: int) -> Array:
+        """Return the weight of each category of column j of those of codes: (Z, K)."""
+        return self.codes.column(j)
+
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Pairs:
         """Return the statistics of other components or categories, by their places here, −1 where one is new."""
         cardinalities = self.codes.cardinalities
