@@ -146,8 +146,9 @@ def test_a_cut_never_parts_equal_values():
 
 
 def test_equally_good_cuts_leave_the_choice_to_the_first():
-    rows = [*"a" * 6, *"b" * 6, *"ab" * 3, *"a" * 6, *"b" * 6]  # as good cut before 6 as before 24
+    rows = [*"a" * 18, *"b" * 18, *"ab" * 9, *"a" * 18, *"b" * 18]  # as good cut before 18 as before 72
     values = np.arange(float(len(rows)))
+    assert cuts_of(values, rows)[0] == 17.5
     assert cuts_of(values, rows) == cuts_of(values, [{"a": "z", "b": "y"}[label] for label in rows])
 
 

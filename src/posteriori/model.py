@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -139,7 +139,17 @@ class GenerativeModel:
 
         The cells are numbers, or codes of categories.
         """
-        batch = self._alone(column, cells)
+        return self._log_density_alone(column, self._alone(column, cells))
+
+    def log_marginal_of_codes(self, column: int) -> Array:
+        """Return log p(x_j = k | z) in nats, (K, Z), of the categories or bins of one column, by its position."""
+        k = self.schema.columns[column].cardinality
+        nothing = self._missing(k)
+        codes = nothing.codes.values.copy()
+        codes[:, self.schema.coded.index(column)] = np.arange(1, k + 1)
+        return self._log_density_alone(column, replace(nothing, codes=replace(nothing.codes, values=codes)))
+
+    def _log_density_alone(self, column: int, batch: Batch) -> Array:
         total = np.zeros((len(batch), self.n_components))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             if column in block.columns:
@@ -156,16 +166,23 @@ class GenerativeModel:
                 outside |= block.density.outside(tile)[:, block.columns.index(column)]
         return outside
 
+    def _missing(self, n: int) -> Batch:
+        """Return rows in which every column is missing."""
+        continuous, categorical = self.schema.of_kind("continuous"), self.schema.of_kind("categorical")
+        numbers, codes = np.full((n, len(continuous)), np.nan), np.zeros((n, len(categorical)), self.schema.code_dtype)
+        return Batch.of(self.schema, 0, numbers, codes, {})
+
     def _alone(self, column: int, cells: Array) -> Batch:
         """Return rows in which all columns but one are missing."""
-        continuous, categorical = self.schema.of_kind("continuous"), self.schema.of_kind("categorical")
-        numbers = np.full((len(cells), len(continuous)), np.nan)
-        codes = np.zeros((len(cells), len(categorical)), self.schema.code_dtype)
-        if column in continuous:
-            numbers[:, continuous.index(column)] = cells
-        else:
-            codes[:, categorical.index(column)] = cells
-        return Batch.of(self.schema, 0, numbers, codes, {})
+        nothing, schema = self._missing(len(cells)), self.schema
+        if schema.columns[column].kind == "categorical":
+            codes = nothing.codes.values.copy()
+            codes[:, schema.coded.index(column)] = cells
+            return replace(nothing, codes=replace(nothing.codes, values=codes))
+        numbers = nothing.numbers.values.copy()
+        numbers[:, schema.of_kind("continuous").index(column)] = cells
+        categories = np.zeros((len(cells), len(schema.of_kind("categorical"))), schema.code_dtype)
+        return Batch.of(schema, 0, numbers, categories, {})
 
     @property
     def given(self) -> tuple[tuple[int, ...], ...]:

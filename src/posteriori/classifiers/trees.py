@@ -319,16 +319,25 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         return self._fitted.n_parameters_
 
     @property
+    def n_features_in_(self) -> int:
+        """The number of columns."""
+        return self._fitted.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """The names of the columns, where they had some."""
+        return self._fitted.feature_names_in_
+
+    @property
     def _fitted(self) -> ChowLiuClassifier:
-        check_is_fitted(self, "one_class_")
-        return self.one_class_
+        try:
+            return self.__dict__["one_class_"]
+        except KeyError:
+            raise AttributeError("this ChowLiuTree is not fitted yet; call fit first") from None
 
     def _classifier(self) -> ChowLiuClassifier:
         return ChowLiuClassifier(**self.get_params(deep=False))
 
     def _adopt(self, learn: Any, X: Any, sample_weight: Any) -> Self:
         self.one_class_ = learn(X, np.zeros(read_table(X).n_rows, np.int64), sample_weight=sample_weight)
-        self.n_features_in_ = self.one_class_.n_features_in_
-        if hasattr(self.one_class_, "feature_names_in_"):
-            self.feature_names_in_ = self.one_class_.feature_names_in_
         return self

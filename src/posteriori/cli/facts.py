@@ -208,9 +208,9 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
         for place, j in enumerate(block.columns):
             column = model.schema.columns[j]
             columns[j] = {"name": column.name, "kind": column.kind, "distribution": block.density.name}
-            if column.kind == "categorical":
-                columns[j]["categories"] = list(column.categories)
-                columns[j]["probability"] = np.exp(parameters.column(place))
+            if j in model.schema.coded:
+                columns[j]["categories"] = list(column.labels if column.is_binned else column.categories)
+                columns[j]["probability"] = np.exp(model.log_marginal_of_codes(j)).T
             else:
                 columns[j] |= _numeric_parameters(parameters, place, model.n_components)
     nats = mutual_information(model)
@@ -230,7 +230,20 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
         **parameter_counts(estimator),
         "columns": [column | {"information": nats[j]} for j, column in enumerate(columns)],
         "covariances": covariances,
+        "trees": list(_tree_facts(estimator)),
     }
+
+
+def _tree_facts(estimator: GenerativeEstimator) -> Iterable[Facts]:
+    """Return the edges of each tree by falling information, with the class that it is of; None where it is of all."""
+    edges = getattr(estimator, "edge_weights_", None)
+    if edges is None:
+        return
+    of_class = edges if any(isinstance(value, dict) for value in edges.values()) else {None: edges}
+    for label, weights in of_class.items():
+        ordered = sorted(weights.items(), key=lambda item: -item[1])
+        found = [{"parent": parent, "child": child, "nats": nats} for (parent, child), nats in ordered]
+        yield {"class": label, "edges": found}
 
 
 def _covariance_facts(

@@ -10,7 +10,7 @@ The second form is what is computed: what it adds up is never negative and at mo
 question, so no two large numbers are subtracted. The integral is a weighted sum over nodes. Where the nodes
 stand follows from what every density can do, not from which one it is:
 
-- a categorical feature has one node of weight 1 for each category: the sum is exact;
+- a feature of categories or bins has one node of weight 1 for each: the sum is exact;
 - a density that refuses fractions (`Density.outside`) is a mass function over the whole numbers, which are
   its nodes; where one stands for many others (rates beyond some thousands) the error stays below 1e-4 nats;
 - any other has the nodes of Gauss and Legendre between break points. The break points are quantiles of draws
@@ -77,7 +77,10 @@ def mutual_information(model: GenerativeModel) -> Array:
     information = np.zeros(len(model.schema.columns))
     draws = model.sample(np.repeat(np.arange(model.n_components), _DRAWS), np.random.default_rng(0))
     for j, drawn in enumerate(draws):
-        nodes, weight = _nodes_of(model, j, drawn.reshape(model.n_components, _DRAWS))
+        if j in model.schema.coded:
+            information[j] = _density_times_divergence(model.log_prior, model.log_marginal_of_codes(j)).sum()
+            continue
+        nodes, weight = _nodes(drawn.reshape(model.n_components, _DRAWS), partial(model.cannot_hold, j))
         size = max(1, _MOST_CELLS // (model.n_components * len(draws)))
         for start in range(0, len(nodes), size):
             part = slice(start, start + size)
@@ -99,14 +102,6 @@ def _density_times_divergence(log_prior: Array, factors: Array) -> Array:
     with np.errstate(invalid="ignore"):  # a class of probability 0, whose share is 0 as well
         gain = np.where(share > 0, share * (np.log(np.where(share > 0, share, 1.0)) - log_prior), 0.0)
     return (total * np.exp(peak))[:, 0] * gain.sum(axis=1)
-
-
-def _nodes_of(model: GenerativeModel, j: int, draws: Array) -> tuple[Array, Array]:
-    """Return cells of column j, and how much of the integral each stands for, (N,); draws are (Z, draws)."""
-    column = model.schema.columns[j]
-    if column.kind == "categorical":
-        return np.arange(1, len(column.categories) + 1), np.ones(len(column.categories))
-    return _nodes(draws, partial(model.cannot_hold, j))
 
 
 def _nodes(draws: Array, outside: Callable[[Array], Array]) -> tuple[Array, Array]:
