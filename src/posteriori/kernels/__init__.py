@@ -5,7 +5,7 @@ A missing number is NaN; a missing category is code 0, which owns a slot of ever
 """
 
 from posteriori.kernels.bayes import log_evidence, normalise
-from posteriori.kernels.binning import digitise, mdlp, within_bins
+from posteriori.kernels.binning import beyond_cuts, digitise, mdlp, within_bins
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
 from posteriori.kernels.multivariate import expect_missing, integrate_out, whitened_distance
@@ -17,6 +17,7 @@ __all__ = [
     "add_gaussian",
     "add_moments",
     "add_poisson",
+    "beyond_cuts",
     "deviations_by_component",
     "digitise",
     "encode_integers",
