@@ -1,4 +1,4 @@
-"""What the pictures read off a fitted model: one feature with the density that makes it, and classes by number."""
+"""What the pictures read off a fitted model: one feature with the densities that make it, and classes by number."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.model import Block, reject_outside
-from posteriori.tables import Batch, Codes, Column, Numbers, Schema, Tile, quote, read_labels, read_table
+from posteriori.model import Block, GenerativeModel, reject_outside
+from posteriori.tables import Batch, Column, Schema, quote, read_labels, read_table
 from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A column of a fitted model and the density that makes it, met through the protocol all densities follow.
+    """A column of a fitted model and the densities that make it, met through the protocol they all follow.
 
     Its cells are numbers or codes, (n,); NaN where missing.
     """
 
     schema: Schema
     position: int
-    block: Block
-    parameters: Any
+    blocks: tuple[Block, ...]
+    parameters: tuple[Any, ...]
 
     @classmethod
     def of(cls, model: Any, feature: str | int) -> Feature:
@@ -31,8 +31,8 @@ class Feature:
         fitted = model.model_
         position = _position(fitted.schema, feature)
         pairs = zip(fitted.blocks, fitted.parameters, strict=True)
-        block, parameters = next(pair for pair in pairs if position in pair[0].columns)
-        return cls(fitted.schema, position, block, parameters)
+        blocks, parameters = zip(*(pair for pair in pairs if position in pair[0].columns), strict=True)
+        return cls(fitted.schema, position, blocks, parameters)
 
     @property
     def column(self) -> Column:
@@ -51,38 +51,47 @@ class Feature:
 
     def outside(self, cells: Array) -> Array:
         """Return which cells the density cannot produce, (n,)."""
-        return self.block.density.outside(self._tile(cells))[:, self._place]
+        batch = self._batch(cells)
+        return np.any(
+            [block.density.outside(block.tile(batch))[:, self._place(block)] for block in self.blocks], axis=0
+        )
 
     def densities(self, cells: Array) -> Array:
         """Return p(x_j | y), (n, C)."""
-        return np.exp(self.block.density.log_density(self.parameters, self._tile(cells)))
+        batch = self._batch(cells)
+        pairs = zip(self.blocks, self.parameters, strict=True)
+        return np.exp(sum(block.density.log_density(parameters, block.tile(batch)) for block, parameters in pairs))
 
     def sample(self, component: Array) -> Array:
         """Draw a cell for each component, (n,), the same ones each time."""
-        return self.block.density.sample(self.parameters, component, np.random.default_rng(0))[:, self._place]
+        model = GenerativeModel(self.schema, self.blocks, np.zeros(1), self.parameters)
+        return model.sample(component, np.random.default_rng(0))[self.position]
 
     def read(self, model: Any, X: Any) -> Array:
         """Return the cells of some rows; raise ValueError where the density cannot produce one."""
 
         def read_batch(batch: Batch) -> Array:
-            reject_outside(self.block, batch)
+            for block in self.blocks:
+                reject_outside(block, batch)
             cells = batch.take((self.position,)).values[:, 0]
             return np.where(cells == 0, np.nan, cells) if self.categorical else cells
 
         return model._source(X).map(read_batch)
 
-    @property
-    def _place(self) -> int:
-        return self.block.columns.index(self.position)
+    def _place(self, block: Block) -> int:
+        return block.columns.index(self.position)
 
-    def _tile(self, cells: Array) -> Tile:
-        """Return rows of the block that hold these cells in this column and are missing elsewhere."""
-        shape = len(cells), len(self.block.columns)
-        values = np.zeros(shape, self.schema.code_dtype) if self.categorical else np.full(shape, np.nan)
-        values[:, self._place] = cells
+    def _batch(self, cells: Array) -> Batch:
+        """Return rows that hold these cells in this column and are missing elsewhere."""
+        schema, n = self.schema, len(cells)
+        continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
+        numbers = np.full((n, len(continuous)), np.nan)
+        codes = np.zeros((n, len(categorical)), schema.code_dtype)
         if self.categorical:
-            return Codes(values, self.schema.cardinalities(self.block.columns))
-        return Numbers(values)
+            codes[:, categorical.index(self.position)] = cells
+        else:
+            numbers[:, continuous.index(self.position)] = cells
+        return Batch.of(schema, 0, numbers, codes, {})
 
 
 def _position(schema: Schema, feature: Any) -> int:
