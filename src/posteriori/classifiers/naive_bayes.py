@@ -57,7 +57,7 @@ class NaiveBayes(GenerativeEstimator):
     alpha : float, default 1.0
         Pseudo-count a category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha): 0 is maximum likelihood, 1
         Laplace's rule.
-    bins : int, "mdlp" or sequence of float, default 10
+    bins : int, "mdlp" or sequence of float, default "mdlp"
         How binned columns are cut: into that many bins of equal weight, fewer where values are repeated; by how well
         bins tell the classes apart (Fayyad & Irani 1993), which may leave an uninformative column in one bin; or at
         these points. For a column of its own: ``distributions={"age": po.Binned([18, 65])}``.
@@ -141,7 +141,7 @@ class NaiveBayes(GenerativeEstimator):
         priors: Any = None,
         prior_alpha: float = 0.0,
         alpha: float = 1.0,
-        bins: Any = 10,
+        bins: Any = "mdlp",
         variance_smoothing: float = 1.0,
         ddof: int = 0,
         rate_smoothing: float = 1.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -75,8 +76,9 @@ def _naive_bayes(chosen: dict[str, list[str]]) -> GenerativeEstimator:
 def _discriminant(chosen: dict[str, list[str]], pooling: str | float) -> GenerativeEstimator:
     from posteriori.classifiers import GaussianDiscriminant
 
-    if chosen["poisson"]:
-        raise Refusal("--poisson needs --model nb: the numbers of lda, qda and rda are Gaussian; leave it out")
+    for kind in ("poisson", "binned"):
+        if chosen[kind]:
+            raise Refusal(f"--{kind} needs --model nb: the numbers of lda, qda and rda are Gaussian; leave it out")
     return GaussianDiscriminant(pooling=pooling, categorical_features=chosen["categorical"] or "from_dtype")
 
 
@@ -130,6 +132,12 @@ def fit(
     poisson: Annotated[
         list[str] | None, typer.Option(metavar="A,B", help="Columns that count events: 0, 1, 2, …")
     ] = None,
+    binned: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B", help="Columns of numbers whose shape is no bell: cut into bins that tell the classes apart."
+        ),
+    ] = None,
     ignore: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")] = None,
     model: Annotated[
         Model,
@@ -177,12 +185,16 @@ def fit(
     chosen = {
         "categorical": columns_named(categorical, features, "--categorical"),
         "poisson": columns_named(poisson, features, "--poisson"),
+        "binned": columns_named(binned, features, "--binned"),
     }
-    for name in chosen["poisson"]:
-        if name in chosen["categorical"]:
-            raise Refusal(f"{name!r} is named by both --categorical and --poisson; choose one")
-        if not frame[name].dtype.is_numeric():
-            raise Refusal(f"--poisson names {name!r}, which holds no numbers of events; leave it categorical")
+    for first, second in itertools.combinations(chosen, 2):
+        for name in chosen[first]:
+            if name in chosen[second]:
+                raise Refusal(f"{name!r} is named by both --{first} and --{second}; choose one")
+    for kind, held in (("poisson", "numbers of events"), ("binned", "numbers")):
+        for name in chosen[kind]:
+            if not frame[name].dtype.is_numeric():
+                raise Refusal(f"--{kind} names {name!r}, which holds no {held}; leave it categorical")
     if folds > frame.height:
         warn(f"there are only {frame.height} rows, so there are as many folds")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from posteriori.densities import MultivariateGaussianParameters
+from posteriori.densities import BinnedParameters, MultivariateGaussianParameters
 from posteriori.learning import metrics
 from posteriori.learning.information import mutual_information
 from posteriori.parameter_count import count_parameters
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.explain import Explanation
     from posteriori.learning.selection import OutOfFold
+    from posteriori.model import GenerativeModel
     from posteriori.typing import Array
 
 Facts = dict[str, Any]
@@ -80,22 +81,25 @@ def parameter_counts(estimator: GenerativeEstimator) -> Facts:
     numeric = {"gaussian": 0, "poisson": 0}
     categorical: list[int] = []
     full: int | None = None
-    for block in model.blocks:
-        if block.density.kind == "categorical":
+    shared = 0
+    for block, parameters in zip(model.blocks, model.parameters, strict=True):
+        if block.shared:
+            shared += block.density.n_parameters(parameters)
+        elif block.density.kind == "categorical":
             categorical += [k for k in model.schema.cardinalities(block.columns) if k]
         elif block.density.name in numeric:
             numeric[block.density.name] += len(block.columns)
         else:
             break
     else:
-        full = count_parameters(model.n_components, categorical=categorical, **numeric).full_joint
+        full = shared + count_parameters(model.n_components, categorical=categorical, **numeric).full_joint
     return {"n_parameters": model.n_parameters, "n_parameters_full_joint": full}
 
 
 def column_facts(frame: pl.DataFrame, estimator: GenerativeEstimator) -> list[Facts]:
     """Return what each feature is, how many of its cells are missing, and what values it has."""
     model = estimator.model_
-    name_of = {j: block.density.name for block in model.blocks for j in block.columns}
+    name_of = _distributions(model)
     facts = []
     for j, column in enumerate(model.schema.columns):
         series = frame[column.name]
@@ -115,8 +119,17 @@ def column_facts(frame: pl.DataFrame, estimator: GenerativeEstimator) -> list[Fa
         else:
             numbers = series.cast(pl.Float64)
             found |= {"mean": numbers.mean(), "sd": numbers.std(), "min": numbers.min(), "max": numbers.max()}
+            if column.cuts is not None:
+                found["cuts"] = list(column.cuts)
         facts.append(found)
     return facts
+
+
+def _distributions(model: GenerativeModel) -> dict[int, str]:
+    """Return what makes each column; of two blocks that make it together, the shared one says so."""
+    return {
+        j: block.density.name for block in sorted(model.blocks, key=lambda block: block.shared) for j in block.columns
+    }
 
 
 # Hints --------------------------------------------------------------------------------------------
@@ -203,14 +216,26 @@ def evaluation_facts(estimator: GenerativeEstimator, components: Array, posterio
 def model_facts(estimator: GenerativeEstimator) -> Facts:
     """Return the parameters of a model, column by column, classes in the order of ``classes``."""
     model = estimator.model_
-    columns: list[Facts] = [{} for _ in model.schema.columns]
+    name_of = _distributions(model)
+    columns: list[Facts] = [
+        {"name": column.name, "kind": column.kind, "distribution": name_of[j]}
+        for j, column in enumerate(model.schema.columns)
+    ]
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
         for place, j in enumerate(block.columns):
             column = model.schema.columns[j]
+<<<<<<< HEAD
             columns[j] = {"name": column.name, "kind": column.kind, "distribution": block.density.name}
             if j in model.schema.coded:
                 columns[j]["categories"] = list(column.labels if column.is_binned else column.categories)
                 columns[j]["probability"] = np.exp(model.log_marginal_of_codes(j)).T
+=======
+            if block.density.kind == "categorical":
+                columns[j]["categories"] = list(column.labels)
+                columns[j]["probability"] = np.exp(parameters.column(place))
+            elif isinstance(parameters, BinnedParameters):
+                columns[j]["cuts"] = list(parameters.cuts[place])
+>>>>>>> binning
             else:
                 columns[j] |= _numeric_parameters(parameters, place, model.n_components)
     nats = mutual_information(model)

@@ -79,6 +79,9 @@ def _print_columns(out: Console, columns: Sequence[Facts]) -> None:
         kind = column["kind"]
         if column["distribution"] == "poisson":
             kind = "poisson count"
+        elif "cuts" in column:
+            bins = len(column["cuts"]) + 1
+            kind = f"{bins} bin{'s' if bins > 1 else ''}"
         table.add_row(label_text(column["name"]), kind, missing, _values(column))
     table.expand = not fits(out, table)
     print_table(out, table)
@@ -262,7 +265,11 @@ def print_model(facts: Facts) -> None:
     print_grid(out, f"p({target})", ["probability"], labels, [[share(p) for p in facts["prior"]]])
     numeric: dict[str, list[Facts]] = {}
     for column in facts["columns"]:
+<<<<<<< HEAD
         if "categories" not in column:
+=======
+        if "probability" not in column:
+>>>>>>> binning
             numeric.setdefault(column["distribution"], []).append(column)
     for distribution, columns in numeric.items():
         title, cells = _numeric_cells(distribution, columns)

@@ -77,7 +77,7 @@ class Binned:
 
     Parameters
     ----------
-    bins : int, "mdlp" or sequence of float, default 10
+    bins : int, "mdlp" or sequence of float, default "mdlp"
         That many bins of equal weight, fewer where values are repeated; bins chosen by how well they tell the classes
         apart, by the minimum-description-length rule of Fayyad & Irani; or the cut points themselves, strictly
         increasing. A cell equal to a cut is above it.
@@ -93,7 +93,7 @@ class Binned:
     Fayyad & Irani, Multi-interval discretization of continuous-valued attributes, IJCAI 1993.
     """
 
-    bins: Bins = 10
+    bins: Bins = "mdlp"
     name = "binned"
     kind: ClassVar[Kind] = "continuous"
     needs = OuterBins

@@ -5,7 +5,7 @@ A missing number is NaN; a missing category is code 0, which owns a slot of ever
 """
 
 from posteriori.kernels.bayes import log_evidence, normalise
-from posteriori.kernels.binning import digitise, mdlp, within_bins
+from posteriori.kernels.binning import beyond_cuts, digitise, mdlp, within_bins
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
 from posteriori.kernels.families import add_averaged, add_families
@@ -23,7 +23,11 @@ __all__ = [
     "add_joint_counts",
     "add_moments",
     "add_poisson",
+<<<<<<< HEAD
     "add_quartic_norms",
+=======
+    "beyond_cuts",
+>>>>>>> binning
     "deviations_by_component",
     "digitise",
     "encode_integers",

@@ -6,26 +6,51 @@ import numpy as np
 
 from posteriori.kernels.compiling import kernel
 
+_BLOCK = 256  # rows that are searched for together
+
 
 @kernel
 def digitise(values, columns, starts, cuts, places, codes):
     """Write to codes[:, places[k]] 1 + the number of cuts ≤ values[:, columns[k]], or 0 for a missing cell."""
     n = len(values)
-    for i in range(n):
+    cells, bins = np.empty(_BLOCK), np.empty(_BLOCK, np.uintp)
+    for start in range(0, n, _BLOCK):
+        m = min(n - start, _BLOCK)
         for k in range(len(columns)):
-            x = values[i, columns[k]]
-            codes[i, places[k]] = 0 if math.isnan(x) else 1 + _cuts_up_to(x, starts[k], starts[k + 1], cuts)
+            for i in range(m):
+                cells[i] = values[start + i, columns[k]]
+            _find_bins(cells, m, cuts[starts[k] : starts[k + 1]], bins)
+            for i in range(m):
+                codes[start + i, places[k]] = 0 if math.isnan(cells[i]) else bins[i] + np.uintp(1)
 
 
 @kernel
-def _cuts_up_to(x, start, stop, cuts):
-    """Return how many of the ascending cuts[start:stop] are ≤ x; always as many steps, so that none is mispredicted."""
-    place, length = start, stop - start
+def _find_bins(cells, m, cuts, bins):
+    """Write to bins[i] how many of the ascending cuts are ≤ cells[i], for the first m cells.
+
+    A binary search of all cells in step: its comparisons are added rather than branched on, which no processor could
+    predict.
+    """
+    for i in range(m):
+        bins[i] = 0
+    length = len(cuts)
     while length > 0:
         half = (length + 1) >> 1
-        place += half if cuts[place + half - 1] <= x else 0
+        step, last = np.uintp(half), np.uintp(half - 1)
+        for i in range(m):
+            bins[i] += step * np.uintp(cuts[bins[i] + last] <= cells[i])
         length -= half
-    return place - start
+
+
+@kernel
+def beyond_cuts(values, first, last, out):
+    """Write first[j] − x or else NaN to out[:, j], and x − last[j] to out[:, d + j]; x itself where first[j] is NaN."""
+    n, d = values.shape
+    for i in range(n):
+        for j in range(d):
+            x = np.float64(values[i, j])
+            out[i, j] = x if math.isnan(first[j]) else first[j] - x if x < first[j] else math.nan
+            out[i, d + j] = x - last[j] if x >= last[j] else math.nan
 
 
 @kernel
@@ -35,15 +60,20 @@ def within_bins(values, starts, cuts, log_height, anchor, rate, precision, out):
     The bins of column j are the slots from starts[j] + j on, one more than it has cuts.
     """
     n, d = values.shape
-    for i in range(n):
+    cells, bins = np.empty(_BLOCK), np.empty(_BLOCK, np.uintp)
+    for start in range(0, n, _BLOCK):
+        m = min(n - start, _BLOCK)
         for j in range(d):
-            x = values[i, j]
-            if math.isnan(x):
-                out[i, j] = 0.0
-                continue
-            slot = starts[j] + j + _cuts_up_to(x, starts[j], starts[j + 1], cuts)
-            distance = x - anchor[slot]
-            out[i, j] = log_height[slot] - rate[slot] * abs(distance) - 0.5 * precision[slot] * distance * distance
+            for i in range(m):
+                cells[i] = values[start + i, j]
+            _find_bins(cells, m, cuts[starts[j] : starts[j + 1]], bins)
+            first = np.uintp(starts[j] + j)
+            for i in range(m):
+                slot = first + bins[i]
+                distance = cells[i] - anchor[slot]
+                log_density = log_height[slot] - rate[slot] * abs(distance)
+                log_density -= 0.5 * precision[slot] * distance * distance
+                out[start + i, j] = 0.0 if math.isnan(cells[i]) else log_density
 
 
 @kernel

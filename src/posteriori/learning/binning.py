@@ -19,7 +19,7 @@ from posteriori.tables import Batch, Codes, Schema
 from posteriori.typing import Array
 
 _CANDIDATES = 1000  # bins of the grid from which cut points are chosen by class
-_LARGEST_TABLE = 1 << 24  # of k·log k
+_LARGEST_TABLE = 4  # numbers a row, of which k·log k is looked up rather than computed
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def mdlp_cuts(values: Array, component: Array, weight: Array, n_components: int)
     if len(values) > 1:
         last = np.append(values[1:] != values[:-1], True)
         total = float(weight.sum())
-        whole = total < _LARGEST_TABLE and bool((weight == np.floor(weight)).all())
+        whole = total <= _LARGEST_TABLE * len(values) and bool((weight == np.floor(weight)).all())
         numbers = np.arange(total + 1.0) if whole else np.empty(0)
         logarithms = numbers * np.log(np.maximum(numbers, 1.0))
         kernels.mdlp(component.astype(np.int32, copy=False), weight, last, n_components, logarithms, cut)

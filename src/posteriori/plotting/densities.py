@@ -132,7 +132,9 @@ def _points(feature: Feature, n_classes: int, seen: Array) -> Array:
         points = np.linspace(np.floor(first), np.ceil(last), 2000).round()
     else:
         near = np.linspace(low - width, high + width, 400).clip(first, last)
-        points = np.append(near, np.linspace(first, last, 400))
+        cuts = np.array(feature.column.cuts or ())
+        steps = np.append(cuts, np.nextafter(cuts, -np.inf))  # a step is drawn from just below its cut
+        points = np.concatenate([near.ravel(), np.linspace(first, last, 400), steps])
     points = np.unique(points)
     return points[~feature.outside(points)]
 

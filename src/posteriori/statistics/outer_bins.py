@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from posteriori import kernels
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
@@ -32,14 +33,10 @@ class OuterBins:
     def of(cls, tile: Numbers, assignment: Assignment) -> OuterBins:
         """Return the sums of the rows of a tile. O(n·d), one read."""
         cuts = tuple(points or () for points in tile.cuts)
-        # Without cuts every cell lies below the first, and its distance to 0 is itself.
         first, last = (np.array([points[end] if points else np.nan for points in cuts]) for end in (0, -1))
-        single = np.isnan(first)
-        with np.errstate(invalid="ignore", over="ignore"):
-            below, above = first - tile.values, tile.values - last
-            below = np.where(single, tile.values, np.where(below > 0, below, np.nan))
-            above = np.where(above >= 0, above, np.nan)
-        return cls(cuts, Moments.of(Numbers(np.concatenate([below, above], axis=1)), assignment))
+        excess = np.empty((len(tile.values), 2 * len(cuts)))
+        kernels.beyond_cuts(tile.values, first, last, excess)
+        return cls(cuts, Moments.of(Numbers(excess), assignment))
 
     def __add__(self, other: OuterBins) -> OuterBins:
         return OuterBins(self.cuts, self.excess + other.excess)
