@@ -222,6 +222,13 @@ def test_more_weight_is_more_evidence():
     assert len(cuts_of(values, labels, np.full(60, 20.0))) >= 1
 
 
+@pytest.mark.parametrize("total", [0.5, 1 - 1e-12, 1.0, 1 + 1e-12, 1.01, 1.9])
+def test_less_than_two_rows_are_no_evidence(total):
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(100, 5)), rng.integers(0, 2, 100)
+    assert po.MDLPDiscretizer().fit(X, y, np.full(100, total / 100)).n_bins_.tolist() == [1] * 5
+
+
 def test_the_number_of_threads_changes_nothing():
     X, y = load_iris(return_X_y=True)
     for one, three in zip(po.MDLPDiscretizer(n_jobs=1).fit(X, y).cuts_, po.MDLPDiscretizer(n_jobs=3).fit(X, y).cuts_):
@@ -381,7 +388,7 @@ def test_infinite_cells_are_refused_with_their_place(infinity):
 def test_labels_and_weights_are_checked():
     X = [[1.0], [2.0]]
     for y, weight, message in [
-        (None, None, "requires y to be passed"),
+        (None, None, "MDLPDiscretizer requires y to be passed"),
         ([0.5, 1.2], None, "Unknown label type"),
         ([0], None, "X has 2 rows but y has 1 labels"),
         ([0, 1], [1, -1], "holds -1 in row 1"),
@@ -390,6 +397,11 @@ def test_labels_and_weights_are_checked():
     ]:
         with pytest.raises(ValueError, match=message):
             po.MDLPDiscretizer().fit(X, y, weight)
+
+
+def test_a_table_of_labels_alone_is_refused():
+    with pytest.raises(ValueError, match="no column beside the target 'y'"):
+        po.MDLPDiscretizer().fit(pd.DataFrame({"y": [0, 1]}), "y")
 
 
 def test_other_columns_than_those_of_fit_are_refused():

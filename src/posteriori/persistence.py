@@ -151,7 +151,7 @@ def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
     """Return the estimator that `_content_of` wrote."""
     estimator = _estimators()[content["model"]](**_unpack(content["parameters"], arrays))
     state = {key: _unpack(value, arrays) for key, value in content["state"].items() if key in _STATE}
-    if "model_" in state:
+    if "one_class_" not in state:
         estimator._set_model(state.pop("model_"), state.pop("target_"))
     for key, value in state.items():
         setattr(estimator, key, value)

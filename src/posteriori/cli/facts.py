@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from posteriori.densities import BinnedParameters, MultivariateGaussianParameters
+from posteriori.densities import MultivariateGaussianParameters
 from posteriori.learning import metrics
 from posteriori.learning.information import mutual_information
 from posteriori.parameter_count import count_parameters
@@ -223,21 +223,14 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
     ]
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
         for place, j in enumerate(block.columns):
-            column = model.schema.columns[j]
-<<<<<<< HEAD
-            columns[j] = {"name": column.name, "kind": column.kind, "distribution": block.density.name}
-            if j in model.schema.coded:
-                columns[j]["categories"] = list(column.labels if column.is_binned else column.categories)
-                columns[j]["probability"] = np.exp(model.log_marginal_of_codes(j)).T
-=======
-            if block.density.kind == "categorical":
-                columns[j]["categories"] = list(column.labels)
-                columns[j]["probability"] = np.exp(parameters.column(place))
-            elif isinstance(parameters, BinnedParameters):
-                columns[j]["cuts"] = list(parameters.cuts[place])
->>>>>>> binning
-            else:
+            if j not in model.schema.coded:
                 columns[j] |= _numeric_parameters(parameters, place, model.n_components)
+    for j in model.schema.coded:
+        column = model.schema.columns[j]
+        columns[j]["categories"] = list(column.labels)
+        columns[j]["probability"] = np.exp(model.log_marginal_of_codes(j)).T
+        if column.is_binned:
+            columns[j]["cuts"] = list(column.cuts or ())
     nats = mutual_information(model)
     covariances = [
         facts

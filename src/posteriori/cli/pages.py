@@ -265,11 +265,7 @@ def print_model(facts: Facts) -> None:
     print_grid(out, f"p({target})", ["probability"], labels, [[share(p) for p in facts["prior"]]])
     numeric: dict[str, list[Facts]] = {}
     for column in facts["columns"]:
-<<<<<<< HEAD
-        if "categories" not in column:
-=======
         if "probability" not in column:
->>>>>>> binning
             numeric.setdefault(column["distribution"], []).append(column)
     for distribution, columns in numeric.items():
         title, cells = _numeric_cells(distribution, columns)

@@ -23,11 +23,8 @@ __all__ = [
     "add_joint_counts",
     "add_moments",
     "add_poisson",
-<<<<<<< HEAD
     "add_quartic_norms",
-=======
     "beyond_cuts",
->>>>>>> binning
     "deviations_by_component",
     "digitise",
     "encode_integers",
