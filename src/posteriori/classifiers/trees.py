@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -317,6 +318,11 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     def n_parameters_(self) -> int:
         """The number of free parameters."""
         return self._fitted.n_parameters_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = self._classifier().__sklearn_tags__().input_tags
+        return tags
 
     @property
     def n_features_in_(self) -> int:

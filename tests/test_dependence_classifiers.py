@@ -1,0 +1,277 @@
+"""Classifiers whose features depend on each other: scikit-learn's conventions, tables, laws of learning."""
+
+import itertools
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import posteriori as po
+import posteriori.sources.memory
+from posteriori.datasets import load_penguins
+from posteriori.learning.selection import out_of_fold
+
+MODELS = {
+    "tan": po.TreeAugmentedNaiveBayes(),
+    "tan mdlp": po.TreeAugmentedNaiveBayes(bins="mdlp"),
+    "tan gaussian": po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+    "tan bic": po.TreeAugmentedNaiveBayes(penalty="bic", backoff=None),
+    "chow-liu": po.ChowLiuClassifier(),
+    "chow-liu gaussian": po.ChowLiuClassifier(continuous="gaussian", penalty="aic"),
+    "kdb 1": po.KDependenceBayes(1),
+    "kdb 3": po.KDependenceBayes(3),
+    "aode": po.AveragedOneDependence(),
+    "full joint": po.FullJointClassifier(bins=3, verbose=False),
+}
+CHECKED = [
+    po.TreeAugmentedNaiveBayes(),
+    po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+    po.ChowLiuClassifier(),
+    po.KDependenceBayes(2),
+    po.AveragedOneDependence(),
+]
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    return MODELS[request.param]
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Mixed columns that depend on each other, with gaps, strings and a category in few rows."""
+    rng = np.random.default_rng(0)
+    n = 240
+    y = rng.integers(0, 3, n)
+    x = rng.normal(y, 1.0)
+    frame = pl.DataFrame(
+        {
+            "x": x + 1e4,
+            "twice": 2.0 * x + rng.normal(0, 0.3, n),
+            "sky": np.array(["clear", "grey", "rain"])[(y + (rng.random(n) < 0.3)) % 3],
+            "wind": np.array(["calm", "gale"])[((x > 1) ^ (rng.random(n) < 0.1)).astype(int)],
+            "rare": rng.choice(["a", "b", "c", "d"], n, p=[0.6, 0.3, 0.09, 0.01]),
+            "y": np.array(["low", "mid", "top"])[y],
+        }
+    )
+    gaps = rng.random((n, 2)) < 0.1
+    return frame.with_columns(
+        pl.when(~pl.Series(gaps[:, 0])).then("twice"), pl.when(~pl.Series(gaps[:, 1])).then("sky")
+    )
+
+
+@parametrize_with_checks(CHECKED)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks([po.ChowLiuTree()])
+def test_scikit_learn_conventions_without_a_class(estimator, check):
+    check(estimator)
+
+
+# Learning --------------------------------------------------------------------------------------------------------
+
+
+def test_every_way_of_reading_a_table_gives_the_same_model(constructor, table):
+    small = table.drop_nulls()
+    other = constructor({name: small[name].to_list() for name in ("x", "twice", "sky", "wind")})
+    expected = po.TreeAugmentedNaiveBayes().fit(small.select("x", "twice", "sky", "wind"), small["y"])
+    found = po.TreeAugmentedNaiveBayes().fit(other, small["y"].to_list())
+    assert_allclose(found.predict_proba(other), expected.predict_proba(small.select("x", "twice", "sky", "wind")))
+
+
+def test_pieces_add_up_to_one_fit(model, table):
+    if model.get_params().get("bins") == "mdlp":
+        pytest.skip("bins are chosen by the rows of the first call")
+    features, labels = table.drop("y"), table["y"]
+    whole = type(model)(**model.get_params())
+    parts = type(model)(**model.get_params())
+    whole.fit(features.select("sky", "wind", "rare"), labels)
+    for rows in (slice(0, 200), slice(200, 240)):
+        parts.partial_fit(features.select("sky", "wind", "rare")[rows], labels[rows], classes=["low", "mid", "top"])
+    if isinstance(model, po.KDependenceBayes) and parts.parents_ != whole.parents_:
+        pytest.skip("parents are those of the first call")
+    probe = features.select("sky", "wind", "rare")
+    assert_allclose(parts.predict_joint_log_proba(probe), whole.predict_joint_log_proba(probe), rtol=1e-9)
+
+
+def test_weights_are_repetitions(model, table):
+    if model.get_params().get("bins") == "mdlp":
+        pytest.skip("more rows than pseudo-weights: see tests/test_binning.py")
+    weight = np.random.default_rng(1).integers(0, 4, len(table))
+    repeated = table[np.repeat(np.arange(len(table)), weight).tolist()]
+    one = type(model)(**model.get_params()).fit(table.drop("y"), table["y"], sample_weight=weight.astype(float))
+    other = type(model)(**model.get_params()).fit(repeated.drop("y"), repeated["y"])
+    assert_allclose(one.predict_proba(table.drop("y")), other.predict_proba(table.drop("y")), rtol=1e-7, atol=1e-9)
+
+
+def test_threads_change_nothing(model, table, monkeypatch):
+    monkeypatch.setattr(posteriori.sources.memory, "_MOST_ROWS", 64)
+    one, two = (
+        type(model)(**model.get_params() | {"n_jobs": n_jobs}).fit(table.drop("y"), table["y"]) for n_jobs in (1, 2)
+    )
+    assert_array_equal(one.predict_proba(table.drop("y")), two.predict_proba(table.drop("y")))
+
+
+@pytest.mark.parametrize("name", ["tan", "tan gaussian", "chow-liu", "kdb 1", "kdb 3", "aode", "full joint", "tan bic"])
+def test_cross_validation_equals_refitting(name, table):
+    """Bins are those of all rows, which their labels have no part in, so the columns here have categories."""
+    model = MODELS[name]
+    columns = ["sky", "wind", "rare"] if name != "tan gaussian" else ["x", "twice", "sky", "wind", "rare"]
+    frame = table.select(*columns, "y")
+    result = out_of_fold(type(model)(**model.get_params()), frame, "y", folds=3)
+    for k in range(3):
+        held_out = result.fold == k
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # categories of this fold only
+            refit = type(model)(**model.get_params()).fit(frame.filter(~pl.Series(held_out)), "y")
+            expected = refit.predict_proba(frame.filter(pl.Series(held_out)))
+        assert_allclose(result.posterior[held_out], expected, atol=1e-9)
+
+
+def test_models_survive_a_file(model, table, tmp_path):
+    fitted = type(model)(**model.get_params()).fit(table.drop("y"), table["y"])
+    po.save(fitted, tmp_path / "model.posteriori")
+    again = po.load(tmp_path / "model.posteriori")
+    assert_array_equal(again.predict_joint_log_proba(table.drop("y")), fitted.predict_joint_log_proba(table.drop("y")))
+    assert again.get_params() == fitted.get_params()
+    more = again.partial_fit(table.drop("y"), table["y"])
+    assert more.class_count_.sum() == 2 * len(table)
+
+
+# Answers ---------------------------------------------------------------------------------------------------------
+
+
+def test_explanations_are_exact_sums(model, table):
+    fitted = type(model)(**model.get_params()).fit(table.drop("y"), table["y"])
+    explanation = fitted.explain(table.drop("y"))
+    assert_allclose(explanation.log_joint, fitted.predict_joint_log_proba(table.drop("y")), rtol=1e-9)
+    assert_allclose(explanation.posterior, fitted.predict_proba(table.drop("y")), atol=1e-12)
+
+
+def test_drawn_rows_look_like_the_rows_learned_from(model, table):
+    own = model.get_params()
+    fitted = type(model)(**own | ({"alpha": 0.0} if "max_cells" in own else {})).fit(table.drop("y"), table["y"])
+    drawn, labels = fitted.sample(20_000, random_state=0)
+    assert drawn.columns == table.columns[:-1]
+    assert drawn.null_count().sum_horizontal()[0] == 0
+    for label in fitted.classes_:
+        own, seen = drawn.filter(pl.Series(labels == label)), table.filter(pl.col("y") == label)
+        assert abs((own["wind"] == "gale").mean() - (seen["wind"] == "gale").mean()) < 0.1
+        assert abs(own["x"].median() - seen["x"].median()) < 0.6
+
+
+@pytest.mark.parametrize("name", ["tan", "chow-liu", "full joint", "tan bic"])
+def test_missing_cells_are_summed_out(name, table):
+    columns = ["sky", "wind", "rare"]
+    fitted = type(MODELS[name])(**MODELS[name].get_params()).fit(table.select(columns), table["y"])
+    grid = pl.DataFrame(
+        list(itertools.product(["clear", "grey", "rain"], ["calm", "gale"], ["a", "b", "c", "d"])),
+        schema=columns,
+        orient="row",
+    )
+    joint = fitted.predict_joint_log_proba(grid)
+    for column in columns:
+        rows = grid.with_columns(pl.lit(None, pl.String).alias(column))
+        others = [other for other in columns if other != column]
+        groups = grid.select(others).with_row_index().group_by(others, maintain_order=True).agg("index")["index"]
+        found = fitted.predict_joint_log_proba(rows)
+        for group in groups.to_list():
+            assert_allclose(found[group], np.tile(logsumexp(joint[group], axis=0), (len(group), 1)))
+
+
+def test_k_0_is_naive_bayes_on_the_same_bins(table):
+    naive = po.KDependenceBayes(0, bins=5, backoff=None).fit(table.drop("y"), table["y"])
+    other = po.NaiveBayes(distributions="binned", bins=5).fit(table.drop("y"), table["y"])
+    assert_allclose(naive.predict_joint_log_proba(table.drop("y")), other.predict_joint_log_proba(table.drop("y")))
+
+
+def test_more_parents_than_there_are_features_do_no_harm(table):
+    columns = table.select("sky", "wind", "rare")
+    few, many = (po.KDependenceBayes(k).fit(columns, table["y"]) for k in (2, 9))
+    assert few.parents_ == many.parents_
+    assert_array_equal(few.predict_proba(columns), many.predict_proba(columns))
+
+
+def test_parents_and_weights_by_name(table):
+    tan = po.TreeAugmentedNaiveBayes().fit(table.drop("y"), table["y"])
+    assert set(tan.tree_) == set(table.columns[:-1])
+    assert [name for name, parent in tan.tree_.items() if parent is None] == ["x"]
+    assert set(tan.edge_weights_) == {(parent, child) for child, parent in tan.tree_.items() if parent is not None}
+    assert tan.edge_weights_[("x", "twice")] == max(tan.edge_weights_.values())
+    own = po.ChowLiuClassifier().fit(table.drop("y"), table["y"])
+    assert set(own.tree_) == set(own.edge_weights_) == {"low", "mid", "top"}
+
+
+def test_a_numeric_tree_never_puts_a_number_above_a_category():
+    frame = load_penguins()
+    numbers = {"bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"}
+    for kind in (po.TreeAugmentedNaiveBayes, po.ChowLiuClassifier):
+        tree = kind(continuous="gaussian").fit(frame, "species").tree_
+        for one in [tree] if kind is po.TreeAugmentedNaiveBayes else tree.values():
+            assert not any(parent in numbers and child not in numbers for child, parent in one.items())
+
+
+def test_a_tree_without_a_class_is_the_only_class_of_a_classifier(table):
+    rows = table.drop("y")
+    tree = po.ChowLiuTree().fit(rows)
+    classifier = po.ChowLiuClassifier().fit(rows, np.zeros(len(rows), int))
+    assert_allclose(tree.score_samples(rows), classifier.score_samples(rows))
+    assert tree.score(rows) == pytest.approx(classifier.score_samples(rows).mean())
+    assert tree.sample(3, random_state=0).columns == rows.columns
+    assert tree.n_parameters_ == classifier.n_parameters_
+    parts = po.ChowLiuTree().partial_fit(rows).partial_fit(rows)
+    assert parts.tree_ == tree.tree_
+
+
+# What goes wrong -------------------------------------------------------------------------------------------------
+
+
+def test_the_full_joint_says_how_large_it_is_before_it_takes_memory(capsys):
+    X = np.random.default_rng(0).integers(0, 4, (50, 12)).astype(str)
+    with pytest.raises(
+        ValueError, match=r"the full joint of 12 columns has 33,554,432 cells and 33,554,431 parameters, more than"
+    ):
+        po.FullJointClassifier().fit(X, [0, 1] * 25)
+    po.FullJointClassifier().fit(X[:, :3], [0, 1] * 25)
+    assert "3 columns has 128 cells and 127 parameters" in capsys.readouterr().out
+
+
+def test_tables_that_no_memory_holds_are_refused():
+    X = np.random.default_rng(0).integers(0, 4000, (4000, 9)).astype(str)
+    with pytest.raises(ValueError, match=r"the joint counts would take .* GB, more than 2.1; leave out columns"):
+        po.TreeAugmentedNaiveBayes().fit(X, [0, 1] * 2000)
+
+
+def test_a_column_of_one_value_an_empty_column_and_a_pair_never_seen_together():
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {
+            "one": ["a"] * 40,
+            "left": [None if k % 2 else str(k % 3) for k in range(40)],
+            "right": [str(k % 5) if k % 2 else None for k in range(40)],
+            "x": rng.normal(size=40),
+        }
+    )
+    y = [k % 2 for k in range(40)]
+    for model in MODELS.values():
+        fitted = type(model)(**model.get_params()).fit(frame, y)
+        assert_allclose(fitted.predict_proba(frame).sum(axis=1), 1.0)
+    empty = frame.with_columns(pl.lit(None, pl.String).alias("nothing"))
+    with pytest.warns(UserWarning, match="nothing"):
+        fitted = po.TreeAugmentedNaiveBayes().fit(empty, y)
+    assert_allclose(fitted.predict_proba(empty).sum(axis=1), 1.0)
+
+
+def test_one_feature_and_one_class():
+    frame = pl.DataFrame({"sky": ["clear", "rain", "rain", None]})
+    for model in MODELS.values():
+        fitted = type(model)(**model.get_params()).fit(frame, ["a", "b", "b", "a"])
+        assert_allclose(fitted.predict_proba(frame).sum(axis=1), 1.0)
+        alone = type(model)(**model.get_params()).fit(frame, ["a"] * 4)
+        assert_allclose(alone.predict_proba(frame), 1.0)
