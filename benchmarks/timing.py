@@ -48,6 +48,8 @@ def alternately(ours: Callable[[], object], theirs: Callable[[], object], repeat
 
 def show(seconds: float) -> str:
     """Write seconds in the unit that suits them."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.3g} µs"
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
