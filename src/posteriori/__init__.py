@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from posteriori import drop_in, explain, plotting
-    from posteriori.classifiers import GaussianDiscriminant, NaiveBayes
+    from posteriori.classifiers import (
+        AveragedOneDependence,
+        ChowLiuClassifier,
+        ChowLiuTree,
+        FullJointClassifier,
+        GaussianDiscriminant,
+        KDependenceBayes,
+        NaiveBayes,
+        TreeAugmentedNaiveBayes,
+    )
     from posteriori.densities import Binned, Categorical, Gaussian, Poisson
     from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
@@ -17,13 +26,19 @@ __version__ = "0.1.0"
 
 # Loaded on first use, so that `import posteriori` compiles nothing and draws nothing in.
 _HOMES = {
+    "AveragedOneDependence": "classifiers",
     "Binned": "densities",
     "Categorical": "densities",
+    "ChowLiuClassifier": "classifiers",
+    "ChowLiuTree": "classifiers",
+    "FullJointClassifier": "classifiers",
     "Gaussian": "densities",
     "GaussianDiscriminant": "classifiers",
+    "KDependenceBayes": "classifiers",
     "MDLPDiscretizer": "preprocessing",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
+    "TreeAugmentedNaiveBayes": "classifiers",
     "count_parameters": "parameter_count",
     "load": "persistence",
     "save": "persistence",
@@ -31,13 +46,19 @@ _HOMES = {
 _MODULES = ("drop_in", "explain", "plotting")
 
 __all__ = [
+    "AveragedOneDependence",
     "Binned",
     "Categorical",
+    "ChowLiuClassifier",
+    "ChowLiuTree",
+    "FullJointClassifier",
     "Gaussian",
     "GaussianDiscriminant",
+    "KDependenceBayes",
     "MDLPDiscretizer",
     "NaiveBayes",
     "Poisson",
+    "TreeAugmentedNaiveBayes",
     "count_parameters",
     "drop_in",
     "explain",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities import Density
+from posteriori.densities import ChainedDensity, Density
 from posteriori.tables import Batch, Schema, Tile
+from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
 
 
@@ -27,6 +28,12 @@ class Block:
     def shared(self) -> bool:
         """Whether the components have the density in common, so that it tells nothing of them."""
         return getattr(self.density, "shared", False)
+
+    def coded(self, schema: Schema) -> tuple[int, ...]:
+        """Return the columns that the density reads as codes, by their positions."""
+        if self.density.kind == "continuous":
+            return ()
+        return tuple(j for j in self.columns if j in schema.coded)
 
     def tile(self, batch: Batch) -> Tile:
         """Return the cells of some rows, as the density reads them."""
@@ -127,6 +134,66 @@ class GenerativeModel:
             factors[:, :, block.columns] += block.density.log_factors(parameters, block.tile(batch))
         return factors
 
+    def log_marginal(self, column: int, cells: Array) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z), of cells of one column, by its position, when the others are unknown.
+
+        The cells are numbers, or codes of categories.
+        """
+        return self._log_density_alone(column, self._alone(column, cells))
+
+    def log_marginal_of_codes(self, column: int) -> Array:
+        """Return log p(x_j = k | z) in nats, (K, Z), of the categories or bins of one column, by its position."""
+        k = self.schema.columns[column].cardinality
+        nothing = self._missing(k)
+        codes = nothing.codes.values.copy()
+        codes[:, self.schema.coded.index(column)] = np.arange(1, k + 1)
+        return self._log_density_alone(column, replace(nothing, codes=replace(nothing.codes, values=codes)))
+
+    def _log_density_alone(self, column: int, batch: Batch) -> Array:
+        total = np.zeros((len(batch), self.n_components))
+        for block, parameters in zip(self.blocks, self.parameters, strict=True):
+            if column in block.columns:
+                total += block.density.log_density(parameters, block.tile(batch))
+        return total
+
+    def cannot_hold(self, column: int, cells: Array) -> Array:
+        """Return which cells of one column, by its position, no component can produce, (n,)."""
+        batch = self._alone(column, cells)
+        outside = np.zeros(len(batch), np.bool_)
+        for block in self.blocks:
+            if column in block.columns:
+                tile = block.tile(batch)
+                outside |= block.density.outside(tile)[:, block.columns.index(column)]
+        return outside
+
+    def _missing(self, n: int) -> Batch:
+        """Return rows in which every column is missing."""
+        continuous, categorical = self.schema.of_kind("continuous"), self.schema.of_kind("categorical")
+        numbers, codes = np.full((n, len(continuous)), np.nan), np.zeros((n, len(categorical)), self.schema.code_dtype)
+        return Batch.of(self.schema, 0, numbers, codes, {})
+
+    def _alone(self, column: int, cells: Array) -> Batch:
+        """Return rows in which all columns but one are missing."""
+        nothing, schema = self._missing(len(cells)), self.schema
+        if schema.columns[column].kind == "categorical":
+            codes = nothing.codes.values.copy()
+            codes[:, schema.coded.index(column)] = cells
+            return replace(nothing, codes=replace(nothing.codes, values=codes))
+        numbers = nothing.numbers.values.copy()
+        numbers[:, schema.of_kind("continuous").index(column)] = cells
+        categories = np.zeros((len(cells), len(schema.of_kind("categorical"))), schema.code_dtype)
+        return Batch.of(schema, 0, numbers, categories, {})
+
+    @property
+    def given(self) -> tuple[tuple[int, ...], ...]:
+        """For each column, the columns on which its factor is conditional beside the component."""
+        given: list[tuple[int, ...]] = [()] * len(self.schema.columns)
+        for block, parameters in zip(self.blocks, self.parameters, strict=True):
+            if isinstance(block.density, ChainedDensity):
+                for column, places in zip(block.columns, block.density.given(parameters), strict=True):
+                    given[column] = tuple(block.columns[place] for place in places)
+        return tuple(given)
+
     def sample(self, component: Array, rng: np.random.Generator) -> list[Array]:
         """Draw a row for each component: a list of columns, in the order of the schema, of numbers or codes."""
         columns: list[Array] = [np.empty(0)] * len(self.schema.columns)
@@ -136,6 +203,8 @@ class GenerativeModel:
             drawn = block.density.sample(parameters, given, rng)
             for place, column in enumerate(block.columns):
                 columns[column] = drawn[:, place]
+        for j in self.schema.of_kind("categorical"):
+            columns[j] = columns[j].astype(np.uint16, copy=False)
         return columns
 
 
@@ -148,17 +217,14 @@ def log_sum(log_joint: Array) -> Array:
 
 def reject_outside(block: Block, batch: Batch) -> None:
     """Raise ValueError if a cell of the block is one that its density cannot produce, naming it."""
-    tile = block.tile(batch)
-    outside = block.density.outside(tile)
+    outside = block.density.outside(block.tile(batch))
     if outside.any():
         i, place = np.argwhere(outside)[0]
-        name = batch.schema.columns[block.columns[place]].name
-        value = float(tile.values[i, place])
+        column = block.columns[place]
+        name = batch.schema.columns[column].name
+        value = float(batch.numbers.values[i, batch.schema.of_kind("continuous").index(column)])
         if np.isinf(value):
-            raise ValueError(
-                f"Input X contains infinity: column {name!r} holds {value} in row {batch.start + i}; "
-                "replace it by a number, or by NaN if it is unknown"
-            )
+            raise infinite_cell(name, value, batch.start + int(i))
         raise ValueError(
             f"column {name!r} holds {value:g} in row {batch.start + i}, but its distribution is "
             f"{block.density.name}: {block.density.support}; correct the cell or choose another distribution"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import inspect
 import json
 import math
 import os
@@ -26,10 +27,17 @@ _DATACLASSES: dict[str, type[Any]] = {
     for kind in (
         densities.Binned,
         densities.BinnedParameters,
+        densities.AveragedOneDependence,
+        densities.AveragedParameters,
+        densities.BackOff,
         densities.Categorical,
         densities.CategoricalParameters,
+        densities.FamilyTables,
+        densities.FullJoint,
+        densities.FullJointParameters,
         densities.Gaussian,
         densities.GaussianParameters,
+        densities.KDependence,
         densities.MultivariateGaussian,
         densities.MultivariateGaussianParameters,
         densities.Poisson,
@@ -40,20 +48,27 @@ _DATACLASSES: dict[str, type[Any]] = {
         densities.pooling.PseudoRows,
         densities.shrinkage.Diagonal,
         densities.shrinkage.InTurn,
+        densities.shrinkage.LedoitWolf,
         densities.shrinkage.OracleApproximating,
         densities.shrinkage.TowardsSphere,
+        densities.shrinkage.TowardsUnits,
+        densities.Tree,
+        densities.TreeParameters,
         model.Block,
         model.GenerativeModel,
         statistics.Counts,
+        statistics.JointCounts,
         statistics.JointStatistics,
         statistics.Moments,
+        statistics.PairMoments,
+        statistics.Pairs,
         statistics.OuterBins,
         statistics.Scatter,
         tables.Column,
         tables.Schema,
     )
 }
-_STATE = ("model_", "target_", "statistics_", "log_likelihood_trace_", "_classes_closed")
+_STATE = ("model_", "target_", "statistics_", "log_likelihood_trace_", "_classes_closed", "one_class_")
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -74,19 +89,10 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     sklearn.exceptions.NotFittedError
         It is not fitted.
     """
-    from sklearn.utils.validation import check_is_fitted
-
-    name = type(estimator).__name__
-    if getattr(classifiers, name, None) is not type(estimator):
-        raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({', '.join(_estimators())})")
-    check_is_fitted(estimator, "model_")
-    arrays: dict[str, Array] = {}
-    content = {
-        "model": name,
-        "parameters": _pack(estimator.get_params(deep=False), "parameters", arrays),
-        "state": {key: _pack(getattr(estimator, key), key, arrays) for key in _STATE if hasattr(estimator, key)},
-    }
     from posteriori import __version__
+
+    arrays: dict[str, Array] = {}
+    content = _content_of(estimator, "", arrays)
 
     text = json.dumps(content, allow_nan=False)
     metadata = {
@@ -120,13 +126,33 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     metadata, arrays = _read(Path(path))
     try:
-        content = json.loads(metadata["content"])
-        kind = _estimators()[content["model"]]
-        estimator = kind(**_unpack(content["parameters"], arrays))
-        state = {key: _unpack(value, arrays) for key, value in content["state"].items() if key in _STATE}
-        estimator._set_model(state.pop("model_"), state.pop("target_"))
+        return _estimator_of(json.loads(metadata["content"]), arrays)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{str(path)!r} does not hold a model that this version knows: {error!r}") from None
+
+
+def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str, Any]:
+    """Return a fitted estimator as JSON; arrays go aside, under paths that begin with this one."""
+    from sklearn.utils.validation import check_is_fitted
+
+    name = type(estimator).__name__
+    if getattr(classifiers, name, None) is not type(estimator):
+        raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({', '.join(_estimators())})")
+    check_is_fitted(estimator)
+    state = {key: getattr(estimator, key) for key in _STATE if hasattr(estimator, key)}
+    return {
+        "model": name,
+        "parameters": _pack(estimator.get_params(deep=False), f"{path}parameters", arrays),
+        "state": {key: _pack(value, f"{path}{key}", arrays) for key, value in state.items()},
+    }
+
+
+def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
+    """Return the estimator that `_content_of` wrote."""
+    estimator = _estimators()[content["model"]](**_unpack(content["parameters"], arrays))
+    state = {key: _unpack(value, arrays) for key, value in content["state"].items() if key in _STATE}
+    if "one_class_" not in state:
+        estimator._set_model(state.pop("model_"), state.pop("target_"))
     for key, value in state.items():
         setattr(estimator, key, value)
     return estimator
@@ -134,7 +160,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _estimators() -> dict[str, type[Any]]:
     kinds = (getattr(classifiers, name) for name in classifiers.__all__)
-    return {kind.__name__: kind for kind in kinds if not kind.__abstractmethods__}
+    return {kind.__name__: kind for kind in kinds if not inspect.isabstract(kind)}
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
@@ -212,6 +238,8 @@ def _pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
         pairs = enumerate(value.items())
         return {"dict": [[_pack(k, path, arrays), _pack(v, f"{path}.{i}", arrays)] for i, (k, v) in pairs]}
     name = type(value).__name__
+    if getattr(classifiers, name, None) is type(value):
+        return {"estimator": _content_of(value, f"{path}.", arrays)}
     if _DATACLASSES.get(name) is not type(value):
         raise TypeError(f"{value!r} cannot be saved: a model file may not name kinds of its own, here a {name}")
     fields = {
@@ -230,6 +258,8 @@ def _unpack(value: Any, arrays: dict[str, Array]) -> Any:
     ((kind, content),) = value.items()
     if kind == "array":
         return arrays[content]
+    if kind == "estimator":
+        return _estimator_of(content, arrays)
     if kind == "float":
         return float(content)
     if kind == "dict":

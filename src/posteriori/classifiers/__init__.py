@@ -1,7 +1,19 @@
 """scikit-learn estimators: parameters and validation, nothing numeric."""
 
 from posteriori.classifiers.base import GenerativeEstimator
+from posteriori.classifiers.dependence import AveragedOneDependence, FullJointClassifier, KDependenceBayes
 from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
 from posteriori.classifiers.naive_bayes import NaiveBayes
+from posteriori.classifiers.trees import ChowLiuClassifier, ChowLiuTree, TreeAugmentedNaiveBayes
 
-__all__ = ["GaussianDiscriminant", "GenerativeEstimator", "NaiveBayes"]
+__all__ = [
+    "AveragedOneDependence",
+    "ChowLiuClassifier",
+    "ChowLiuTree",
+    "FullJointClassifier",
+    "GaussianDiscriminant",
+    "GenerativeEstimator",
+    "KDependenceBayes",
+    "NaiveBayes",
+    "TreeAugmentedNaiveBayes",
+]

@@ -21,7 +21,7 @@ from posteriori.classifiers.validation import (
 )
 from posteriori.explain import Explanation
 from posteriori.learning.binning import binned_schema, bins_of
-from posteriori.learning.em import Learned, Limits, learn
+from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled
 from posteriori.learning.fit import collect
 from posteriori.model import Block, GenerativeModel, Prior, log_sum
 from posteriori.sources import MemorySource
@@ -66,6 +66,9 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
     def _limits(self) -> Limits:
         """Return when EM ends."""
 
+    def _check_size(self, schema: Schema, target: Column) -> None:
+        """Raise ValueError, before it is taken, if the model would take more memory than allowed."""
+
     @abstractmethod
     def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
         """Warn of estimates that the rows did not determine."""
@@ -97,7 +100,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         TypeError
             X is no table, or a column holds neither numbers, strings nor booleans.
         """
-        return self._learn(X, y, None, sample_weight, first=True)
+        return self._learn(X, y, None, sample_weight, first=True, last=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; after the last call the model is what one fit of all rows would give.
@@ -114,19 +117,31 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            As in `fit`; or a parameter takes a second look at rows that may no longer be at hand.
         """
         first = not hasattr(self, "model_")
         if not first and not hasattr(self, "statistics_"):
             raise ValueError(
                 "this model was built from parameters, which say nothing of how many rows they stand for; use fit"
             )
-        return self._learn(X, y, classes, sample_weight, first)
+        return self._learn(X, y, classes, sample_weight, first, last=False)
 
-    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> Self:
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, last: bool) -> Self:
+        """Learn from rows; first and last say whether there were none before, and none will follow."""
         source, target = self._open(X, y, classes, sample_weight, first)
         blocks = self._blocks(source.schema)
+        wanted = unsettled(blocks)
+        if wanted and not last:
+            raise ValueError(f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; use fit")
         if first:
             source = source.with_schema(binned_schema(source, bins_of(blocks)))
+        else:
+            blocks = resumed(blocks, self.model_.blocks)
+        self._check_size(source.schema, target)
         statistics = source.reduce(collect(blocks))
         past = None if first else self._past_statistics(source.schema, target, blocks)
         self._adopt(learn(source, blocks, self._prior(target), past, statistics, self._limits()), target)
@@ -180,7 +195,10 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError("distributions have changed since the last call; use fit to start anew")
         if schema is old.schema and target is self.target_:
             return self.statistics_
-        moves = [[schema.columns[j].places_in(old.schema.columns[j]) for j in block.columns] for block in blocks]
+        moves = [
+            [schema.columns[j].places_in(old.schema.columns[j]) for j in block.coded(schema)] or None
+            for block in blocks
+        ]
         components = [self.target_.lookup.get(label, 0) - 1 for label in target.categories]
         return self.statistics_.reindexed(components, moves)
 
@@ -265,6 +283,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
     def explain(self, X: Any) -> Explanation:
         """Return every prediction as an exact sum: log prior plus one log factor a feature, per class.
 
+        Where features depend on each other given the class, each factor is that of a feature given those above it.
+
         Parameters
         ----------
         X : array-like or data frame (n, d)
@@ -284,7 +304,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
 
         log_factors = self._source(X).map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])
-        return Explanation(self.classes_, model.schema.names, values, model.log_prior, log_factors)
+        return Explanation(self.classes_, model.schema.names, values, model.log_prior, log_factors, model.given)
 
     def _source(self, X: Any) -> MemorySource:
         check_is_fitted(self, "model_")

@@ -60,6 +60,10 @@ class Model(StrEnum):
     lda = "lda"
     qda = "qda"
     rda = "rda"
+    tan = "tan"
+    chow_liu = "chow-liu"
+    kdb = "kdb"
+    aode = "aode"
 
 
 def _naive_bayes(chosen: dict[str, list[str]]) -> GenerativeEstimator:
@@ -78,12 +82,25 @@ def _discriminant(chosen: dict[str, list[str]], pooling: str | float) -> Generat
     return GaussianDiscriminant(pooling=pooling, categorical_features=chosen["categorical"] or "from_dtype")
 
 
+def _dependence(chosen: dict[str, list[str]], name: str, **parameters: int) -> GenerativeEstimator:
+    from posteriori import classifiers
+
+    if chosen["poisson"]:
+        raise Refusal("--poisson needs --model nb: this model cuts numbers into bins; leave it out")
+    kind = getattr(classifiers, name)
+    return kind(categorical_features=chosen["categorical"] or "from_dtype", **parameters)
+
+
 _FACTORIES: dict[Model, Callable[[dict[str, list[str]]], GenerativeEstimator]] = {
     Model.nb: _naive_bayes,
     Model.lda: partial(_discriminant, pooling="pooled"),
     Model.qda: partial(_discriminant, pooling="per_class"),
     # Half of each: a pull towards a sphere as well would depend on the units of the columns.
     Model.rda: partial(_discriminant, pooling=0.5),
+    Model.tan: partial(_dependence, name="TreeAugmentedNaiveBayes"),
+    Model.chow_liu: partial(_dependence, name="ChowLiuClassifier"),
+    Model.kdb: partial(_dependence, name="KDependenceBayes", k=2),
+    Model.aode: partial(_dependence, name="AveragedOneDependence"),
 }
 
 
@@ -126,7 +143,8 @@ def fit(
         Model,
         typer.Option(
             help="nb: naive Bayes; lda, qda: numbers are a Gaussian with one covariance for all classes, or one each; "
-            "rda: half-way between."
+            "rda: half-way between; tan, chow-liu: features form a tree, one for all classes or one each; kdb: each "
+            "depends on two others; aode: on every other in turn."
         ),
     ] = Model.nb,
     output: Annotated[

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from posteriori.densities import BinnedParameters, MultivariateGaussianParameters
+from posteriori.densities import MultivariateGaussianParameters
 from posteriori.learning import metrics
 from posteriori.learning.information import mutual_information
 from posteriori.parameter_count import count_parameters
@@ -223,14 +223,14 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
     ]
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
         for place, j in enumerate(block.columns):
-            column = model.schema.columns[j]
-            if block.density.kind == "categorical":
-                columns[j]["categories"] = list(column.labels)
-                columns[j]["probability"] = np.exp(parameters.column(place))
-            elif isinstance(parameters, BinnedParameters):
-                columns[j]["cuts"] = list(parameters.cuts[place])
-            else:
+            if j not in model.schema.coded:
                 columns[j] |= _numeric_parameters(parameters, place, model.n_components)
+    for j in model.schema.coded:
+        column = model.schema.columns[j]
+        columns[j]["categories"] = list(column.labels)
+        columns[j]["probability"] = np.exp(model.log_marginal_of_codes(j)).T
+        if column.is_binned:
+            columns[j]["cuts"] = list(column.cuts or ())
     nats = mutual_information(model)
     covariances = [
         facts
@@ -248,7 +248,20 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
         **parameter_counts(estimator),
         "columns": [column | {"information": nats[j]} for j, column in enumerate(columns)],
         "covariances": covariances,
+        "trees": list(_tree_facts(estimator)),
     }
+
+
+def _tree_facts(estimator: GenerativeEstimator) -> Iterable[Facts]:
+    """Return the edges of each tree by falling information, with the class that it is of; None where it is of all."""
+    edges = getattr(estimator, "edge_weights_", None)
+    if edges is None:
+        return
+    of_class = edges if any(isinstance(value, dict) for value in edges.values()) else {None: edges}
+    for label, weights in of_class.items():
+        ordered = sorted(weights.items(), key=lambda item: -item[1])
+        found = [{"parent": parent, "child": child, "nats": nats} for (parent, child), nats in ordered]
+        yield {"class": label, "edges": found}
 
 
 def _covariance_facts(

@@ -112,13 +112,16 @@ def _print_information(out: Console, features: Sequence[Facts]) -> None:
     table.columns[2].justify = "left"
     greatest = max((feature["nats"] for feature in features), default=0.0)
     for feature in features[:_MOST_FEATURES]:
-        bar = "█" * round(24 * feature["nats"] / greatest) if greatest > 0 else ""
-        table.add_row(label_text(feature["feature"]), f"{feature['nats']:.4f}", bar)
+        table.add_row(label_text(feature["feature"]), f"{feature['nats']:.4f}", _bar(feature["nats"], greatest))
     out.print(table)
     if len(features) > _MOST_FEATURES:
         rest = len(features) - _MOST_FEATURES
         out.print(f"and {rest} more feature{'s' if rest > 1 else ''}")
     out.print()
+
+
+def _bar(nats: float, greatest: float) -> str:
+    return "█" * round(24 * nats / greatest) if greatest > 0 else ""
 
 
 def _print_parameter_count(out: Console, facts: Facts) -> None:
@@ -269,9 +272,24 @@ def print_model(facts: Facts) -> None:
         print_grid(out, title, [label_text(column["name"]) for column in columns], labels, cells)
     for covariance in facts["covariances"]:
         _print_correlations(out, covariance)
+    for tree in facts["trees"]:
+        _print_tree(out, tree)
     for column in facts["columns"]:
         if column.get("categories"):
             _print_categories(out, column, labels)
+
+
+def _print_tree(out: Console, facts: Facts) -> None:
+    """Print the edges of a tree, with the information that makes them."""
+    given = "the class" if facts["class"] is None else label_text(facts["class"])
+    table = new_table(f"feature, given {given}", "depends on", "nats", "")
+    table.columns[1].justify = table.columns[3].justify = "left"
+    greatest = max((edge["nats"] for edge in facts["edges"]), default=0.0)
+    for edge in facts["edges"]:
+        child, parent = label_text(edge["child"]), label_text(edge["parent"])
+        table.add_row(child, parent, f"{edge['nats']:.4f}", _bar(edge["nats"], greatest))
+    out.print(table)
+    out.print()
 
 
 def _print_correlations(out: Console, facts: Facts) -> None:

@@ -55,6 +55,15 @@ class LinearForm:
         """
         return self.bias + np.asarray(values, dtype=np.float64) @ self.weight.T
 
+    def contributions(self, values: Any) -> Array:
+        """Return weight·x term by term, (n, C, T), in nats: with the bias they add up to the scores.
+
+        Parameters
+        ----------
+        values : ndarray (n, T)
+        """
+        return np.asarray(values, dtype=np.float64)[:, np.newaxis, :] * self.weight
+
     def design(self, explanation: Explanation) -> Array:
         """Return the terms x_t of explained rows, (n, T).
 

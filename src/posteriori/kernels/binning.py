@@ -95,7 +95,7 @@ def mdlp(component, weight, last, n_components, logarithms, cut):
         for i in range(first, stop):
             total[component[i]] += weight[i]
         n, k, information = _describe(total, logarithms)
-        if n <= 1.0 or k < 2:
+        if n < 2.0 or k < 2:  # log(N − 1) is no cost below: it would pay for any cut
             continue
         best = _best_cut(component, weight, last, first, stop, total, below, logarithms)
         if best < 0:

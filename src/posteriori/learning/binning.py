@@ -184,7 +184,7 @@ def mdlp_cuts(values: Array, component: Array, weight: Array, n_components: int)
     component : ndarray (n,)
         The class of each row.
     weight : ndarray (n,)
-        A row of weight w counts as w rows.
+        A row of weight w counts as w rows; an interval of less than two in all is not divided.
     n_components : int
 
     Returns

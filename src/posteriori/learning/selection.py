@@ -220,11 +220,8 @@ class _Trimmed:
         recode: dict[int, Array] = {}
         moves: list[list[list[int]] | None] = []
         for block, sums in zip(model.blocks, statistics.blocks, strict=True):
-            if block.density.kind != "categorical":
-                moves.append(None)
-                continue
             kept = []
-            for place, j in enumerate(block.columns):
+            for place, j in enumerate(block.coded(schema)):
                 fixed = schema.columns[j].declared or schema.columns[j].is_binned
                 seen = sums.column(place).any(axis=0) | fixed
                 kept.append(np.flatnonzero(seen).tolist())
@@ -232,7 +229,7 @@ class _Trimmed:
                 if not schema.columns[j].is_binned:
                     cells = tuple(cell for cell, keep in zip(columns[j].categories, seen, strict=True) if keep)
                     columns[j] = replace(columns[j], categories=cells)
-            moves.append(kept)
+            moves.append(kept or None)
         trimmed = replace(schema, columns=tuple(columns))
         sums = statistics.reindexed(range(len(statistics.weight)), moves)
         codes = tuple(recode[j] for j in schema.coded)

@@ -8,36 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.model import Block, GenerativeModel, reject_outside
+from posteriori.model import GenerativeModel, reject_outside
 from posteriori.tables import Batch, Column, Schema, quote, read_labels, read_table
 from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A column of a fitted model and the densities that make it, met through the protocol they all follow.
+    """A column of a fitted model, with its density when the other columns are unknown.
 
     Its cells are numbers or codes, (n,); NaN where missing.
     """
 
-    schema: Schema
+    model: GenerativeModel
     position: int
-    blocks: tuple[Block, ...]
-    parameters: tuple[Any, ...]
 
     @classmethod
     def of(cls, model: Any, feature: str | int) -> Feature:
         """Find a feature by its name or index; raise ValueError if there is none such."""
-        fitted = model.model_
-        position = _position(fitted.schema, feature)
-        pairs = zip(fitted.blocks, fitted.parameters, strict=True)
-        blocks, parameters = zip(*(pair for pair in pairs if position in pair[0].columns), strict=True)
-        return cls(fitted.schema, position, blocks, parameters)
+        return cls(model.model_, _position(model.model_.schema, feature))
 
     @property
     def column(self) -> Column:
         """Its name, kind and categories."""
-        return self.schema.columns[self.position]
+        return self.model.schema.columns[self.position]
 
     @property
     def categorical(self) -> bool:
@@ -50,48 +44,30 @@ class Feature:
         return self.categorical or bool(self.outside(np.array([0.5]))[0])
 
     def outside(self, cells: Array) -> Array:
-        """Return which cells the density cannot produce, (n,)."""
-        batch = self._batch(cells)
-        return np.any(
-            [block.density.outside(block.tile(batch))[:, self._place(block)] for block in self.blocks], axis=0
-        )
+        """Return which cells the model cannot produce, (n,)."""
+        return self.model.cannot_hold(self.position, cells)
 
     def densities(self, cells: Array) -> Array:
         """Return p(x_j | y), (n, C)."""
-        batch = self._batch(cells)
-        pairs = zip(self.blocks, self.parameters, strict=True)
-        return np.exp(sum(block.density.log_density(parameters, block.tile(batch)) for block, parameters in pairs))
+        return np.exp(self.model.log_marginal(self.position, cells))
 
     def sample(self, component: Array) -> Array:
         """Draw a cell for each component, (n,), the same ones each time."""
-        model = GenerativeModel(self.schema, self.blocks, np.zeros(1), self.parameters)
-        return model.sample(component, np.random.default_rng(0))[self.position]
+        return self.model.sample(component, np.random.default_rng(0))[self.position]
 
     def read(self, model: Any, X: Any) -> Array:
         """Return the cells of some rows; raise ValueError where the density cannot produce one."""
+        blocks = [block for block in self.model.blocks if self.position in block.columns]
 
         def read_batch(batch: Batch) -> Array:
-            for block in self.blocks:
+            for block in blocks:
                 reject_outside(block, batch)
-            cells = batch.take((self.position,)).values[:, 0]
-            return np.where(cells == 0, np.nan, cells) if self.categorical else cells
+            if self.categorical:
+                codes = batch.codes.values[:, batch.schema.coded.index(self.position)]
+                return np.where(codes == 0, np.nan, codes)
+            return batch.numbers.values[:, batch.schema.of_kind("continuous").index(self.position)]
 
         return model._source(X).map(read_batch)
-
-    def _place(self, block: Block) -> int:
-        return block.columns.index(self.position)
-
-    def _batch(self, cells: Array) -> Batch:
-        """Return rows that hold these cells in this column and are missing elsewhere."""
-        schema, n = self.schema, len(cells)
-        continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
-        numbers = np.full((n, len(continuous)), np.nan)
-        codes = np.zeros((n, len(categorical)), schema.code_dtype)
-        if self.categorical:
-            codes[:, categorical.index(self.position)] = cells
-        else:
-            numbers[:, continuous.index(self.position)] = cells
-        return Batch.of(schema, 0, numbers, codes, {})
 
 
 def _position(schema: Schema, feature: Any) -> int:

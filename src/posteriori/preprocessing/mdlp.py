@@ -89,7 +89,8 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
         y : array-like (n,) or str
             The class of each row, or the name of the column of X that holds it.
         sample_weight : array-like (n,), optional
-            The weight of each row, ≥ 0: a row of weight k counts as k rows.
+            The weight of each row, ≥ 0: a row of weight k counts as k rows. Weights that sum to
+            less than 2 are evidence for no cut at all, so do not normalise them.
 
         Returns
         -------
@@ -101,11 +102,15 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
             A column is categorical, a cell is infinite, a label is missing or a weight negative.
         """
         self._validate_params()
+        if y is None:
+            raise ValueError("MDLPDiscretizer requires y to be passed, but the target y is None")
         table = read_table(X)
         labels = read_labels(y, table)
         classes = labels.infer()
         weight = check_weights(sample_weight, table.n_rows)
         places = [j for j in range(len(table.names)) if labels.name is None or j != labels.place]
+        if not places:
+            raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
         schema = _numeric(infer_schema(table, places, target=labels.name))
         component = labels.components(classes, slice(0, table.n_rows)).astype(np.int32, copy=False)
 

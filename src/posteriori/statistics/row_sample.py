@@ -37,7 +37,8 @@ class RowSample:
     @classmethod
     def of(cls, batch: Batch, columns: Sequence[int], size: int) -> RowSample:
         """Return the sample of a batch's rows: some continuous columns, by their positions in the schema."""
-        values = batch.take(tuple(columns), "continuous").values
+        places = [batch.schema.of_kind("continuous").index(column) for column in columns]
+        values = np.ascontiguousarray(batch.numbers.values[:, places])
         weight = np.ones(len(batch)) if batch.assignment is None else batch.assignment.weight
         key = _scatter(np.arange(batch.start, batch.start + len(batch), dtype=np.uint64))
         counted = weight > 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posteriori import kernels
-from posteriori.tables.schema import Kind, Schema
+from posteriori.tables.schema import Schema, View
 from posteriori.typing import Array
 
 
@@ -43,7 +43,16 @@ class Codes:
         return Codes(np.ascontiguousarray(self.values[:, places]), tuple(self.cardinalities[place] for place in places))
 
 
-Tile = Numbers | Codes
+@dataclass(frozen=True)
+class Mixed:
+    """Cells of both kinds, with the kind of each column: continuous (d,) says which hold numbers."""
+
+    numbers: Numbers
+    codes: Codes
+    continuous: tuple[bool, ...]
+
+
+Tile = Numbers | Codes | Mixed
 
 
 @dataclass(frozen=True)
@@ -103,17 +112,28 @@ class Batch:
         tile = Numbers(numbers, _cuts_of(schema))
         return cls(schema, start, tile, _coded(schema, numbers, categories), unseen, assignment, fold)
 
-    def take(self, columns: tuple[int, ...], kind: Kind | None = None) -> Tile:
-        """Return the tile of some columns, by their positions in the schema, all of one kind.
+    def take(self, columns: Sequence[int], view: View) -> Tile:
+        """Return the tile of some columns, by their positions in the schema: as numbers, as codes, or mixed.
 
-        kind says how to read binned columns: "categorical" as the codes of their bins; by default as numbers.
+        Where it is mixed, categories and bins are codes and the other columns numbers.
         """
-        kind = kind or self.schema.columns[columns[0]].kind
-        tile: Tile = self.numbers if kind == "continuous" else self.codes
-        everything = self.schema.read_as(kind)
-        if columns == everything:
-            return tile
-        return tile.take([everything.index(column) for column in columns])
+        if view == "mixed":
+            coded = [column in self.schema.coded for column in columns]
+            places = [[j for j, is_coded in zip(columns, coded, strict=True) if is_coded == kind] for kind in (0, 1)]
+            return Mixed(self._numbers(places[0]), self._codes(places[1]), tuple(not one for one in coded))
+        return self._numbers(columns) if view == "continuous" else self._codes(columns)
+
+    def _numbers(self, columns: Sequence[int]) -> Numbers:
+        everything = self.schema.of_kind("continuous")
+        if tuple(columns) == everything:
+            return self.numbers
+        return self.numbers.take([everything.index(column) for column in columns])
+
+    def _codes(self, columns: Sequence[int]) -> Codes:
+        everything = self.schema.coded
+        if tuple(columns) == everything:
+            return self.codes
+        return self.codes.take([everything.index(column) for column in columns])
 
     def with_schema(self, schema: Schema) -> Batch:
         """Return the same rows with the cut points of another schema of the same columns."""

@@ -15,6 +15,7 @@ import polars as pl
 from posteriori.typing import Array
 
 Kind = Literal["continuous", "categorical"]
+View = Literal["continuous", "categorical", "mixed"]  # what a density reads of its columns
 Cell = str | bool | int | float
 
 MAX_CATEGORIES = 65_535  # codes are 16 bits wide, and code 0 is "missing"
@@ -300,3 +301,11 @@ def quote(names: Iterable[str], most: int = 5) -> str:
     shown = ", ".join(repr(name) for name in itertools.islice(listed, most))
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
     return f"column{'s' if len(listed) > 1 else ''} {shown}{more}"
+
+
+def infinite_cell(name: str, value: float, row: int) -> ValueError:
+    """Return the error that a cell is infinite."""
+    return ValueError(
+        f"Input X contains infinity: column {name!r} holds {value} in row {row}; "
+        "replace it by a number, or by NaN if it is unknown"
+    )
