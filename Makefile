@@ -26,7 +26,7 @@ types: .venv ## Check types
 .PHONY: bench
 bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m pip install --quiet --editable ".[bench]"
-	cd benchmarks && ../$(PYTHON) naive_bayes.py && ../$(PYTHON) gaussian_discriminant.py
+	cd benchmarks && ../$(PYTHON) naive_bayes.py && ../$(PYTHON) gaussian_discriminant.py && ../$(PYTHON) dependence.py
 
 .PHONY: pictures
 pictures: .venv ## Draw the pictures of the README anew

@@ -357,6 +357,22 @@ def test_an_infinite_cell_is_refused_wherever_it_is(model, table):
         binned(4).fit(table.assign(size=np.inf), "y")
 
 
+@pytest.mark.parametrize("bins", [4, "mdlp", (1.5,)])
+@pytest.mark.parametrize("cell", [np.inf, -np.inf])
+def test_no_cut_falls_beside_an_infinite_cell(bins, cell):
+    with pytest.raises(ValueError, match=f"column 'x0' holds {cell} in row 2"):
+        po.NaiveBayes(distributions="binned", bins=bins).fit([[1.0], [2.0], [cell]], [0, 1, 1])
+
+
+def test_quantiles_of_many_rows_are_those_of_a_sample():
+    rng = np.random.default_rng(0)
+    X, y = rng.exponential(size=(120_000, 1)), rng.integers(0, 2, 120_000)
+    model = po.NaiveBayes(distributions="binned", bins=4).fit(X, y)
+    shares = [(cut > X).mean() for cut in model.cuts_["x0"]]
+    assert_allclose(shares, [0.25, 0.5, 0.75], atol=0.01)
+    assert_array_equal(po.NaiveBayes(distributions="binned", bins=4, n_jobs=1).fit(X, y).cuts_["x0"], model.cuts_["x0"])
+
+
 def test_what_a_model_says_of_its_bins():
     X, y = np.array([[1.0], [2.0], [3.0], [4.0]]), [0, 0, 1, 1]
     model = po.NaiveBayes(distributions="binned", bins=[2.5, 3.5]).fit(X, y)

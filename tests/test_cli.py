@@ -239,6 +239,26 @@ def test_fit_takes_kinds_and_leaves_columns_out():
     assert "poisson count" in succeeds("fit", "t.csv", "--target", "y", *arguments)
 
 
+def test_binned_columns_are_fitted_shown_and_explained():
+    rows = [f"{i % 40 + 0.5},{i % 3},{'ab'[i % 40 > 24]}" for i in range(200)]
+    write("t.csv", "age,turn,y\n" + "\n".join(rows))
+    arguments = ("fit", "t.csv", "--target", "y", "--binned", "age,turn")
+    found = json.loads(succeeds(*arguments, "--json"))
+    age, turn = found["columns"]
+    assert (age["distribution"], age["cuts"], turn["cuts"]) == ("binned", [25.0], [])
+    assert found["cross_validation"]["model"]["accuracy"] == 1.0
+    out = succeeds(*arguments)
+    assert "2 bins" in out
+    assert "1 bin" in out
+    shown = succeeds("show", "t.posteriori")
+    assert "p(age | class)" in shown
+    assert "≥ 25" in shown
+    column = json.loads(succeeds("show", "t.posteriori", "--json"))["columns"][0]
+    assert column["categories"] == ["< 25", "≥ 25"]
+    assert np.shape(column["probability"]) == (2, 2)
+    assert "age = 30.5" in succeeds("explain", "t.posteriori", "t.csv", "--row", 30)
+
+
 def test_options_take_commas_repetition_and_names_with_commas():
     write("t.csv", '"a,b",c,d,y\n' + "1,2,3,u\n2,1,4,v\n" * 3)
     found = json.loads(
@@ -639,9 +659,12 @@ REFUSALS = [
     (("fit", "small.csv", "--target", "kind", "--poisson", "colour"), "no numbers of events"),
     (("fit", "small.csv", "--target", "kind", "--poisson", "size"), "column 'size' holds 1.5 in row 0"),
     (("fit", "small.csv", "--target", "kind", "--poisson", "size", "--categorical", "size"), "choose one"),
+    (("fit", "small.csv", "--target", "kind", "--binned", "size", "--poisson", "size"), "--poisson and --binned"),
+    (("fit", "small.csv", "--target", "kind", "--binned", "colour"), "holds no numbers; leave it categorical"),
     (("fit", "small.csv", "--target", "kind", "--folds", "1"), "'--folds'"),
     (("fit", "small.csv", "--target", "kind", "--model", "svm"), "'--model'"),
     (("fit", "penguins.csv", "--target", "species", "--model", "qda", "--poisson", "year"), "--model nb"),
+    (("fit", "penguins.csv", "--target", "species", "--model", "lda", "--binned", "year"), "--binned needs --model nb"),
     (("fit", "small.csv", "--target", "kind", "--output", "no/m.posteriori"), "no folder 'no'"),
     (("fit", "small.csv", "--target", "kind", "--output", "small.csv"), "suffix of a table"),
     (("fit", "small.csv", "--target", "kind", "--output", "."), "is a folder"),

@@ -95,6 +95,31 @@ def test_curves_are_the_densities_and_have_area_one(table, by_name):
     assert [line.get_label() for line in ax.lines] == ["Adelie", "Chinstrap", "Gentoo"]
 
 
+@pytest.fixture(scope="module")
+def binned():
+    return po.NaiveBayes(distributions={"bill_length_mm": "binned", "body_mass_g": "binned"}).fit(PENGUINS, "species")
+
+
+def test_a_binned_feature_is_drawn_in_steps_of_area_one(binned):
+    ax = plot_densities(binned, "bill_length_mm", X=PENGUINS, y="species")
+    assert_allclose(areas(ax), 1.0, atol=5e-3)
+    cuts = binned.cuts_["bill_length_mm"]
+    for c, line in enumerate(ax.lines):
+        x, height = line.get_xdata(), line.get_ydata()
+        inner = (x >= cuts[0]) & (x < cuts[1])
+        share = np.exp(binned.feature_log_prob_[1][c, 1])  # after the island
+        assert_allclose(height[inner], share / (cuts[1] - cuts[0]), rtol=1e-9)
+
+
+def test_regions_of_binned_features_are_what_the_model_predicts(binned):
+    ax = plot_decision_regions(binned, PENGUINS, features=["bill_length_mm", "body_mass_g"], resolution=20)
+    won, across, up, _ = winners(ax, 3)
+    plane = pl.DataFrame({name: [None] * across.size for name in PENGUINS.columns}).with_columns(
+        bill_length_mm=across.ravel(), body_mass_g=up.ravel()
+    )
+    assert (binned.classes_[won.ravel()] == binned.predict(plane)).mean() > 0.99
+
+
 def test_a_narrow_class_beside_a_wide_one_keeps_its_area():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 300)

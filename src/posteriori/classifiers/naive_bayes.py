@@ -60,7 +60,8 @@ class NaiveBayes(GenerativeEstimator):
     bins : int, "mdlp" or sequence of float, default "mdlp"
         How binned columns are cut: into that many bins of equal weight, fewer where values are repeated; by how well
         bins tell the classes apart (Fayyad & Irani 1993), which may leave an uninformative column in one bin; or at
-        these points. For a column of its own: ``distributions={"age": po.Binned([18, 65])}``.
+        these points. `partial_fit` keeps the cuts of its first call. For a column of its own:
+        ``distributions={"age": po.Binned([18, 65])}``.
     variance_smoothing : float, default 1.0
         Pseudo-rows, in [0, inf], that draw a class's variance to the pooled within-class variance of its column: 0
         is maximum likelihood (or unbiased, with ``ddof=1``), inf one variance for all classes. Free of scale.

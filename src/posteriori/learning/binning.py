@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import cast
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.binned import Binned, Bins
-from posteriori.model import Block
+from posteriori.model import Block, reject_outside
 from posteriori.sources import Source
 from posteriori.statistics import Counts
 from posteriori.statistics.row_sample import RowSample
@@ -19,6 +18,8 @@ from posteriori.tables import Batch, Codes, Schema
 from posteriori.typing import Array
 
 _CANDIDATES = 1000  # bins of the grid from which cut points are chosen by class
+_SAMPLED_ROWS = 50_000  # from which quantiles are taken, and fewer of very wide tables
+_SAMPLED_CELLS = 1 << 23
 _LARGEST_TABLE = 4  # numbers a row, of which k·log k is looked up rather than computed
 
 
@@ -75,8 +76,8 @@ def binned_schema(source: Source, bins: Mapping[int, Bins]) -> Schema:
     Notes
     -----
     Cost: no pass where cut points are given; one, which keeps at most 50,000 rows, for quantiles; a second one, O(n·d),
-    for "mdlp". Quantiles are exact up to 50,000 rows, and those of a uniform sample beyond; "mdlp" counts all rows
-    on a grid of at most 1000 of them (`MDLPDiscretizer` tries every value).
+    for "mdlp". Quantiles are exact up to 50,000 rows (fewer with more than 160 columns), and those of a uniform sample
+    beyond; "mdlp" counts all rows on a grid of at most 1000 of them (`MDLPDiscretizer` tries every value).
     """
     candidates = find_candidates(source, bins)
     if not candidates.supervised:
@@ -99,7 +100,14 @@ def find_candidates(source: Source, bins: Mapping[int, Bins]) -> Candidates:
 
 
 def _sample(columns: tuple[int, ...]) -> Callable[[Batch], RowSample]:
-    return partial(RowSample.of, columns=columns)
+    block = Block(Binned(), columns)
+    size = min(_SAMPLED_ROWS, max(_SAMPLED_CELLS // len(columns), _CANDIDATES))
+
+    def accumulate(batch: Batch) -> RowSample:
+        reject_outside(block, batch)  # an infinite cell, between which and others no cut can lie
+        return RowSample.of(batch, columns, size)
+
+    return accumulate
 
 
 def quantile_cuts(values: Array, weight: Array, bins: int) -> Array:

@@ -14,7 +14,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from posteriori.classifiers.validation import check_weights, matched_places
+from posteriori.densities import Binned
 from posteriori.learning.binning import mdlp_cuts, midpoints
+from posteriori.model import Block, reject_outside
 from posteriori.sources import MemorySource
 from posteriori.tables import Batch, Column, Schema, infer_schema, quote, read_labels, read_table
 from posteriori.tables.writing import write_column
@@ -192,9 +194,12 @@ def _numeric(schema: Schema) -> Schema:
 
 
 def _cut_points(values: Array, name: str, component: Array, weight: Array | None, n_components: int) -> Array:
-    infinite = np.isinf(values)
-    if infinite.any():
-        raise _infinite(name, values, int(np.flatnonzero(infinite)[0]))
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        raise ValueError(
+            f"Input X contains infinity: column {name!r} holds {values[infinite[0]]} in row {infinite[0]}; "
+            "replace it by a number, or by NaN if it is unknown"
+        )
     order = np.argsort(values)  # missing cells come last
     present = len(values) - int(np.count_nonzero(np.isnan(values)))
     order = order[:present]
@@ -207,18 +212,7 @@ def _cut_points(values: Array, name: str, component: Array, weight: Array | None
 
 
 def _bin_numbers(batch: Batch) -> Array:
-    values = batch.numbers.values
-    infinite = np.isinf(values)
-    if infinite.any():
-        i, j = np.argwhere(infinite)[0]
-        raise _infinite(batch.schema.columns[j].name, values[:, j], int(i), batch.start)
+    reject_outside(Block(Binned(), tuple(range(len(batch.schema.columns)))), batch)
     bins = batch.codes.values.astype(np.float64) - 1.0
     bins[bins < 0] = np.nan
     return bins
-
-
-def _infinite(name: str, values: Array, row: int, start: int = 0) -> ValueError:
-    return ValueError(
-        f"Input X contains infinity: column {name!r} holds {values[row]} in row {start + row}; "
-        "replace it by a number, or by NaN if it is unknown"
-    )

@@ -10,8 +10,6 @@ import numpy as np
 from posteriori.tables.batch import Batch
 from posteriori.typing import Array
 
-_ROWS = 50_000
-
 
 @dataclass(frozen=True)
 class RowSample:
@@ -37,7 +35,7 @@ class RowSample:
     weight: Array
 
     @classmethod
-    def of(cls, batch: Batch, columns: Sequence[int], size: int = _ROWS) -> RowSample:
+    def of(cls, batch: Batch, columns: Sequence[int], size: int) -> RowSample:
         """Return the sample of a batch's rows: some continuous columns, by their positions in the schema."""
         places = [batch.schema.of_kind("continuous").index(column) for column in columns]
         values = np.ascontiguousarray(batch.numbers.values[:, places])

@@ -137,6 +137,8 @@ class Batch:
 
     def with_schema(self, schema: Schema) -> Batch:
         """Return the same rows with the cut points of another schema of the same columns."""
+        if schema is self.schema:
+            return self
         categorical = [self.schema.coded.index(j) for j in self.schema.of_kind("categorical")]
         return replace(
             self,

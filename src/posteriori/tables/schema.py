@@ -167,7 +167,7 @@ def kind_of(cell: Cell) -> str:
 
 def _shortest(cuts: tuple[float, ...]) -> list[str]:
     """Write cut points with as few digits as keep them apart."""
-    for digits in range(4, 17):
+    for digits in range(4, 18):
         written = [f"{cut:.{digits}g}" for cut in cuts]
         if len(set(written)) == len(cuts):
             break
