@@ -58,7 +58,7 @@ def tan_rows(n: int, rng: np.random.Generator) -> list[Row]:
     codes, y = dependent_codes(n, N_COLUMNS, 4, 3, rng)
     names = [f"x{j}" for j in range(N_COLUMNS)]
     frame = pd.DataFrame(codes, columns=names).assign(y=y)
-    ours = po.TreeAugmentedNaiveBayes(categorical_features=names)
+    ours = po.TreeAugmentedNaiveBayes(categorical_features=list(range(N_COLUMNS)))
 
     def by_pgmpy() -> Any:
         tree = TreeSearch(frame, root_node="x0", n_jobs=1).estimate("tan", class_node="y", show_progress=False)
@@ -69,9 +69,9 @@ def tan_rows(n: int, rng: np.random.Generator) -> list[Row]:
     agrum = BNClassifier(learningMethod="TAN", prior="Smoothing", priorWeight=1.0, type_processor=processor)
     size = f"{n:.0e}".replace("e+0", "e") + f"×{N_COLUMNS}, 4 categories, 3 classes"
     X = frame[names]
-    seconds = alternately(lambda: ours.fit(X, frame["y"]), quietly(by_pgmpy), 3)
+    seconds = alternately(lambda: ours.fit(codes, y), quietly(by_pgmpy), 3)
     rows = [faster(f"TAN fit, {size}", *seconds, 150, "pgmpy TreeSearch + fit")]
-    seconds = alternately(lambda: ours.fit(X, frame["y"]), quietly(lambda: agrum.fit(X, frame["y"])), 3)
+    seconds = alternately(lambda: ours.fit(codes, y), quietly(lambda: agrum.fit(X, frame["y"])), 3)
     rows.append(faster(f"TAN fit, {size}", *seconds, 50, "pyAgrum BNClassifier"))
 
     network = quietly(by_pgmpy)()
@@ -85,7 +85,7 @@ def tan_rows(n: int, rng: np.random.Generator) -> list[Row]:
         for row in evidence:
             elimination.query(["y"], evidence=row, show_progress=False)
 
-    per_row = seconds_a_row(lambda: ours.predict_proba(X), len(X))
+    per_row = seconds_a_row(lambda: ours.predict_proba(codes), len(codes))
     per_string_row = seconds_a_row(lambda: on_strings.predict_proba(strings), len(X))
     by_pgmpy_row = seconds_a_row(quietly(pgmpy_predicts), len(few))
     by_agrum_row = seconds_a_row(quietly(lambda: agrum.predict_proba(few)), len(few))

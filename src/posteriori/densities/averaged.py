@@ -19,45 +19,34 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class AveragedParameters:
-    """p(x_j | z), and p(x_j | x_i, z) of every pair of columns.
+    """p(x_j | x_i, z) of every pair of columns.
 
     Attributes
     ----------
     cardinalities : tuple of int
         K of each column.
-    log_single : ndarray (Σ (K + 1), Z)
-        In nats, the columns one after another; code 0, the missing cell, holds 0.
-    log_pair : ndarray (slots, Z)
-        In nats; the table of (i, j) holds p(x_j | x_i, z), (K_i + 1, K_j + 1), from `offsets[i, j]` on. Where x_i is
-        missing it is p(x_j | z), and where x_j is, 0.
+    log_probability : ndarray (Σ (K + 1), Z, Σ (K + 1))
+        In nats: a row for each code of each parent i, the codes of each child j side by side, and log p(x_i | z) where
+        they are the same column. Where the parent is missing (code 0) it is log p(x_j | z), and where the child is, 0.
     """
 
     cardinalities: tuple[int, ...]
-    log_single: Array
-    log_pair: Array
-
-    @cached_property
-    def offsets(self) -> Array:
-        """Where the table of each pair starts, (d, d)."""
-        widths = np.array(self.cardinalities, np.int64) + 1
-        sizes = np.outer(widths, widths)
-        np.fill_diagonal(sizes, 0)
-        return (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)
-
-    @cached_property
-    def widths(self) -> Array:
-        """K + 1 of each column."""
-        return np.array(self.cardinalities, np.int64) + 1
+    log_probability: Array
 
     @cached_property
     def starts(self) -> Array:
-        """Where each column starts in `log_single`."""
+        """Where the codes of each column start."""
         return slot_offsets(self.cardinalities)[:-1]
 
+    def single(self, j: int) -> Array:
+        """Return log p(x_j | z), (Z, K_j + 1)."""
+        start = int(self.starts[j])
+        return self.log_probability[start, :, start : start + self.cardinalities[j] + 1]
+
     def pair(self, i: int, j: int) -> Array:
-        """Return log p(x_j | x_i, z), (K_i + 1, K_j + 1, Z)."""
-        shape = (int(self.widths[i]), int(self.widths[j]), -1)
-        return self.log_pair[self.offsets[i, j] : self.offsets[i, j] + shape[0] * shape[1]].reshape(shape)
+        """Return log p(x_j | x_i, z) of two different columns, (K_i + 1, Z, K_j + 1)."""
+        rows, columns = (slice(int(self.starts[k]), int(self.starts[k]) + self.cardinalities[k] + 1) for k in (i, j))
+        return self.log_probability[rows, :, columns]
 
 
 @dataclass(frozen=True)
@@ -99,42 +88,29 @@ class AveragedOneDependence:
 
     def estimate(self, statistics: JointCounts) -> AveragedParameters:
         """Return the smoothed tables of every pair, each way."""
-        d = len(statistics.cardinalities)
-        singles = [self.smoothing.log_conditional(statistics.single(j)) for j in range(d)]
-        pairs = [
-            self.smoothing.log_conditional(statistics.pair(i, j)).reshape(statistics.n_components, -1)
-            for i in range(d)
-            for j in range(d)
-            if i != j
-        ]
-        nothing = np.empty((statistics.n_components, 0))
-        return AveragedParameters(
-            statistics.cardinalities,
-            np.ascontiguousarray(np.concatenate(singles, axis=1).T),
-            np.ascontiguousarray(np.concatenate([nothing, *pairs], axis=1).T),
-        )
+        cardinalities = statistics.cardinalities
+        columns, offsets = range(len(cardinalities)), slot_offsets(cardinalities)
+        single = np.concatenate([self.smoothing.log_conditional(statistics.single(j)) for j in columns], axis=1)
+        rows = []
+        for i in columns:
+            own = slice(offsets[i], offsets[i + 1])
+            empty = np.zeros((statistics.n_components, cardinalities[i] + 1, cardinalities[i] + 1))
+            counts = np.concatenate([empty if i == j else statistics.pair(i, j) for j in columns], axis=2)
+            of_parent = self.smoothing.log_given_parent(counts, single, offsets[:-1])
+            of_parent[:, :, own] = single[:, np.newaxis, own]
+            rows.append(of_parent.swapaxes(0, 1))
+        return AveragedParameters(cardinalities, np.ascontiguousarray(np.concatenate(rows)))
 
     def log_density(self, parameters: AveragedParameters, tile: Codes) -> Array:
         """Return log p(x | z) in nats, (n, Z)."""
-        n_components, d = parameters.log_single.shape[1], len(parameters.cardinalities)
-        out = np.zeros((len(tile.values), n_components))
-        kernels.add_averaged(
-            tile.values,
-            parameters.offsets,
-            parameters.widths,
-            parameters.log_single,
-            parameters.starts,
-            parameters.log_pair,
-            np.full(d, -np.log(d)),
-            np.empty((d, n_components)),
-            out,
-        )
+        out = np.zeros((len(tile.values), parameters.log_probability.shape[1]))
+        kernels.add_averaged(tile.values, parameters.starts, parameters.log_probability, out)
         return out
 
     def log_factors(self, parameters: AveragedParameters, tile: Codes) -> Array:
         """Return log p(x_j | x_1 … x_{j−1}, z) in nats, (n, Z, d): the chain of the columns as they stand."""
         codes = tile.values
-        factors = np.empty((len(codes), parameters.log_single.shape[1], codes.shape[1]))
+        factors = np.empty((len(codes), parameters.log_probability.shape[1], codes.shape[1]))
         before = np.zeros(factors.shape[:2])
         for j in range(codes.shape[1]):
             shown = np.where(np.arange(codes.shape[1]) <= j, codes, codes.dtype.type(0))
@@ -156,12 +132,10 @@ class AveragedOneDependence:
         for i in range(d):
             rows = np.flatnonzero(parent == i)
             z = component[rows]
-            start = parameters.starts[i] + 1
-            own = parameters.log_single[start : start + parameters.cardinalities[i]]
-            codes[rows, i] = draw(own[:, z].T, rng)
+            codes[rows, i] = draw(parameters.single(i)[z, 1:], rng)
             for j in range(d):
                 if j != i:
-                    codes[rows, j] = draw(parameters.pair(i, j)[codes[rows, i], 1:, z], rng)
+                    codes[rows, j] = draw(parameters.pair(i, j)[codes[rows, i], z, 1:], rng)
         return codes
 
     def n_parameters(self, parameters: AveragedParameters) -> int:
@@ -169,4 +143,4 @@ class AveragedOneDependence:
         cardinalities = np.array(parameters.cardinalities)
         free = np.maximum(cardinalities - 1, 0)
         pairs = np.outer(cardinalities, free).sum() - (cardinalities * free).sum()
-        return int(parameters.log_single.shape[1] * (free.sum() + pairs))
+        return int(parameters.log_probability.shape[1] * (free.sum() + pairs))

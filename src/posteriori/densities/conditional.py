@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -68,6 +69,34 @@ class BackOff:
             np.log(probability, out=result[..., 1:])
         return result
 
+    def log_given_parent(self, counts: Array, log_single: Array, starts: Array) -> Array:
+        """Return log p(x_j | a, z) in nats of many columns side by side, given one parent, (Z, K + 1, slots).
+
+        Parameters
+        ----------
+        counts : ndarray (Z, K + 1, slots)
+            By the code of the parent and, side by side, those of the columns; code 0 is missing.
+        log_single : ndarray (Z, slots)
+            log p(x_j | z), 0 where x_j is missing.
+        starts : ndarray (d,)
+            Where the slots of each column start.
+        """
+        widths = np.diff(np.append(starts, counts.shape[2]))
+        observed = counts.copy()
+        observed[:, :, starts] = 0.0
+        single = np.exp(log_single)[:, np.newaxis]
+        single[:, :, starts] = 0.0
+        if self.strength is None:
+            added, in_all = self.alpha, np.repeat(self.alpha * (widths - 1), widths)
+        else:
+            added, in_all = self.strength * single, self.strength
+        total = np.repeat(np.add.reduceat(observed, starts, axis=2), widths, axis=2) + in_all
+        with np.errstate(divide="ignore", invalid="ignore"):
+            result = np.log(np.where(total > 0, (observed + added) / total, single))
+        result[:, 0] = log_single
+        result[:, :, starts] = 0.0
+        return result
+
     def _given_component(self, counts: Array) -> Array:
         """Return p(x | z), (Z, K), from counts (Z, K)."""
         uniform = np.full(counts.shape[1], 1.0 / max(counts.shape[1], 1))
@@ -114,7 +143,7 @@ class FamilyTables:
         size = int(np.prod(widths))
         return self.log_probability[self.offsets[j] : self.offsets[j] + size].T.reshape(-1, *widths)
 
-    @property
+    @cached_property
     def layout(self) -> tuple[Array, Array, Array]:
         """The columns that each family reads, where each family starts among them, and the stride of each."""
         members, strides, starts = [], [], [0]

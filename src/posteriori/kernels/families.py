@@ -25,31 +25,30 @@ def add_families(codes, members, starts, strides, offsets, log_probability, out)
 
 
 @kernel(fastmath=REORDERED)
-def add_averaged(codes, offsets, strides, log_single, single_offsets, log_pair, log_share, factors, out):
-    """Add log Σ_i share_i·p(x_i | z)·Π_{j≠i} p(x_j | x_i, z) to out (n, Z): every column in turn is the parent.
+def add_averaged(codes, starts, log_probability, out):
+    """Add log 1/d·Σ_i p(x_i | z)·Π_{j≠i} p(x_j | x_i, z) to out (n, Z): every column in turn is the parent of all.
 
-    log_pair[offsets[i, j] + x_i·strides[j] + x_j, z] is log p(x_j | x_i, z), where 0 is a missing cell.
-    factors (d, Z) is working memory.
+    log_probability[slot of x_i, z, slot of x_j] is log p(x_j | x_i, z), and log p(x_i | z) for i = j; the slot of a
+    code is starts[j] + code.
     """
     n, d = codes.shape
-    n_components = log_single.shape[1]
+    n_components = log_probability.shape[1]
+    slots = np.empty(d, np.uint64)
+    terms = np.empty((n_components, d))
     for r in range(n):
+        for j in range(d):
+            slots[j] = np.uint64(starts[j]) + np.uint64(codes[r, j])
         for i in range(d):
-            a = np.uint64(codes[r, i])
-            slot = np.uint64(single_offsets[i]) + a
             for z in range(n_components):
-                factors[i, z] = log_share[i] + log_single[slot, z]
-            for j in range(d):
-                if j != i:
-                    slot = np.uint64(offsets[i, j]) + a * np.uint64(strides[j]) + np.uint64(codes[r, j])
-                    for z in range(n_components):
-                        factors[i, z] += log_pair[slot, z]
+                given = log_probability[slots[i], np.uint64(z)]
+                total = 0.0
+                for j in range(d):
+                    total += given[slots[j]]
+                terms[z, i] = total
         for z in range(n_components):
-            peak = factors[0, z]
-            for i in range(1, d):
-                peak = max(peak, factors[i, z])
+            peak = terms[z].max()
             total = 0.0
             if peak > -np.inf:
                 for i in range(d):
-                    total += np.exp(factors[i, z] - peak)
-            out[r, z] += peak + np.log(total) if total > 0.0 else -np.inf
+                    total += np.exp(terms[z, i] - peak)
+            out[r, z] += peak + np.log(total / d) if total > 0.0 else -np.inf

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,7 +51,7 @@ class JointCounts:
     @cached_property
     def offsets(self) -> Array:
         """Where the table of each scope starts, and where the last ends."""
-        return _offsets(self.cardinalities, self.scopes, self.n_components)
+        return _layout(self.cardinalities, self.scopes, self.n_components)[2]
 
     def table(self, scope: Scope) -> Array:
         """Return the weights of a scope, (Z, K_a + 1, K_b + 1, …), a view: code 0 is a missing cell."""
@@ -132,15 +132,13 @@ class CountTogether:
         """
         cardinalities = tile.cardinalities
         scopes = all_pairs(len(cardinalities)) if self.scopes is None else self.scopes
-        size = count_cells(cardinalities, scopes, assignment.n_components)
+        size = int(_layout(cardinalities, scopes, assignment.n_components)[2][-1])
         if size > MAX_CELLS:
             raise ValueError(
                 f"the joint counts would take {size * 8 / 1e9:,.1f} GB, more than {MAX_CELLS * 8 / 1e9:.1f}; "
                 "leave out columns, group rare categories, or use fewer bins or parents"
             )
-        starts = np.cumsum([0, *map(len, scopes)])
-        members = np.fromiter(itertools.chain.from_iterable(scopes), np.int64, starts[-1])
-        offsets = _offsets(cardinalities, scopes, assignment.n_components)
+        members, starts, offsets = _layout(cardinalities, scopes, assignment.n_components)
         cells = np.zeros(offsets[-1])
         widths = np.asarray(cardinalities, np.int64) + 1
         kernels.add_joint_counts(
@@ -154,11 +152,13 @@ def all_pairs(d: int) -> tuple[Scope, ...]:
     return ((0,),) if d == 1 else tuple(itertools.combinations(range(d), 2))
 
 
-def count_cells(cardinalities: Sequence[int], scopes: Sequence[Scope], n_components: int) -> int:
-    """Return how many cells the tables of some scopes have."""
-    return n_components * sum(math.prod(cardinalities[j] + 1 for j in scope) for scope in scopes)
-
-
-def _offsets(cardinalities: Sequence[int], scopes: Sequence[Scope], n_components: int) -> Array:
-    sizes = [count_cells(cardinalities, [scope], n_components) for scope in scopes]
-    return np.cumsum([0, *sizes], dtype=np.int64)
+@functools.lru_cache(maxsize=64)
+def _layout(cardinalities: tuple[int, ...], scopes: tuple[Scope, ...], n_components: int) -> tuple[Array, Array, Array]:
+    """Return the columns of all scopes side by side, where each scope starts among them, and where its table does."""
+    starts = np.cumsum([0, *map(len, scopes)])
+    members = np.fromiter(itertools.chain.from_iterable(scopes), np.int64, starts[-1])
+    widths = (np.asarray(cardinalities, np.int64) + 1)[members]
+    # As floats, sizes that no memory holds are still ordered by size.
+    sizes = np.multiply.reduceat(widths.astype(np.float64), starts[:-1]) if len(scopes) else np.empty(0)
+    offsets = np.concatenate([[0.0], np.cumsum(n_components * sizes)])
+    return members, starts, np.minimum(offsets, 2.0**62).astype(np.int64)

@@ -16,6 +16,7 @@ from posteriori.tables.schema import Column, Schema, categorical_column, kind_of
 from posteriori.typing import Array
 
 _STRINGS = (pl.String, pl.Categorical, pl.Enum)
+_FEW = 1000  # rows
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,12 @@ class PandasTable:
     def _columns(self) -> list[Any]:
         return [self.frame.iloc[:, j] for j in range(self.frame.shape[1])]
 
+    @cached_property
+    def _arrays(self) -> list[Array | None]:
+        """The columns that hold NumPy's own numbers, without a copy; slicing them costs next to nothing."""
+        plain = (isinstance(one.dtype, np.dtype) and one.dtype.kind in "iuf" for one in self._columns)
+        return [np.asarray(one) if is_plain else None for one, is_plain in zip(self._columns, plain, strict=True)]
+
     def column(self, j: int, categorical: bool) -> Column:
         """Infer column j; categorical says that it is to be so whatever its data type."""
         series, name = self._columns[j], self.names[j]
@@ -127,20 +134,26 @@ class PandasTable:
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as a tile."""
-        arrays = [
-            _pandas_numbers(self._columns[j].iloc[rows], column, rows.start or 0)
-            for j, column in zip(columns, schema_columns, strict=True)
-        ]
+        arrays = []
+        for j, column in zip(columns, schema_columns, strict=True):
+            array = self._arrays[j]
+            if array is None:
+                arrays.append(_pandas_numbers(self._columns[j].iloc[rows], column, rows.start or 0))
+            else:
+                arrays.append(array[rows])
         return _tile(arrays, len(range(*rows.indices(self.n_rows))))
 
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
     ) -> tuple[Array, dict[str, int]]:
         """Return some categorical columns of some rows as codes, and how many cells no category matches."""
-        encoded = [
-            _pandas_codes(self._columns[j].iloc[rows], column)
-            for j, column in zip(columns, schema_columns, strict=True)
-        ]
+        encoded = []
+        for j, column in zip(columns, schema_columns, strict=True):
+            array = self._arrays[j]
+            if array is None:
+                encoded.append(_pandas_codes(self._columns[j].iloc[rows], column))
+            else:
+                encoded.append(encode_numbers(array[rows], column))
         return _code_tile(encoded, schema, schema_columns, len(range(*rows.indices(self.n_rows))))
 
 
@@ -187,7 +200,7 @@ def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
     if dtype == pl.Object:
         return encode_objects(series.to_list(), column)
     if dtype in _STRINGS:
-        if column.kinds != {"strings"}:
+        if column.kinds != {"strings"} or len(series) <= _FEW:  # an Enum takes longer to set up than a few look-ups
             return encode_objects(series.cast(pl.String).to_list(), column)
         codes = series.cast(column.strings, strict=False).to_physical().cast(pl.UInt16) + 1
         return codes.fill_null(0).to_numpy(), codes.null_count() - n_missing
