@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from posteriori.densities import AveragedOneDependence, BackOff, FullJoint, KDependence, Tree
+from posteriori.densities import AveragedOneDependence, BackOff, Forest, FullJoint, KDependence, Tree
 from posteriori.densities.k_dependence import choose_parents
 from posteriori.densities.spanning_tree import dependence_of_pairs, mixed_forest, spanning_forest
 from posteriori.statistics import Counts, CountTogether, Pairs
@@ -237,7 +237,9 @@ def test_which_column_is_the_root_changes_no_density_of_maximum_likelihood(rows)
     density = Tree(BackOff(0.0, 0.0))
     chain, reversed_chain = np.array([[-1, 0, 1, 2]]), np.array([[1, 2, 3, -1]])
     log = [
-        density.log_density(density.along(tree, np.zeros((1, 4)), statistics), tile_of(codes))
+        density.log_density(
+            density.along(Forest((tuple(tree[0].tolist()),), ((0.0,) * 4,)), statistics), tile_of(codes)
+        )
         for tree in (chain, reversed_chain)
     ]
     own = (range(len(codes)), component)
@@ -393,8 +395,42 @@ def test_a_mixed_tree_is_recovered_with_its_regressions(mixed):
     drawn = density.sample(parameters, component, np.random.default_rng(3))
     mask = np.array(CONTINUOUS)
     tile = tile_of(np.ascontiguousarray(drawn[:, ~mask].astype(np.uint8)), drawn[:, mask], CONTINUOUS)
-    again = density.along(parameters.parents, parameters.edge_weights, Pairs.of(tile, assignment(component)))
+    forest = Forest(tuple(map(tuple, parameters.parents.tolist())), tuple(map(tuple, parameters.edge_weights.tolist())))
+    again = density.along(forest, Pairs.of(tile, assignment(component)))
     assert_allclose(again.normal[:, 1], parameters.normal[:, 1], atol=0.05)
     probe = tile_of(codes, numbers, CONTINUOUS)
     gap = density.log_density(again, probe) - density.log_density(parameters, probe)
     assert np.abs(gap).mean() < 0.1
+
+
+# Expected counts -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("one_tree", [True, False])
+def test_expected_counts_are_those_of_enumeration(rows, one_tree):
+    codes, component = rows
+    density = Tree(BackOff(), one_tree=one_tree)
+    parameters = density.estimate(Pairs.of(tile_of(codes), assignment(component)))
+    weight = np.random.default_rng(0).integers(0, 3, len(codes)).astype(float)
+    found, log_likelihood = density.expect(
+        parameters, tile_of(codes), Assignment(component.astype(np.int32), weight, N_CLASSES)
+    )
+    log_joint = density.log_density(parameters, tile_of(GRID))
+    expected = np.zeros((N_CLASSES, 5, 5, 5, 5))
+    total = 0.0
+    for row, z, w in zip(codes, component, weight, strict=True):
+        consistent = ((row == 0) | (row == GRID)).all(axis=1)
+        log_p = log_joint[consistent, z]
+        total += w * logsumexp(log_p)
+        np.add.at(expected[z], tuple(GRID[consistent].T), w * np.exp(log_p - logsumexp(log_p)))
+    assert_allclose(log_likelihood, total)
+    for z, tree in enumerate(parameters.of_each(parameters.parents)):
+        for j, p in enumerate(tree):
+            others = tuple(axis for axis in range(4) if axis not in (j, p))
+            both = expected[z].sum(axis=others)
+            if p < 0:
+                assert_allclose(found.codes.single(j)[z], both[: CARDINALITIES[j] + 1], atol=1e-9)
+            else:
+                wanted = both if p < j else both.T
+                counts = found.codes.pair(int(p), j)[z]
+                assert_allclose(counts, wanted[: counts.shape[0], : counts.shape[1]], atol=1e-9)

@@ -275,3 +275,53 @@ def test_one_feature_and_one_class():
         assert_allclose(fitted.predict_proba(frame).sum(axis=1), 1.0)
         alone = type(model)(**model.get_params()).fit(frame, ["a"] * 4)
         assert_allclose(alone.predict_proba(frame), 1.0)
+
+
+# EM --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def gaps(table):
+    rng = np.random.default_rng(5)
+    columns = ["sky", "wind", "rare"]
+    holes = {name: pl.Series(rng.random(len(table)) < 0.3) for name in columns}
+    return table.select(pl.when(~hole).then(name).alias(name) for name, hole in holes.items()), table["y"]
+
+
+@pytest.mark.parametrize("kind", [po.TreeAugmentedNaiveBayes, po.ChowLiuClassifier])
+def test_em_never_lowers_the_likelihood_and_ends_above_that_of_the_pairs(kind, gaps):
+    X, y = gaps
+    settings = {"backoff": None, "alpha": 0.0}
+    fitted = kind(missing="em", tol=1e-9, max_iter=2000, **settings).fit(X, y)
+    trace = fitted.log_likelihood_trace_
+    assert len(trace) > 2
+    assert (np.diff(trace) >= -1e-8).all()
+    pairs = kind(**settings).fit(X, y)
+    assert fitted.tree_ == pairs.tree_
+    own = np.searchsorted(fitted.classes_, y.to_numpy())
+    likelihood = [m.predict_joint_log_proba(X)[np.arange(len(y)), own].sum() for m in (pairs, fitted)]
+    assert likelihood[0] < likelihood[1]
+    prior = fitted.class_log_prior_[own].sum()
+    assert likelihood[1] - prior == pytest.approx(trace[-1], abs=1e-3)
+
+
+def test_em_without_a_gap_is_the_closed_form(table):
+    X = table.select("wind", "rare")
+    one, other = (po.TreeAugmentedNaiveBayes(missing=missing).fit(X, table["y"]) for missing in ("em", "pairs"))
+    assert_array_equal(one.predict_joint_log_proba(X), other.predict_joint_log_proba(X))
+    assert not len(one.log_likelihood_trace_)
+
+
+def test_em_wants_bins_and_all_rows(gaps):
+    X, y = gaps
+    with pytest.raises(ValueError, match=r'missing="em" expects counts, so it needs continuous="binned"'):
+        po.TreeAugmentedNaiveBayes(missing="em", continuous="gaussian").fit(X, y)
+    with pytest.raises(ValueError, match=r'missing="em" looks at all rows twice, and partial_fit sees each once'):
+        po.TreeAugmentedNaiveBayes(missing="em").partial_fit(X, y)
+
+
+def test_a_tree_learned_by_em_survives_a_file(gaps, tmp_path):
+    X, y = gaps
+    fitted = po.TreeAugmentedNaiveBayes(missing="em").fit(X, y)
+    po.save(fitted, tmp_path / "tree.posteriori")
+    assert_array_equal(po.load(tmp_path / "tree.posteriori").predict_proba(X), fitted.predict_proba(X))

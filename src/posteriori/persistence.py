@@ -33,6 +33,7 @@ _DATACLASSES: dict[str, type[Any]] = {
         densities.Categorical,
         densities.CategoricalParameters,
         densities.FamilyTables,
+        densities.Forest,
         densities.FullJoint,
         densities.FullJointParameters,
         densities.Gaussian,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.dependence import BACKOFF, COMMON, DependenceEstimator
 from posteriori.densities import BackOff, Density, Tree, TreeParameters
+from posteriori.learning.em import Limits
 from posteriori.tables import Schema, read_table
 from posteriori.typing import Array
 
@@ -22,10 +23,16 @@ class _TreeEstimator(DependenceEstimator):
 
     continuous: str
     penalty: Any
+    missing: str
     backoff: float | None
+    tol: float
+    max_iter: int
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "continuous": [StrOptions({"binned", "gaussian"})],
         "penalty": [None, StrOptions({"aic", "bic"})],
+        "missing": [StrOptions({"pairs", "em"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "backoff": BACKOFF,
         **COMMON,
     }
@@ -37,25 +44,36 @@ class _TreeEstimator(DependenceEstimator):
         continuous: str = "binned",
         bins: Any = 8,
         penalty: Any = None,
+        missing: str = "pairs",
         backoff: float | None = 5.0,
         alpha: float = 1.0,
         priors: Any = None,
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
+        tol: float = 1e-5,
+        max_iter: int = 200,
         n_jobs: int | None = None,
     ) -> None:
         self.continuous = continuous
         self.bins = bins
         self.penalty = penalty
+        self.missing = missing
         self.backoff = backoff
         self.alpha = alpha
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
+        self.tol = tol
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
 
     def _density(self) -> Density:
-        return Tree(BackOff(self.backoff, self.alpha), self._one_tree, self.penalty)
+        if self.missing == "em" and self.continuous == "gaussian":
+            raise ValueError('missing="em" expects counts, so it needs continuous="binned"')
+        return Tree(BackOff(self.backoff, self.alpha), self._one_tree, self.penalty, self.missing == "em")
+
+    def _limits(self) -> Limits:
+        return Limits(self.tol, self.max_iter)
 
     def _binned(self, schema: Schema) -> tuple[int, ...]:
         return schema.of_kind("continuous") if self.continuous == "binned" else ()
@@ -92,6 +110,9 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     penalty : {"aic", "bic"}, optional
         What an edge must gain to be kept: AIC one nat of log-likelihood a parameter, BIC ½·log n. The tree may then
         fall into several.
+    missing : {"pairs", "em"}, default "pairs"
+        How rows with missing cells teach the tables: by the pairs of cells that are present, or by EM, whose expected
+        counts are of maximum likelihood (smoothed as the others are). The tree is chosen by the pairs in both cases.
     backoff : float, optional, default 5.0
         Strength, in pseudo-rows, that draws p(x | parent, y) to p(x | y) and that to p(x). None: plain pseudo-counts.
     alpha : float, default 1.0
@@ -102,6 +123,8 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
         Pseudo-rows a class in the prior.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric.
+    tol, max_iter : float, int
+        EM ends at a gain in log-likelihood of at most tol nats a row, or with a warning after max_iter steps.
     n_jobs : int, optional
         Threads; None or −1 for one a core.
 
@@ -112,6 +135,8 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
         The parent of each column by name, None at a root.
     edge_weights_ : dict
         The information of each edge (parent, child), in nats a row, less its penalty.
+    log_likelihood_trace_ : ndarray
+        Of the present cells before each step of EM, in nats; empty where there was none.
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
@@ -164,7 +189,7 @@ class ChowLiuClassifier(_TreeEstimator):
 
     Parameters
     ----------
-    continuous, bins, penalty, backoff, alpha, priors, prior_alpha, categorical_features, n_jobs
+    continuous, bins, penalty, missing, backoff, alpha, priors, prior_alpha, categorical_features, tol, max_iter, n_jobs
         As in `TreeAugmentedNaiveBayes`.
 
     Attributes
@@ -216,7 +241,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
 
     Parameters
     ----------
-    continuous, bins, penalty, backoff, alpha, categorical_features, n_jobs
+    continuous, bins, penalty, missing, backoff, alpha, categorical_features, tol, max_iter, n_jobs
         As in `TreeAugmentedNaiveBayes`; bins cannot be "mdlp", which looks at classes.
 
     Attributes
@@ -256,17 +281,23 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         continuous: str = "binned",
         bins: Any = 8,
         penalty: Any = None,
+        missing: str = "pairs",
         backoff: float | None = 5.0,
         alpha: float = 1.0,
         categorical_features: Any = "from_dtype",
+        tol: float = 1e-5,
+        max_iter: int = 200,
         n_jobs: int | None = None,
     ) -> None:
         self.continuous = continuous
         self.bins = bins
         self.penalty = penalty
+        self.missing = missing
         self.backoff = backoff
         self.alpha = alpha
         self.categorical_features = categorical_features
+        self.tol = tol
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

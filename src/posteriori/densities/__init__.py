@@ -16,7 +16,7 @@ from posteriori.densities.gaussian import Gaussian, GaussianParameters
 from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.multivariate import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
-from posteriori.densities.tree import Tree, TreeParameters
+from posteriori.densities.tree import Forest, Tree, TreeParameters
 from posteriori.statistics import Needs, Statistics
 from posteriori.tables.batch import Assignment
 from posteriori.tables.schema import View
@@ -34,6 +34,7 @@ __all__ = [
     "Density",
     "ExpectingDensity",
     "FamilyTables",
+    "Forest",
     "FullJoint",
     "FullJointParameters",
     "Gaussian",

@@ -86,10 +86,8 @@ class BackOff:
         observed[:, :, starts] = 0.0
         single = np.exp(log_single)[:, np.newaxis]
         single[:, :, starts] = 0.0
-        if self.strength is None:
-            added, in_all = self.alpha, np.repeat(self.alpha * (widths - 1), widths)
-        else:
-            added, in_all = self.strength * single, self.strength
+        added: Array | float = self.alpha if self.strength is None else self.strength * single
+        in_all = np.repeat(self.alpha * (widths - 1) if self.strength is None else self.strength + 0 * widths, widths)
         total = np.repeat(np.add.reduceat(observed, starts, axis=2), widths, axis=2) + in_all
         with np.errstate(divide="ignore", invalid="ignore"):
             result = np.log(np.where(total > 0, (observed + added) / total, single))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import logsumexp
 
 from posteriori import kernels
 from posteriori.densities.conditional import BackOff, FamilyTables, draw
 from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mixed_forest
 from posteriori.densities.tree_tables import Normals, normals_given
+from posteriori.statistics.joint_counts import JointCounts
 from posteriori.statistics.pairs import Pairs
-from posteriori.tables.batch import Codes, Mixed, Numbers
+from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers
 from posteriori.tables.schema import View
 from posteriori.typing import Array
 
@@ -104,6 +107,14 @@ class TreeParameters:
 
 
 @dataclass(frozen=True)
+class Forest:
+    """Trees over columns: of each, the parent of every column, −1 at a root, and what the edge to it gains in nats."""
+
+    parents: tuple[tuple[int, ...], ...]
+    edge_weights: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
 class Tree:
     r"""p(x | z) = Π_j p(x_j | x_{parent(j)}, z), the parents a spanning tree of most mutual information.
 
@@ -118,6 +129,11 @@ class Tree:
         One tree for all components, of weights I(x_i; x_j | z), or one for each, of its own I(x_i; x_j).
     penalty : {"aic", "bic"}, optional
         What an edge must gain to be kept.
+    expects : bool, default False
+        Where cells are missing, whether the tables along the tree are of maximum likelihood by EM, or from the rows in
+        which both cells are present. The tree itself always is of the latter. For columns of codes alone.
+    forest : Forest, optional
+        The trees, once they are known: what settles the density where EM follows.
 
     Notes
     -----
@@ -133,6 +149,8 @@ class Tree:
     smoothing: BackOff
     one_tree: bool = True
     penalty: Penalty = None
+    expects: bool = False
+    forest: Forest | None = None
     name = "tree"
     kind: ClassVar[View] = "mixed"
     needs = Pairs
@@ -145,18 +163,40 @@ class Tree:
         result[:, np.array(tile.continuous, np.bool_)] = np.isinf(tile.numbers.values)
         return result
 
+    @property
+    def second_look(self) -> str:
+        """What takes a second look at the rows."""
+        return 'missing="em"' if self.expects and self.forest is None else ""
+
+    def resumed(self, earlier: Tree) -> Tree:
+        """Return the density itself, which is settled for all rows or not at all."""
+        del earlier
+        return self
+
+    def settle(self, statistics: Pairs, look: Callable[[Any], Any]) -> tuple[Tree, Pairs]:
+        """Return the density with its trees, and statistics that EM is to expect, where cells are missing."""
+        del look
+        if not self.expects or self.forest is not None:
+            return self, statistics
+        forest = self._forest(statistics)
+        return replace(self, forest=forest), replace(statistics, exact=not statistics.codes.has_missing())
+
     def estimate(self, statistics: Pairs) -> TreeParameters:
         """Return the trees of most information, and the tables along them."""
+        return self.along(self.forest or self._forest(statistics), statistics)
+
+    def _forest(self, statistics: Pairs) -> Forest:
         dependence = dependence_of_pairs(statistics)
         weights = (dependence.shared() if self.one_tree else dependence).edge_weights(self.penalty)
         continuous = np.array(statistics.continuous, np.bool_)
         parents = np.array([mixed_forest(one, continuous) for one in weights]).reshape(len(weights), len(continuous))
         known = np.maximum(parents, 0)
         edges = np.where(parents < 0, 0.0, np.take_along_axis(weights, known[:, :, np.newaxis], axis=2)[:, :, 0])
-        return self.along(parents, edges, statistics)
+        return Forest(tuple(map(tuple, parents.tolist())), tuple(map(tuple, edges.tolist())))
 
-    def along(self, parents: Array, edge_weights: Array, statistics: Pairs) -> TreeParameters:
+    def along(self, forest: Forest, statistics: Pairs) -> TreeParameters:
         """Return the parameters along given trees."""
+        parents, edge_weights = np.array(forest.parents, np.int64), np.array(forest.edge_weights)
         continuous, codes = statistics.continuous, statistics.codes
         n_components, d = codes.n_components, len(continuous)
         mask = np.array(continuous, np.bool_)
@@ -216,6 +256,58 @@ class Tree:
                 out,
             )
         return out
+
+    def expect(self, parameters: TreeParameters, tile: Mixed, assignment: Assignment) -> tuple[Pairs, float]:
+        """Return the expected counts along the trees, and the log-likelihood of what is present, in nats."""
+        widths, d = parameters.widths, len(parameters.continuous)
+        parents, order = parameters.of_each(parameters.parents), parameters.of_each(parameters.order)
+        rows = np.where(parents >= 0, widths[parents], 1)
+        ends = np.cumsum(rows * widths).reshape(rows.shape)
+        start = ends - rows * widths
+        cells = np.zeros(int(ends[-1, -1]))
+        log_likelihood = kernels.expect_tree_counts(
+            tile.codes.values,
+            assignment.component,
+            assignment.weight,
+            widths,
+            order,
+            parents,
+            parameters.start,
+            np.exp(parameters.table),
+            start,
+            cells,
+        )
+        edges = sorted({(min(p, j), max(p, j)) for tree in parents.tolist() for j, p in enumerate(tree) if p >= 0})
+        scopes: tuple[tuple[int, ...], ...] = (*((j,) for j in range(d)), *edges)
+        counts = JointCounts.empty(parameters.cardinalities, scopes, parameters.n_components)
+        for z, tree in enumerate(parents.tolist()):
+            for j, p in enumerate(tree):
+                table = cells[start[z, j] : ends[z, j]].reshape(rows[z, j], widths[j])
+                counts.table((j,))[z] = table.sum(axis=0)
+                if p >= 0:
+                    counts.table((min(p, j), max(p, j)))[z] = table if p < j else table.T
+        empty = replace(tile, numbers=Numbers(np.empty((0, 0))), codes=Codes(tile.codes.values[:0], ()))
+        none = Pairs.of(empty, Assignment(assignment.component[:0], assignment.weight[:0], assignment.n_components))
+        return replace(none, codes=counts, exact=False), log_likelihood
+
+    def coordinates(self, parameters: TreeParameters, reference: TreeParameters) -> Array:
+        """Return the log-probabilities, none below −700, as a vector."""
+        del reference
+        return np.maximum(parameters.table, -700.0)
+
+    def located(self, coordinates: Array, reference: TreeParameters, statistics: Pairs) -> TreeParameters:
+        """Return the parameters of these log-probabilities, made to sum to 1."""
+        del statistics
+        table = np.zeros_like(coordinates)
+        for j, width in enumerate(reference.widths.tolist()):
+            for z, start in enumerate(reference.start[:, j].tolist()):
+                parent = int(reference.of_each(reference.parents)[z, j])
+                size = width if parent < 0 else width * int(reference.widths[parent])
+                own = coordinates[start : start + size].reshape(-1, width)[:, 1:]
+                lines = np.zeros((len(own), width))
+                lines[:, 1:] = own - logsumexp(own, axis=1, keepdims=True) if width > 1 else own
+                table[start : start + size] = lines.ravel()
+        return replace(reference, table=table)
 
     def log_factors(self, parameters: TreeParameters, tile: Mixed) -> Array:
         """Return log p(x_j | what is known of the columns before it in the tree, z) in nats, (n, Z, d).

@@ -43,6 +43,11 @@ class JointCounts:
     n_components: int
     cells: Array
 
+    @classmethod
+    def empty(cls, cardinalities: tuple[int, ...], scopes: tuple[Scope, ...], n_components: int) -> JointCounts:
+        """Return the counts of no row."""
+        return cls(cardinalities, scopes, n_components, np.zeros(_layout(cardinalities, scopes, n_components)[2][-1]))
+
     @cached_property
     def places(self) -> dict[Scope, int]:
         """The number of each scope."""
@@ -106,6 +111,10 @@ class JointCounts:
             parts.append(table.ravel())
         cardinalities = tuple(len(places) for places in columns)
         return JointCounts(cardinalities, self.scopes, len(components), np.concatenate(parts))
+
+    def has_missing(self) -> bool:
+        """Whether any row had a missing cell."""
+        return any(bool(self.single(j)[:, 0].any()) for j in range(len(self.cardinalities)))
 
 
 @dataclass(frozen=True)

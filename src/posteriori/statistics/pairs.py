@@ -30,6 +30,8 @@ class Pairs:
         Of each column of codes, with K + 1 components in place of each: the numbers of the rows with each code.
     together : PairMoments
         Of every pair of columns of numbers.
+    exact : bool
+        Whether missing cells are left out of their pairs; or the sums are, or are to be, expected over them.
     """
 
     continuous: tuple[bool, ...]
@@ -37,6 +39,7 @@ class Pairs:
     numbers: Moments
     across: tuple[Moments, ...]
     together: PairMoments
+    exact: bool = True
 
     @classmethod
     def of(cls, tile: Mixed, assignment: Assignment) -> Pairs:
@@ -62,6 +65,7 @@ class Pairs:
             self.numbers + other.numbers,
             across,
             self.together + other.together,
+            self.exact and other.exact,
         )
 
     def _interleaved(self, numbers: Array, codes: Array) -> Array:
@@ -77,8 +81,12 @@ class Pairs:
         return self._interleaved(usable, self.codes.finite())
 
     def is_exact(self) -> bool:
-        """Whether the sums are those of the rows: they are, a missing cell being left out of its pairs."""
-        return True
+        """Whether the sums are those of the rows, a missing cell being left out of its pairs."""
+        return self.exact
+
+    def independent(self) -> Pairs:
+        """Return the sums over available pairs: where EM starts."""
+        return self
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""
@@ -106,4 +114,5 @@ class Pairs:
             self.numbers.reindexed(components),
             tuple(across),
             self.together.reindexed(components),
+            self.exact,
         )
