@@ -77,8 +77,7 @@ class KDependenceBayes(DependenceEstimator):
     ----------
     k : int, default 1
         Parents a feature, ≥ 0; more than there are features before it do no harm.
-    bins, backoff, alpha, priors, prior_alpha, categorical_features, n_jobs
-        As in `TreeAugmentedNaiveBayes`.
+    bins, backoff, alpha, priors, prior_alpha, categorical_features, n_jobs : as in `TreeAugmentedNaiveBayes`
 
     Attributes
     ----------
@@ -158,8 +157,7 @@ class AveragedOneDependence(DependenceEstimator):
 
     Parameters
     ----------
-    bins, backoff, alpha, priors, prior_alpha, categorical_features, n_jobs
-        As in `TreeAugmentedNaiveBayes`.
+    bins, backoff, alpha, priors, prior_alpha, categorical_features, n_jobs : as in `TreeAugmentedNaiveBayes`
 
     Attributes
     ----------
@@ -232,8 +230,7 @@ class FullJointClassifier(DependenceEstimator):
         More cells than that, over all classes, are refused before they take memory.
     verbose : bool, default True
         Say in a line how many cells and parameters there are, before they take memory.
-    bins, priors, prior_alpha, categorical_features, n_jobs
-        As in `TreeAugmentedNaiveBayes`.
+    bins, priors, prior_alpha, categorical_features, n_jobs : as in `TreeAugmentedNaiveBayes`
 
     Attributes
     ----------

@@ -163,7 +163,7 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     >>> model.tree_
     {'x0': None, 'x1': 'x0'}
     >>> model.predict_proba([["a", "u"], ["a", None]]).round(2)
-    array([[0.2 , 0.8 ],
+    array([[0.17, 0.83],
            [0.5 , 0.5 ]])
     """
 
@@ -189,8 +189,8 @@ class ChowLiuClassifier(_TreeEstimator):
 
     Parameters
     ----------
-    continuous, bins, penalty, missing, backoff, alpha, priors, prior_alpha, categorical_features, tol, max_iter, n_jobs
-        As in `TreeAugmentedNaiveBayes`.
+    continuous, bins, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
+    priors, prior_alpha, categorical_features, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
 
     Attributes
     ----------
@@ -241,8 +241,10 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
 
     Parameters
     ----------
-    continuous, bins, penalty, missing, backoff, alpha, categorical_features, tol, max_iter, n_jobs
-        As in `TreeAugmentedNaiveBayes`; bins cannot be "mdlp", which looks at classes.
+    continuous, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
+    bins : int or sequence of float
+        As there, but never "mdlp", which looks at classes.
+    categorical_features, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
 
     Attributes
     ----------
@@ -266,7 +268,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     >>> tree.tree_
     {'x0': None, 'x1': 'x0'}
     >>> tree.score_samples([["a", "u"], ["a", "v"], ["a", None]]).round(2)
-    array([-0.8 , -2.75, -0.69])
+    array([-0.8 , -3.  , -0.69])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
