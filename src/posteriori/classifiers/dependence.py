@@ -16,6 +16,7 @@ from posteriori.densities import BackOff, Binned, Density, FullJoint, KDependenc
 from posteriori.learning.em import Limits
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
+from posteriori.statistics.joint_counts import MAX_CELLS
 from posteriori.tables import Column, Schema
 
 COMMON: dict[str, list[Any]] = {
@@ -253,7 +254,7 @@ class FullJointClassifier(DependenceEstimator):
     >>> X = [["a", "u"], ["b", "v"], ["a", "v"], ["b", "u"]] * 10
     >>> y = ["same", "same", "other", "other"] * 10
     >>> model = po.FullJointClassifier(alpha=0.0).fit(X, y)
-    the full joint of 2 columns has 8 cells and 7 parameters; it takes 0.0 MB
+    the full joint of 2 columns has 8 cells and 7 parameters, and takes 0.0 MB
     >>> model.n_cells_, model.n_parameters_
     (8, 7)
     """
@@ -291,14 +292,19 @@ class FullJointClassifier(DependenceEstimator):
     def _check_size(self, schema: Schema, target: Column) -> None:
         cardinalities = schema.cardinalities(range(len(schema.columns)))
         cells = len(target.categories) * math.prod(cardinalities)
-        size = f"the full joint of {len(cardinalities)} columns has {cells:,} cells and {cells - 1:,} parameters"
-        if cells > self.max_cells:
+        slots = len(target.categories) * math.prod(k + 1 for k in cardinalities)  # with sums over every column
+        size = (
+            f"the full joint of {len(cardinalities)} columns has {cells:,} cells and {cells - 1:,} parameters, "
+            f"and takes {slots * 8 / 1e6:,.1f} MB"
+        )
+        if cells > self.max_cells or slots > MAX_CELLS:
+            limit = f"max_cells={self.max_cells:,}" if cells > self.max_cells else f"{MAX_CELLS * 8 / 1e6:,.1f} MB"
             raise ValueError(
-                f"{size}, more than max_cells={self.max_cells:,}; leave columns out, use fewer bins, or assume "
-                "some independence (TreeAugmentedNaiveBayes)"
+                f"{size}, more than {limit}; leave columns out, use fewer bins, or assume some independence "
+                "(TreeAugmentedNaiveBayes)"
             )
         if self.verbose:
-            print(f"{size}; it takes {cells * 8 / 1e6:,.1f} MB")
+            print(size)
 
     @property
     def n_cells_(self) -> int:

@@ -79,6 +79,11 @@ class _TreeEstimator(DependenceEstimator):
         return schema.of_kind("continuous") if self.continuous == "binned" else ()
 
     @property
+    def n_iter_(self) -> int:
+        """Passes over the rows to learn from them: steps of EM, or 1."""
+        return max(1, len(self.log_likelihood_trace_))
+
+    @property
     def _tree(self) -> TreeParameters:
         return self._fitted.parameters[0]
 
@@ -137,6 +142,8 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
         The information of each edge (parent, child), in nats a row, less its penalty.
     log_likelihood_trace_ : ndarray
         Of the present cells before each step of EM, in nats; empty where there was none.
+    n_iter_ : int
+        Passes over the rows to learn from them: steps of EM, or 1.
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
@@ -356,6 +363,11 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = self._classifier().__sklearn_tags__().input_tags
         return tags
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes over the rows to learn from them: steps of EM, or 1."""
+        return self._fitted.n_iter_
 
     @property
     def n_features_in_(self) -> int:
