@@ -6,9 +6,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from posteriori import drop_in, explain, plotting
+    from posteriori import drop_in, explain, networks, plotting
     from posteriori.classifiers import GaussianDiscriminant, NaiveBayes
     from posteriori.densities import Categorical, Gaussian, Poisson
+    from posteriori.networks import BayesianNetwork, read_network, write_network
     from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
 
@@ -16,6 +17,7 @@ __version__ = "0.1.0"
 
 # Loaded on first use, so that `import posteriori` compiles nothing and draws nothing in.
 _HOMES = {
+    "BayesianNetwork": "networks",
     "Categorical": "densities",
     "Gaussian": "densities",
     "GaussianDiscriminant": "classifiers",
@@ -23,11 +25,14 @@ _HOMES = {
     "Poisson": "densities",
     "count_parameters": "parameter_count",
     "load": "persistence",
+    "read_network": "networks",
     "save": "persistence",
+    "write_network": "networks",
 }
-_MODULES = ("drop_in", "explain", "plotting")
+_MODULES = ("drop_in", "explain", "networks", "plotting")
 
 __all__ = [
+    "BayesianNetwork",
     "Categorical",
     "Gaussian",
     "GaussianDiscriminant",
@@ -37,8 +42,11 @@ __all__ = [
     "drop_in",
     "explain",
     "load",
+    "networks",
     "plotting",
+    "read_network",
     "save",
+    "write_network",
 ]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from posteriori import classifiers, densities, model, statistics, tables
+from posteriori import classifiers, densities, model, networks, statistics, tables
 from posteriori.typing import Array
 
 FORMAT = 1
@@ -42,6 +42,7 @@ _DATACLASSES: dict[str, type[Any]] = {
         densities.shrinkage.TowardsSphere,
         model.Block,
         model.GenerativeModel,
+        networks.CPT,
         statistics.Counts,
         statistics.JointStatistics,
         statistics.Moments,
@@ -54,11 +55,11 @@ _STATE = ("model_", "target_", "statistics_", "log_likelihood_trace_", "_classes
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a file, beside it first and then renamed, so that no half file is left.
+    """Write a model to a file, beside it first and then renamed, so that no half file is left.
 
     Parameters
     ----------
-    estimator : estimator of posteriori
+    estimator : fitted estimator of posteriori or BayesianNetwork
     path : path
         By custom ending in ``.posteriori``.
 
@@ -71,19 +72,13 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     sklearn.exceptions.NotFittedError
         It is not fitted.
     """
-    from sklearn.utils.validation import check_is_fitted
-
-    name = type(estimator).__name__
-    if getattr(classifiers, name, None) is not type(estimator):
-        raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({', '.join(_estimators())})")
-    check_is_fitted(estimator, "model_")
-    arrays: dict[str, Array] = {}
-    content = {
-        "model": name,
-        "parameters": _pack(estimator.get_params(deep=False), "parameters", arrays),
-        "state": {key: _pack(getattr(estimator, key), key, arrays) for key in _STATE if hasattr(estimator, key)},
-    }
     from posteriori import __version__
+
+    arrays: dict[str, Array] = {}
+    if isinstance(estimator, networks.BayesianNetwork):
+        content = {"model": "BayesianNetwork", "parameters": _pack(estimator.get_params(), "parameters", arrays)}
+    else:
+        content = _estimator_content(estimator, arrays)
 
     text = json.dumps(content, allow_nan=False)
     metadata = {
@@ -93,7 +88,22 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "sha256": _stand_in(text),
     }
     written = safetensors.numpy.save(arrays, metadata)
-    _write_beside(Path(path), written.replace(_stand_in(text).encode(), _digest(written).encode(), 1))
+    write_beside(Path(path), written.replace(_stand_in(text).encode(), _digest(written).encode(), 1))
+
+
+def _estimator_content(estimator: Any, arrays: dict[str, Array]) -> dict[str, Any]:
+    from sklearn.utils.validation import check_is_fitted
+
+    name = type(estimator).__name__
+    if getattr(classifiers, name, None) is not type(estimator):
+        kinds = ", ".join(["BayesianNetwork", *_estimators()])
+        raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({kinds})")
+    check_is_fitted(estimator, "model_")
+    return {
+        "model": name,
+        "parameters": _pack(estimator.get_params(deep=False), "parameters", arrays),
+        "state": {key: _pack(getattr(estimator, key), key, arrays) for key in _STATE if hasattr(estimator, key)},
+    }
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -105,7 +115,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    estimator
+    estimator or BayesianNetwork
         Of the class that was saved.
 
     Raises
@@ -118,6 +128,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     metadata, arrays = _read(Path(path))
     try:
         content = json.loads(metadata["content"])
+        if content["model"] == "BayesianNetwork":
+            return networks.BayesianNetwork(**_unpack(content["parameters"], arrays))
         kind = _estimators()[content["model"]]
         estimator = kind(**_unpack(content["parameters"], arrays))
         state = {key: _unpack(value, arrays) for key, value in content["state"].items() if key in _STATE}
@@ -170,7 +182,14 @@ def _digest(written: bytes) -> str:
     return hashlib.sha256(written).hexdigest()
 
 
-def _write_beside(path: Path, content: bytes) -> None:
+def write_beside(path: Path, content: bytes) -> None:
+    """Write a file beside its place first and then rename it.
+
+    Raises
+    ------
+    OSError
+        The folder does not exist or may not be written to, or the path is that of a folder.
+    """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} in")
     if path.is_dir():
