@@ -17,11 +17,12 @@ from posteriori.densities import (
     Gaussian,
     GaussianParameters,
     MultivariateGaussian,
+    MultivariateGaussianParameters,
     Poisson,
     PoissonParameters,
 )
 from posteriori.densities.pooling import Between, Pooled
-from posteriori.statistics import Counts, Moments
+from posteriori.statistics import Counts, Moments, Scatter
 from posteriori.tables import Assignment, Codes, Numbers
 
 Z = 3
@@ -336,11 +337,27 @@ def test_the_recipe_works_in_a_model():
         model.predict([[1.0], [-1.0]])
 
 
-def test_the_marginals_of_dependent_columns_are_their_densities_alone():
-    density = MultivariateGaussian()
-    parameters, tile, _ = fitted(density)
-    marginals = density.log_marginals(parameters, tile)
-    for j in range(3):
-        alone = np.full_like(tile.values, np.nan)
-        alone[:, j] = tile.values[:, j]
-        assert_allclose(marginals[:, :, j], density.log_density(parameters, Numbers(alone)), rtol=1e-9, atol=1e-12)
+@pytest.mark.parametrize("shape", ["full", "diagonal", "spherical"])
+def test_coordinates_of_a_gaussian_lead_back_to_it_and_know_no_units(shape):
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(2, 3, 3))
+    covariance = {
+        "full": root @ root.transpose(0, 2, 1),
+        "diagonal": np.eye(3) * rng.uniform(1, 2, (2, 1, 3)),
+        "spherical": np.eye(3) * rng.uniform(1, 2, (2, 1, 1)),
+    }[shape]
+    density, start = MultivariateGaussian(), MultivariateGaussianParameters(rng.normal(size=(2, 3)), covariance)
+    other = MultivariateGaussianParameters(start.mean + 1.0, 2.0 * covariance)
+    statistics = Scatter.of(Numbers(rng.normal(size=(50, 3))), Assignment(np.zeros(50, np.int32), np.ones(50), 2))
+    place = density.coordinates(other, start)
+    back = density.located(place, start, statistics)
+    assert_allclose(back.mean, other.mean)
+    assert_allclose(back.covariance, other.covariance, atol=1e-12)
+    halfway = density.located(0.5 * place, start, statistics)
+    assert_allclose(halfway.mean, start.mean + 0.5)
+    assert ((halfway.covariance != 0) == (covariance != 0)).all()
+    unit = np.array([1e3, 1.0, 1e-3])
+    scaled = [
+        MultivariateGaussianParameters(one.mean * unit, one.covariance * np.outer(unit, unit)) for one in (other, start)
+    ]
+    assert_allclose(density.coordinates(*scaled), place, atol=1e-12)

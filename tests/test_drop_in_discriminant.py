@@ -17,10 +17,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from posteriori import GaussianDiscriminant, drop_in
-from posteriori.densities.shrinkage import Covariances, LedoitWolf
+from posteriori.densities.shrinkage import TowardsSphere, ledoit_wolf_share, towards_sphere
 from posteriori.drop_in import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from posteriori.statistics.quartic import quartic_norms
-from posteriori.tables import Assignment
+from posteriori.statistics.quartic import QuarticNorms
+from posteriori.tables import Assignment, Numbers
 
 CLASSES = [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis]
 
@@ -269,12 +269,11 @@ def test_log_probabilities_are_not_rounded():
 def test_ledoit_wolf_is_scikit_learns():
     X = np.random.default_rng(0).exponential(size=(30, 6))
     centred = X - X.mean(axis=0)
-    everyone = Assignment(np.zeros(30, np.int64), np.ones(30), 1)
-    one = np.ones((1, 6))
-    quartic = quartic_norms(X, everyone, X.mean(axis=0, keepdims=True), one)
-    ours = LedoitWolf(one, quartic).shrink(Covariances((centred.T @ centred / 30)[np.newaxis], np.array([30.0])))
-    assert_allclose(ours[0], ledoit_wolf(X)[0], rtol=1e-12)
-    assert LedoitWolf(one, quartic).n_free(6) == 21
+    everyone = Assignment(np.zeros(30, np.int32), np.ones(30), 1)
+    quartic = QuarticNorms(X.mean(axis=0, keepdims=True), np.ones((1, 6))).of(Numbers(X), everyone)
+    covariance = centred.T @ centred / 30
+    ours = towards_sphere(covariance, ledoit_wolf_share(covariance, 30.0, quartic[0] / 30))
+    assert_allclose(ours, ledoit_wolf(X)[0], rtol=1e-12)
 
 
 # What scikit-learn lacks -----------------------------------------------------------------------------------
@@ -354,7 +353,9 @@ MISSING = [
 @pytest.mark.parametrize(
     ("model", "parameters", "dtype"), [(*one, np.float64) for one in MISSING] + [(*MISSING[0], np.float32)]
 )
-def test_missing_cells_are_those_of_the_core(model, parameters, dtype):
+def test_missing_cells_are_those_of_the_core(model, parameters, dtype, monkeypatch):
+    if "shrinkage" in parameters:  # scikit-learn's sphere is one in data units
+        monkeypatch.setattr(GaussianDiscriminant, "_shrinkage", lambda self: TowardsSphere(self.shrinkage))
     X, y = table(3, dtype=dtype)
     incomplete = holed(X, 0.1)
     ours, core = clone(model).fit(incomplete, y), GaussianDiscriminant(**parameters).fit(incomplete, y)

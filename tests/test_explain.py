@@ -143,3 +143,29 @@ def test_where_there_is_no_linear_form(penguins):
     model = po.NaiveBayes(variance_smoothing=np.inf).fit(penguins, "species")
     with pytest.raises(ValueError, match="a cell is missing"):
         po.explain.linear_form(model).design(model.explain(penguins))
+
+
+def test_a_chain_says_on_what_each_factor_is_conditional(penguins):
+    model = po.GaussianDiscriminant().fit(penguins, "species")
+    row = {"bill_length_mm": 39.1, "bill_depth_mm": 18.7, "flipper_length_mm": None, "body_mass_g": 3750, "year": 2007}
+    page = po.explain.bayes_table(model, {**row, "sex": "male"})
+    labels = [line.split("  ")[0] for line in page.splitlines() if line.startswith("×")]
+    assert labels == [
+        "× island missing",
+        "× p(bill_length_mm = 39.1)",
+        "× p(bill_depth_mm = 18.7 | bill_length_mm)",
+        "× flipper_length_mm missing",
+        "× p(body_mass_g = 3750 | bill_length_mm, bill_depth_mm)",
+        "× p(sex = male)",
+        "× p(year = 2007 | bill_length_mm, bill_depth_mm, body_mass_g)",
+    ]
+    assert "| bill_length_mm, bill_depth_mm, …, body_mass_g)" in model.explain(penguins[0]).bayes_table()
+    independent = po.GaussianDiscriminant(covariance="diagonal").fit(penguins, "species")
+    assert "|" not in po.explain.bayes_table(independent, row)
+
+
+def test_linear_contributions_add_up_to_the_scores():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
+    form = po.explain.linear_form(po.GaussianDiscriminant().fit(X, y))
+    assert_allclose(form.bias + form.contributions(X).sum(axis=2), form.scores(X))

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
-from sklearn.covariance import oas
 from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
@@ -23,7 +22,14 @@ import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.pooling import Between, PerClass, Pooled, PseudoRows
-from posteriori.densities.shrinkage import Diagonal, InTurn, OracleApproximating, TowardsSphere
+from posteriori.densities.shrinkage import (
+    Diagonal,
+    InTurn,
+    LedoitWolf,
+    OracleApproximating,
+    TowardsSphere,
+    TowardsUnits,
+)
 from posteriori.learning.information import mutual_information
 from posteriori.learning.selection import out_of_fold
 from posteriori.tables import Assignment, Numbers
@@ -146,13 +152,6 @@ def test_mahalanobis_is_scipys():
     assert_array_equal(model.mahalanobis(np.full((1, 3), np.nan)), 0.0)
 
 
-@given(st.integers(0, 10**6), st.integers(2, 8))
-def test_oas_is_scikit_learns(seed, d):
-    X, y = blobs(d=d, n_classes=1, seed=seed)
-    model = po.GaussianDiscriminant(shrinkage="oas", pooling="per_class").fit(X, y)
-    assert_allclose(model.covariance_, oas(X)[0], rtol=1e-8, atol=1e-10)
-
-
 # Laws of pooling and shrinkage ----------------------------------------------------------------------------------
 
 
@@ -194,15 +193,21 @@ def test_the_ends_of_friedmans_path_are_quadratic_and_linear(start, pooling):
 
 def test_the_ends_of_shrinkage_are_none_and_a_sphere():
     X, y = IRIS
-    plain, none, ball, sphere = (
+    plain, none, ball, sphere, diagonal = (
         po.GaussianDiscriminant(**p).fit(X, y)
-        for p in ({}, {"shrinkage": 0.0}, {"shrinkage": 1.0}, {"covariance": "spherical"})
+        for p in (
+            {},
+            {"shrinkage": 0.0},
+            {"shrinkage": 1.0},
+            {"covariance": "spherical"},
+            {"covariance": "diagonal"},
+        )
     )
     assert_allclose(none.covariance_, plain.covariance_)
-    assert_allclose(ball.covariance_, sphere.covariance_)
     assert_allclose(sphere.covariance_, np.trace(plain.covariance_) / 4 * np.eye(4))
-    diagonal = po.GaussianDiscriminant(covariance="diagonal").fit(X, y)
     assert_allclose(diagonal.covariance_, np.diag(np.diagonal(plain.covariance_)))
+    assert_allclose(ball.covariance_, diagonal.covariance_)
+    assert ball.n_parameters_ == diagonal.n_parameters_
 
 
 def test_the_strength_of_the_prior_ends_at_per_class_and_pooled():
@@ -222,7 +227,7 @@ def test_the_strength_of_the_prior_ends_at_per_class_and_pooled():
         ({"covariance": "spherical"}, 1),
         ({"shrinkage": 0.1}, 10),
         ({"shrinkage": "oas"}, 10),
-        ({"covariance": "diagonal", "shrinkage": 1.0}, 1),
+        ({"shrinkage": "ledoit_wolf"}, 10),
     ],
     ids=str,
 )
@@ -230,8 +235,10 @@ def test_the_strength_of_the_prior_ends_at_per_class_and_pooled():
 def test_the_number_of_parameters(parameters, per_covariance, pooling, number):
     model = po.GaussianDiscriminant(pooling=pooling, **parameters).fit(*IRIS)
     assert model.n_parameters_ == 2 + 3 * 4 + per_covariance * number
-    assert InTurn().n_free(4) == OracleApproximating().n_free(4) == 10
-    assert (Diagonal().n_free(4), TowardsSphere(1.0).n_free(4), TowardsSphere(0.9).n_free(4)) == (4, 1, 10)
+    for shrinkage in (InTurn(), OracleApproximating(), LedoitWolf(), TowardsSphere(0.9), TowardsUnits(0.9)):
+        assert shrinkage.n_free(4, 3) == 30
+    for shrinkage, free in ((Diagonal(), 12), (TowardsSphere(1.0), 3), (TowardsUnits(1.0), 6)):
+        assert shrinkage.n_free(4, 3) == free
 
 
 def test_the_full_model_counts_as_many_parameters_as_count_parameters():

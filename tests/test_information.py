@@ -176,8 +176,8 @@ class Exponential:
     def outside(self, tile):
         return tile.values < 0
 
-    def log_factors(self, rate, tile):
-        return np.log(rate) - rate * tile.values[:, np.newaxis, :]
+    def log_density(self, rate, tile):
+        return (np.log(rate) - rate * tile.values[:, np.newaxis, :]).sum(axis=2)
 
     def sample(self, rate, component, rng):
         return rng.exponential(1.0 / rate[component])

@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from posteriori import drop_in, explain, networks, plotting
     from posteriori.classifiers import GaussianDiscriminant, NaiveBayes
-    from posteriori.densities import Categorical, Gaussian, Poisson
+    from posteriori.densities import Binned, Categorical, Gaussian, Poisson
     from posteriori.networks import BayesianNetwork, read_network, write_network
     from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
+    from posteriori.preprocessing import MDLPDiscretizer
 
 __version__ = "0.1.0"
 
 # Loaded on first use, so that `import posteriori` compiles nothing and draws nothing in.
 _HOMES = {
     "BayesianNetwork": "networks",
+    "Binned": "densities",
     "Categorical": "densities",
     "Gaussian": "densities",
     "GaussianDiscriminant": "classifiers",
+    "MDLPDiscretizer": "preprocessing",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
     "count_parameters": "parameter_count",
@@ -33,9 +36,11 @@ _MODULES = ("drop_in", "explain", "networks", "plotting")
 
 __all__ = [
     "BayesianNetwork",
+    "Binned",
     "Categorical",
     "Gaussian",
     "GaussianDiscriminant",
+    "MDLPDiscretizer",
     "NaiveBayes",
     "Poisson",
     "count_parameters",

@@ -8,17 +8,30 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities import Density
-from posteriori.tables import Batch, Schema
+from posteriori.densities import ChainedDensity, Density
+from posteriori.tables import Batch, Schema, Tile
+from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
 class Block:
-    """A density and the columns it makes, by their positions in the schema."""
+    """A density and the columns it makes, by their positions in the schema.
+
+    Two blocks may make a column together: one what depends on the component, and a shared one the rest.
+    """
 
     density: Density
     columns: tuple[int, ...]
+
+    @property
+    def shared(self) -> bool:
+        """Whether the components have the density in common, so that it tells nothing of them."""
+        return getattr(self.density, "shared", False)
+
+    def tile(self, batch: Batch) -> Tile:
+        """Return the cells of some rows, as the density reads them."""
+        return batch.take(self.columns, self.density.kind)
 
 
 @dataclass(frozen=True)
@@ -82,11 +95,16 @@ class GenerativeModel:
         ValueError
             A cell is infinite, or one that its density cannot produce.
         """
+        return self._log_joint(batch, with_shared=True)
+
+    def _log_joint(self, batch: Batch, with_shared: bool) -> Array:
         total = np.tile(self.log_prior, (len(batch), 1))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
-            if not block.density.unbounded:
+            left_out = block.shared and not with_shared
+            if left_out or not block.density.unbounded:
                 reject_outside(block, batch)
-            total += block.density.log_density(parameters, batch.take(block.columns))
+            if not left_out:
+                total += block.density.log_density(parameters, block.tile(batch))
         if not np.isfinite(total.sum()):  # a row that no component can produce, or an infinite cell
             for block in self.blocks:
                 reject_outside(block, batch)
@@ -94,7 +112,7 @@ class GenerativeModel:
 
     def posterior(self, batch: Batch) -> Array:
         """Return p(z | x), (n, Z); NaN in a row that no component can produce."""
-        log_joint = self.log_joint(batch)
+        log_joint = self._log_joint(batch, with_shared=False)
         kernels.normalise(log_joint)
         return log_joint
 
@@ -107,17 +125,63 @@ class GenerativeModel:
         factors = np.zeros((len(batch), self.n_components, len(self.schema.columns)))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             reject_outside(block, batch)
-            tile = batch.take(block.columns)
-            factors[:, :, block.columns] = block.density.log_factors(parameters, tile)
+            factors[:, :, block.columns] += block.density.log_factors(parameters, block.tile(batch))
         return factors
+
+    def log_marginal(self, column: int, cells: Array) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z), of cells of one column, by its position, when the others are unknown.
+
+        The cells are numbers, or codes of categories.
+        """
+        batch = self._alone(column, cells)
+        total = np.zeros((len(batch), self.n_components))
+        for block, parameters in zip(self.blocks, self.parameters, strict=True):
+            if column in block.columns:
+                total += block.density.log_density(parameters, block.tile(batch))
+        return total
+
+    def cannot_hold(self, column: int, cells: Array) -> Array:
+        """Return which cells of one column, by its position, no component can produce, (n,)."""
+        batch = self._alone(column, cells)
+        outside = np.zeros(len(batch), np.bool_)
+        for block in self.blocks:
+            if column in block.columns:
+                tile = block.tile(batch)
+                outside |= block.density.outside(tile)[:, block.columns.index(column)]
+        return outside
+
+    def _alone(self, column: int, cells: Array) -> Batch:
+        """Return rows in which all columns but one are missing."""
+        continuous, categorical = self.schema.of_kind("continuous"), self.schema.of_kind("categorical")
+        numbers = np.full((len(cells), len(continuous)), np.nan)
+        codes = np.zeros((len(cells), len(categorical)), self.schema.code_dtype)
+        if column in continuous:
+            numbers[:, continuous.index(column)] = cells
+        else:
+            codes[:, categorical.index(column)] = cells
+        return Batch.of(self.schema, 0, numbers, codes, {})
+
+    @property
+    def given(self) -> tuple[tuple[int, ...], ...]:
+        """For each column, the columns on which its factor is conditional beside the component."""
+        given: list[tuple[int, ...]] = [()] * len(self.schema.columns)
+        for block, parameters in zip(self.blocks, self.parameters, strict=True):
+            if isinstance(block.density, ChainedDensity):
+                for column, places in zip(block.columns, block.density.given(parameters), strict=True):
+                    given[column] = tuple(block.columns[place] for place in places)
+        return tuple(given)
 
     def sample(self, component: Array, rng: np.random.Generator) -> list[Array]:
         """Draw a row for each component: a list of columns, in the order of the schema, of numbers or codes."""
         columns: list[Array] = [np.empty(0)] * len(self.schema.columns)
-        for block, parameters in zip(self.blocks, self.parameters, strict=True):
-            drawn = block.density.sample(parameters, component, rng)
+        pairs = list(zip(self.blocks, self.parameters, strict=True))
+        for block, parameters in sorted(pairs, key=lambda pair: pair[0].shared):  # which need what the others drew
+            given = np.column_stack([columns[j] for j in block.columns]) if block.shared else component
+            drawn = block.density.sample(parameters, given, rng)
             for place, column in enumerate(block.columns):
                 columns[column] = drawn[:, place]
+        for j in self.schema.of_kind("categorical"):
+            columns[j] = columns[j].astype(np.uint16, copy=False)
         return columns
 
 
@@ -130,17 +194,14 @@ def log_sum(log_joint: Array) -> Array:
 
 def reject_outside(block: Block, batch: Batch) -> None:
     """Raise ValueError if a cell of the block is one that its density cannot produce, naming it."""
-    tile = batch.take(block.columns)
-    outside = block.density.outside(tile)
+    outside = block.density.outside(block.tile(batch))
     if outside.any():
         i, place = np.argwhere(outside)[0]
-        name = batch.schema.columns[block.columns[place]].name
-        value = float(tile.values[i, place])
+        column = block.columns[place]
+        name = batch.schema.columns[column].name
+        value = float(batch.numbers.values[i, batch.schema.of_kind("continuous").index(column)])
         if np.isinf(value):
-            raise ValueError(
-                f"Input X contains infinity: column {name!r} holds {value} in row {batch.start + i}; "
-                "replace it by a number, or by NaN if it is unknown"
-            )
+            raise infinite_cell(name, value, batch.start + int(i))
         raise ValueError(
             f"column {name!r} holds {value:g} in row {batch.start + i}, but its distribution is "
             f"{block.density.name}: {block.density.support}; correct the cell or choose another distribution"

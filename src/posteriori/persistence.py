@@ -24,6 +24,8 @@ FORMAT = 1
 _DATACLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
+        densities.Binned,
+        densities.BinnedParameters,
         densities.Categorical,
         densities.CategoricalParameters,
         densities.Gaussian,
@@ -38,14 +40,17 @@ _DATACLASSES: dict[str, type[Any]] = {
         densities.pooling.PseudoRows,
         densities.shrinkage.Diagonal,
         densities.shrinkage.InTurn,
+        densities.shrinkage.LedoitWolf,
         densities.shrinkage.OracleApproximating,
         densities.shrinkage.TowardsSphere,
+        densities.shrinkage.TowardsUnits,
         model.Block,
         model.GenerativeModel,
         networks.CPT,
         statistics.Counts,
         statistics.JointStatistics,
         statistics.Moments,
+        statistics.OuterBins,
         statistics.Scatter,
         tables.Column,
         tables.Schema,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,13 +13,15 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.validation import (
+    categorical_places,
     check_weights,
-    find_column,
     generator,
+    matched_places,
     warn_of_empty_columns,
 )
 from posteriori.explain import Explanation
-from posteriori.learning.em import Learned, Limits, learn
+from posteriori.learning.binning import binned_schema, bins_of
+from posteriori.learning.em import Learned, Limits, learn, unsettled
 from posteriori.learning.fit import collect
 from posteriori.model import Block, GenerativeModel, Prior, log_sum
 from posteriori.sources import MemorySource
@@ -95,7 +97,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         TypeError
             X is no table, or a column holds neither numbers, strings nor booleans.
         """
-        return self._learn(X, y, None, sample_weight, first=True)
+        return self._learn(X, y, None, sample_weight, first=True, last=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; after the last call the model is what one fit of all rows would give.
@@ -103,7 +105,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. A category met for the first time extends the model.
+            As in `fit`. A category met for the first time extends the model; the cut points of binned columns stay
+            what they were on the first call, so let that one see many rows.
         classes : array-like, optional
             All classes there will be; may be given on the first call. Where it is not, a class met for the first
             time extends the model, and where it is, a label beyond it is an error.
@@ -111,17 +114,28 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            As in `fit`; or a parameter takes a second look at rows that may no longer be at hand.
         """
         first = not hasattr(self, "model_")
         if not first and not hasattr(self, "statistics_"):
             raise ValueError(
                 "this model was built from parameters, which say nothing of how many rows they stand for; use fit"
             )
-        return self._learn(X, y, classes, sample_weight, first)
+        return self._learn(X, y, classes, sample_weight, first, last=False)
 
-    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> Self:
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, last: bool) -> Self:
+        """Learn from rows; first and last say whether there were none before, and none will follow."""
         source, target = self._open(X, y, classes, sample_weight, first)
         blocks = self._blocks(source.schema)
+        wanted = unsettled(blocks)
+        if wanted and not last:
+            raise ValueError(f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; use fit")
+        if first:
+            source = source.with_schema(binned_schema(source, bins_of(blocks)))
         statistics = source.reduce(collect(blocks))
         past = None if first else self._past_statistics(source.schema, target, blocks)
         self._adopt(learn(source, blocks, self._prior(target), past, statistics, self._limits()), target)
@@ -175,13 +189,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError("distributions have changed since the last call; use fit to start anew")
         if schema is old.schema and target is self.target_:
             return self.statistics_
-        moves = [
-            [
-                [old.schema.columns[j].lookup.get(cell, 0) - 1 for cell in schema.columns[j].categories]
-                for j in block.columns
-            ]
-            for block in blocks
-        ]
+        moves = [[schema.columns[j].places_in(old.schema.columns[j]) for j in block.columns] for block in blocks]
         components = [self.target_.lookup.get(label, 0) - 1 for label in target.categories]
         return self.statistics_.reindexed(components, moves)
 
@@ -189,42 +197,12 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     def _categorical(self, names: Sequence[str]) -> set[int]:
         """Return which of the features are categorical whatever their data type."""
-        stated = self.categorical_features
-        chosen: set[int] = set()
-        if stated is not None and not (isinstance(stated, str) and stated == "from_dtype"):
-            wanted = [stated] if isinstance(stated, str) else list(stated)
-            if wanted and all(isinstance(one, bool | np.bool_) for one in wanted):
-                if len(wanted) != len(names):
-                    raise ValueError(
-                        f"categorical_features is a mask of {len(wanted)} entries but there are {len(names)} features"
-                    )
-                chosen.update(j for j, one in enumerate(wanted) if one)
-            else:
-                chosen.update(find_column(one, names, "categorical_features") for one in wanted)
-        if isinstance(self.distributions, Mapping):
-            for key, distribution in self.distributions.items():
-                place = find_column(key, names, "distributions")
-                if getattr(distribution, "kind", distribution) == "categorical":
-                    chosen.add(place)
-        return chosen
+        return categorical_places(self.categorical_features, self.distributions, names)
 
     def _places(self, table: Table, target: str | None = None) -> tuple[int, ...]:
         schema = self.model_.schema
-        if schema.named and not table.named and hasattr(self, "statistics_"):
-            warnings.warn(
-                f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names",
-                UserWarning,
-                stacklevel=4,
-            )
-        elif table.named and not schema.named:
-            warnings.warn(
-                f"X has feature names, but {type(self).__name__} was fitted without feature names",
-                UserWarning,
-                stacklevel=4,
-            )
-        names = [name for name in table.names if name != target or target in schema.names]
-        places = schema.match(names, table.named, type(self).__name__)
-        return tuple(table.names.index(names[place]) for place in places)
+        learned = hasattr(self, "statistics_")
+        return matched_places(table, schema, type(self).__name__, target, warn_of_lost_names=learned)
 
     def _extended_schema(self, table: Table, places: Sequence[int]) -> Schema:
         schema = self.model_.schema
@@ -296,6 +274,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
     def explain(self, X: Any) -> Explanation:
         """Return every prediction as an exact sum: log prior plus one log factor a feature, per class.
 
+        Where features depend on each other given the class, each factor is that of a feature given those above it.
+
         Parameters
         ----------
         X : array-like or data frame (n, d)
@@ -315,7 +295,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
 
         log_factors = self._source(X).map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])
-        return Explanation(self.classes_, model.schema.names, values, model.log_prior, log_factors)
+        return Explanation(self.classes_, model.schema.names, values, model.log_prior, log_factors, model.given)
 
     def _source(self, X: Any) -> MemorySource:
         check_is_fitted(self, "model_")

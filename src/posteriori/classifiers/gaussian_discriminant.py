@@ -19,9 +19,11 @@ from posteriori.densities.pooling import Between, PerClass, Pooled, Pooling, Pse
 from posteriori.densities.shrinkage import (
     Diagonal,
     InTurn,
+    LedoitWolf,
     OracleApproximating,
     Shrinkage,
     TowardsSphere,
+    TowardsUnits,
 )
 from posteriori.explain import QuadraticForm
 from posteriori.learning.em import Limits
@@ -30,11 +32,8 @@ from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Column, Schema, quote
 from posteriori.typing import Array
 
-_SHAPES: dict[str, tuple[Shrinkage, ...]] = {
-    "full": (),
-    "diagonal": (Diagonal(),),
-    "spherical": (TowardsSphere(1.0),),
-}
+_SHAPES: dict[str, Shrinkage] = {"full": InTurn(), "diagonal": Diagonal(), "spherical": TowardsSphere(1.0)}
+_SHARES: dict[str, Shrinkage] = {"ledoit_wolf": LedoitWolf(), "oas": OracleApproximating()}
 _POOLINGS: dict[str, Pooling] = {"per_class": PerClass(), "pooled": Pooled()}
 
 
@@ -51,10 +50,14 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     Parameters
     ----------
     covariance : {"full", "diagonal", "spherical"}, default "full"
+        Spherical is one variance for all columns, in data units: the only model here that is not free of scale.
     pooling : "per_class", "pooled" or float, default "pooled"
         Which classes share what of the covariance. A number is Friedman's λ in [0, 1] towards the pooled one.
-    shrinkage : float or "oas", optional
-        Friedman's γ in [0, 1] towards a sphere of the same trace, or the share that is best for Gaussian rows.
+    shrinkage : float, "ledoit_wolf" or "oas", optional
+        Friedman's γ in [0, 1] towards a sphere, of columns that are counted in their standard deviations within
+        classes (see Notes); or the share of least expected squared error, for rows of any distribution (Ledoit & Wolf:
+        a second look at the rows, which `partial_fit` cannot take) or for Gaussian ones (Chen et al.). A number
+        needs a covariance that is full or diagonal, a name a full one.
     pseudo_rows : float, default 0.0
         Strength, in rows, of an inverse-Wishart prior that draws a class's covariance to the pooled one; in place of
         ``pooling="per_class"``.
@@ -103,6 +106,16 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     Columns that are constant within a class, or linear combinations of others, are named in a warning, and given a
     spread of a thousandth of the standard deviation there, which makes the covariance regular.
 
+    Multiplying a column by 1000 changes no posterior, unless the covariance is spherical. With s_j² the pooled variance
+    of column j within classes and D = diag(s_1², …, s_d²), shrinkage by γ takes Σ_c to
+
+    .. math:: (1 - \gamma) \Sigma_c + \gamma \tau_c D, \quad \tau_c = \operatorname{tr}(D^{-1} \Sigma_c) / d
+
+    which is Friedman's equation 18 for columns in units of s_j; in data units his target is a sphere, and the largest
+    column decides everything. γ = 0 shrinks nothing; γ = 1 is ``covariance="diagonal"`` where the covariance is pooled,
+    and otherwise leaves each class a factor. "ledoit_wolf" finds γ for each covariance from the lengths of the rows of
+    all classes behind it, about their own class's mean, in those units; where cells are missing, of complete rows.
+
     `partial_fit` equals one fit of all rows where no cell is missing. Where some are, they are expected under the model
     of the rows at hand, which later rows do not revise.
 
@@ -112,6 +125,9 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     ----------
     Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, 2nd ed., section 4.3. Friedman, Regularized
     discriminant analysis, JASA 84 (1989). Little & Rubin, Statistical Analysis with Missing Data, section 11.2.
+    Ledoit & Wolf, A well-conditioned estimator for large-dimensional covariance matrices, J. Multivariate Analysis 88
+    (2004), section 3.3. Chen, Wiesel, Eldar & Hero, Shrinkage algorithms for MMSE covariance estimation, IEEE Trans.
+    Signal Processing 58 (2010).
 
     Examples
     --------
@@ -125,7 +141,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "covariance": [StrOptions(set(_SHAPES))],
         "pooling": [StrOptions(set(_POOLINGS)), Interval(Real, 0, 1, closed="both")],
-        "shrinkage": [None, StrOptions({"oas"}), Interval(Real, 0, 1, closed="both")],
+        "shrinkage": [None, StrOptions(set(_SHARES)), Interval(Real, 0, 1, closed="both")],
         "pseudo_rows": [Interval(Real, 0, None, closed="left"), Options(Real, {math.inf})],
         "priors": [None, dict, "array-like"],
         "prior_alpha": [Interval(Real, 0, None, closed="left")],
@@ -236,12 +252,18 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         return _POOLINGS[self.pooling] if isinstance(self.pooling, str) else Between(float(self.pooling))
 
     def _shrinkage(self) -> Shrinkage:
-        steps = list(_SHAPES[self.covariance])
-        if self.shrinkage == "oas":
-            steps.append(OracleApproximating())
-        elif self.shrinkage is not None:
-            steps.append(TowardsSphere(float(self.shrinkage)))
-        return InTurn(tuple(steps))
+        if self.shrinkage is None:
+            return _SHAPES[self.covariance]
+        if self.covariance == "spherical":
+            raise ValueError('covariance="spherical" leaves nothing to shrink; leave shrinkage out, or set it to None')
+        if not isinstance(self.shrinkage, str):
+            return InTurn((_SHAPES[self.covariance], TowardsUnits(float(self.shrinkage))))
+        if self.covariance != "full":
+            raise ValueError(
+                f'shrinkage="{self.shrinkage}" weighs the errors of a full covariance; '
+                'set covariance="full", or shrinkage to a number'
+            )
+        return _SHARES[self.shrinkage]
 
     def _prior(self, classes: Column) -> Prior:
         if self.priors is None:
@@ -280,7 +302,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
         def project(batch: Batch) -> Array:
             block, parameters = gaussian
-            values = batch.take(block.columns).values
+            values = batch.numbers.values
             if np.isnan(values).any():
                 values = _filled(block.density, parameters, values, self.model_.posterior(batch))
             return (values - centre) @ directions
@@ -325,7 +347,9 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         """Return the distance √((x − μ_c)ᵀ·Σ_c⁻¹·(x − μ_c)) of each row from each class, (n, C), over present cells."""
         block, parameters = self._gaussian
         density = block.density
-        return self._source(X).map(lambda batch: density.mahalanobis(parameters, batch.take(block.columns)))
+        return self._source(X).map(
+            lambda batch: density.mahalanobis(parameters, batch.take(block.columns, block.density.kind))
+        )
 
     def quadratic_form(self) -> QuadraticForm:
         """Return the coefficients of log p(x, y) = xᵀ·A_y·x + w_yᵀ·x + b_y, for rows of continuous columns."""

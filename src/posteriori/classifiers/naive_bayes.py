@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, Options
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.known_parameters import KnownParameters, check_priors
 from posteriori.densities import (
+    Binned,
     Categorical,
     CategoricalParameters,
     Density,
@@ -36,16 +37,17 @@ class NaiveBayes(GenerativeEstimator):
     .. math:: p(y \mid x) = \frac{p(y) \prod_j p(x_j \mid y)}{\sum_{y'} p(y') \prod_j p(x_j \mid y')}
 
     Continuous columns are Gaussian given the class, categorical ones (strings, booleans, categories, and columns
-    named in `categorical_features`) categorical, counts of events Poisson where `distributions` says so. A missing
+    named in `categorical_features`) categorical, counts of events Poisson where `distributions` says so, and numbers
+    of no such shape binned: `distributions="binned"` counts how often each class falls between cut points. A missing
     cell is integrated out: its factor is 1, in training and in prediction. A category unseen in training is a
     missing cell, with a warning.
 
     Parameters
     ----------
     distributions : str or mapping, optional
-        ``"gaussian"`` or ``"poisson"`` for all continuous columns, or a mapping from a column's name (or index) to
-        ``"gaussian"``, ``"poisson"``, ``"categorical"`` or a density object. Columns not named keep the default
-        of their kind.
+        ``"gaussian"``, ``"binned"`` or ``"poisson"`` for all continuous columns, or a mapping from a column's name (or
+        index) to one of these, ``"categorical"`` or a density object. Columns not named keep the default of their
+        kind.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric; those whose type says so always are.
     priors : array-like (C,) or mapping, optional
@@ -53,8 +55,12 @@ class NaiveBayes(GenerativeEstimator):
     prior_alpha : float, default 0.0
         Pseudo-rows a class in the prior, (n_c + prior_alpha) / (n + C·prior_alpha).
     alpha : float, default 1.0
-        Pseudo-count a category, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha): 0 is maximum likelihood, 1
+        Pseudo-count a category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha): 0 is maximum likelihood, 1
         Laplace's rule.
+    bins : int, "mdlp" or sequence of float, default 10
+        How binned columns are cut: into that many bins of equal weight, fewer where values are repeated; by how well
+        bins tell the classes apart (Fayyad & Irani 1993), which may leave an uninformative column in one bin; or at
+        these points. For a column of its own: ``distributions={"age": po.Binned([18, 65])}``.
     variance_smoothing : float, default 1.0
         Pseudo-rows, in [0, inf], that draw a class's variance to the pooled within-class variance of its column: 0
         is maximum likelihood (or unbiased, with ``ddof=1``), inf one variance for all classes. Free of scale.
@@ -73,12 +79,16 @@ class NaiveBayes(GenerativeEstimator):
     theta_, var_ : ndarray (C, number of Gaussian columns)
         Means and variances, in data units and squared data units.
     feature_log_prob_ : list of ndarray (C, K)
-        log p(x_j = k | y) in nats, an array a categorical column, categories in the order of `categories_`.
+        log p(x_j = k | y) in nats, an array a categorical or binned column, categories in the order of `categories_`.
     category_count_, categories_, n_categories_ : list
-        The weights and the values of the categories, and how many there are.
+        The weights and the values of the categories, and how many there are; the values of bins are intervals, written
+        out.
+    cuts_ : dict
+        The cut points of each binned column, by name, in data units; a cell equal to one belongs to the bin above it.
     rate_ : ndarray (C, number of Poisson columns)
     n_parameters_ : int
-        Free parameters: C − 1 for the prior, C·(K − 1) a categorical, 2·C a Gaussian, C a Poisson column.
+        Free parameters: C − 1 for the prior, C·(K − 1) a categorical, C·(K − 1) + 2 a binned, 2·C a Gaussian, C a
+        Poisson column.
     n_features_in_ : int
     feature_names_in_ : ndarray (d,)
         Where the columns had names.
@@ -116,6 +126,7 @@ class NaiveBayes(GenerativeEstimator):
         "priors": [None, Mapping, "array-like"],
         "prior_alpha": [Interval(Real, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
+        "bins": [Integral, str, "array-like"],
         "variance_smoothing": [Interval(Real, 0, None, closed="left"), Options(Real, {math.inf})],
         "ddof": [Options(Integral, {0, 1})],
         "rate_smoothing": [Interval(Real, 0, None, closed="left"), Options(Real, {math.inf})],
@@ -130,6 +141,7 @@ class NaiveBayes(GenerativeEstimator):
         priors: Any = None,
         prior_alpha: float = 0.0,
         alpha: float = 1.0,
+        bins: Any = 10,
         variance_smoothing: float = 1.0,
         ddof: int = 0,
         rate_smoothing: float = 1.0,
@@ -140,6 +152,7 @@ class NaiveBayes(GenerativeEstimator):
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.alpha = alpha
+        self.bins = bins
         self.variance_smoothing = variance_smoothing
         self.ddof = ddof
         self.rate_smoothing = rate_smoothing
@@ -206,11 +219,14 @@ class NaiveBayes(GenerativeEstimator):
                     f"column {column.name!r} is {column.kind}, but its distribution {density.name!r} "
                     f"makes {density.kind} columns; choose another one, or convert the column"
                 )
+            if isinstance(density, Binned):
+                columns_of.setdefault(self._density("categorical"), []).append(j)
             columns_of.setdefault(density, []).append(j)
         return tuple(Block(density, tuple(columns)) for density, columns in columns_of.items())
 
     def _densities(self) -> dict[str, Density]:
         return {
+            "binned": Binned(self.bins),
             "gaussian": Gaussian(self.variance_smoothing, self.ddof),
             "categorical": Categorical(self.alpha),
             "poisson": Poisson(self.rate_smoothing),
@@ -285,13 +301,13 @@ class NaiveBayes(GenerativeEstimator):
 
     @property
     def feature_log_prob_(self) -> list[Array]:
-        """Log p(x_j = k | y) in nats of each categorical column, (C, K)."""
+        """Log p(x_j = k | y) in nats of each categorical or binned column, (C, K)."""
         parameters = self._parameters(CategoricalParameters)
         return [parameters.column(j) for j in range(len(parameters.cardinalities))]
 
     @property
     def category_count_(self) -> list[Array]:
-        """The weight of each category of each categorical column, (C, K)."""
+        """The weight of each category of each categorical or binned column, (C, K)."""
         if not hasattr(self, "statistics_"):
             raise AttributeError("this NaiveBayes has not counted any rows")
         for block, sums in zip(self._fitted.blocks, self.statistics_.blocks, strict=True):
@@ -301,15 +317,21 @@ class NaiveBayes(GenerativeEstimator):
 
     @property
     def categories_(self) -> list[Array]:
-        """The categories of each categorical column, in the order of `feature_log_prob_`."""
+        """The categories of each categorical and the bins of each binned column, as `feature_log_prob_` orders them."""
         schema = self._fitted.schema
-        return [write_column(schema.columns[j]) for j in schema.of_kind("categorical")]
+        columns = [schema.columns[j] for j in schema.coded]
+        return [np.array(c.labels, dtype=object) if c.is_binned else write_column(c) for c in columns]
 
     @property
     def n_categories_(self) -> list[int]:
-        """K of each categorical column."""
+        """K of each categorical or binned column."""
         schema = self._fitted.schema
-        return list(schema.cardinalities(schema.of_kind("categorical")))
+        return list(schema.cardinalities(schema.coded))
+
+    @property
+    def cuts_(self) -> dict[str, Array]:
+        """The cut points of each binned column, in data units."""
+        return {column.name: np.array(column.cuts) for column in self._fitted.schema.columns if column.is_binned}
 
     def _parameters(self, kind: type[Any]) -> Any:
         for parameters in self._fitted.parameters:

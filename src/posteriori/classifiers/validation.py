@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from posteriori.model import GenerativeModel
 from posteriori.statistics import JointStatistics
-from posteriori.tables import quote
+from posteriori.tables import Schema, Table, quote
 from posteriori.typing import Array
 
 
@@ -24,6 +24,56 @@ def find_column(key: Any, names: Sequence[str], parameter: str) -> int:
     if not isinstance(key, int | np.integer) or not -len(names) <= key < len(names):
         raise ValueError(f"{parameter} names {key!r}; give a column's name or an index below {len(names)}")
     return int(key) % len(names)
+
+
+def categorical_places(stated: Any, distributions: Any, names: Sequence[str]) -> set[int]:
+    """Return which of the features are to be categorical whatever their data type.
+
+    Parameters
+    ----------
+    stated, distributions
+        The parameters `categorical_features` and `distributions` of an estimator.
+    names : sequence of str
+        The features.
+    """
+    chosen: set[int] = set()
+    if stated is not None and not (isinstance(stated, str) and stated == "from_dtype"):
+        wanted = [stated] if isinstance(stated, str) else list(stated)
+        if wanted and all(isinstance(one, bool | np.bool_) for one in wanted):
+            if len(wanted) != len(names):
+                raise ValueError(
+                    f"categorical_features is a mask of {len(wanted)} entries but there are {len(names)} features"
+                )
+            chosen.update(j for j, one in enumerate(wanted) if one)
+        else:
+            chosen.update(find_column(one, names, "categorical_features") for one in wanted)
+    if isinstance(distributions, Mapping):
+        for key, distribution in distributions.items():
+            place = find_column(key, names, "distributions")
+            if getattr(distribution, "kind", distribution) == "categorical":
+                chosen.add(place)
+    return chosen
+
+
+def matched_places(
+    table: Table, schema: Schema, model: str, target: str | None = None, *, warn_of_lost_names: bool = True
+) -> tuple[int, ...]:
+    """Return where each column of a schema stands in a table, which may hold the target as well."""
+    if schema.named and not table.named and warn_of_lost_names:
+        warnings.warn(
+            f"X does not have valid feature names, but {model} was fitted with feature names",
+            UserWarning,
+            stacklevel=5,
+        )
+    elif table.named and not schema.named:
+        warnings.warn(
+            f"X has feature names, but {model} was fitted without feature names",
+            UserWarning,
+            stacklevel=5,
+        )
+    names = [name for name in table.names if name != target or target in schema.names]
+    places = schema.match(names, table.named, model)
+    return tuple(table.names.index(names[place]) for place in places)
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
@@ -68,12 +118,13 @@ def generator(random_state: Any) -> np.random.Generator:
 
 def warn_of_empty_columns(model: GenerativeModel, statistics: JointStatistics) -> None:
     """Warn of columns in which no row of any weight had a value."""
-    empty = [
-        model.schema.columns[column].name
+    seen = {
+        column
         for block, sums in zip(model.blocks, statistics.blocks, strict=True)
-        for column, seen in zip(block.columns, sums.observed().any(axis=0), strict=True)
-        if not seen
-    ]
+        for column, any_seen in zip(block.columns, sums.observed().any(axis=0), strict=True)
+        if any_seen
+    }
+    empty = [column.name for j, column in enumerate(model.schema.columns) if j not in seen]
     if empty:
         verb = "have" if len(empty) > 1 else "has"
         warnings.warn(

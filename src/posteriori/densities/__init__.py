@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from posteriori.densities.averaged import AveragedOneDependence, AveragedParameters
+from posteriori.densities.binned import Binned, BinnedParameters
 from posteriori.densities.categorical import Categorical, CategoricalParameters
+from posteriori.densities.conditional import BackOff, FamilyTables
+from posteriori.densities.full_joint import FullJoint, FullJointParameters
 from posteriori.densities.gaussian import Gaussian, GaussianParameters
+from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.multivariate import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
-from posteriori.statistics import Statistics
+from posteriori.densities.tree import Tree, TreeParameters
+from posteriori.statistics import Needs, Statistics
 from posteriori.tables.batch import Assignment
-from posteriori.tables.schema import Kind
+from posteriori.tables.schema import View
 from posteriori.typing import Array
 
 __all__ = [
+    "AveragedOneDependence",
+    "AveragedParameters",
+    "BackOff",
+    "Binned",
+    "BinnedParameters",
     "Categorical",
     "CategoricalParameters",
+    "ChainedDensity",
     "Density",
     "ExpectingDensity",
+    "FamilyTables",
+    "FullJoint",
+    "FullJointParameters",
     "Gaussian",
     "GaussianParameters",
+    "KDependence",
     "MultivariateGaussian",
     "MultivariateGaussianParameters",
     "Poisson",
     "PoissonParameters",
+    "SettlingDensity",
+    "SharedDensity",
+    "Tree",
+    "TreeParameters",
 ]
 
 
@@ -41,10 +62,10 @@ class Density(Protocol):
     ----------
     name : str
         What `distributions={"column": name}` calls it.
-    kind : {"continuous", "categorical"}
-        The kind of columns it reads.
-    needs : type
-        The statistics it is estimated from.
+    kind : {"continuous", "categorical", "mixed"}
+        What it reads of its columns: numbers, codes (of categories and of bins), or both.
+    needs : Needs
+        What makes the statistics it is estimated from.
     support : str
         The cells it can produce, in words, for messages.
     unbounded : bool
@@ -54,9 +75,9 @@ class Density(Protocol):
     @property
     def name(self) -> str: ...  # noqa: D102
     @property
-    def kind(self) -> Kind: ...  # noqa: D102
+    def kind(self) -> View: ...  # noqa: D102
     @property
-    def needs(self) -> type[Statistics]: ...  # noqa: D102
+    def needs(self) -> Needs: ...  # noqa: D102
     @property
     def support(self) -> str: ...  # noqa: D102
     @property
@@ -74,8 +95,7 @@ class Density(Protocol):
     def log_factors(self, parameters: Any, tile: Any) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d), 0 for a missing cell.
 
-        Where columns depend on each other given the component it is the chain, log p(x_j | x_1 … x_{j−1}, z); such a
-        density has a method `log_marginals` beside it, of each column when the others are unknown.
+        Where columns depend on each other given the component it is log p(x_j | its parents, z); see `ChainedDensity`.
         """
 
     def sample(self, parameters: Any, component: Array, rng: np.random.Generator) -> Array:
@@ -85,8 +105,64 @@ class Density(Protocol):
         """Return the number of free parameters."""
 
 
+@runtime_checkable
+class ChainedDensity(Density, Protocol):
+    """A density of columns that depend on each other: each factor is that of a column given others."""
+
+    def given(self, parameters: Any) -> tuple[tuple[int, ...], ...]:
+        """Return, for each column, the places of those on which its factor is conditional."""
+
+
 class ExpectingDensity(Density, Protocol):
     """A density whose statistics cannot do without the missing cells, and are expected over them."""
 
     def expect(self, parameters: Any, tile: Any, assignment: Assignment) -> tuple[Statistics, float]:
         """Return the expected statistics of the rows, and the log-likelihood of their present cells, in nats."""
+
+    def coordinates(self, parameters: Any, reference: Any) -> Array:
+        """Return the parameters as a vector of any real numbers, without units: counted in those of the reference."""
+
+    def located(self, coordinates: Array, reference: Any, statistics: Any) -> Any:
+        """Return the parameters that have these coordinates, mended as `estimate` mends those of the statistics."""
+
+
+@runtime_checkable
+class SettlingDensity(Density, Protocol):
+    """A density that one pass may not settle: what it is takes a second look at the rows, where a first one says.
+
+    Laws (tests/test_shrinkage.py): settling what is settled changes nothing; cross-validation equals refitting.
+
+    Attributes
+    ----------
+    second_look : str
+        What takes it, for messages, as a user would write it; empty once the density is settled.
+    """
+
+    @property
+    def second_look(self) -> str: ...  # noqa: D102
+
+    def settle(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[Self, Any]:
+        """Return the density that is estimated, and the statistics that it is estimated from.
+
+        Parameters
+        ----------
+        statistics : Statistics
+            `needs` of all rows.
+        look : callable
+            Takes anything that has a method ``of(tile, assignment)``, and returns the sum of what that makes of every
+            batch of the rows: one more pass.
+        """
+
+
+class SharedDensity(Density, Protocol):
+    """A density that all components share, of columns of which another block tells the rest.
+
+    Its parameters have no components: log_density is of shape (n, 1) and log_factors of (n, 1, d). As it tells nothing
+    of the component, `GenerativeModel.posterior` leaves it out.
+    """
+
+    @property
+    def shared(self) -> bool: ...  # noqa: D102
+
+    def sample(self, parameters: Any, codes: Array, rng: np.random.Generator) -> Array:
+        """Draw numbers (n, d) given what the other block drew for these columns: codes from 1."""

@@ -11,7 +11,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.statistics.counts import Counts, slot_offsets
 from posteriori.tables.batch import Codes
-from posteriori.tables.schema import Kind
+from posteriori.tables.schema import View
 from posteriori.typing import Array
 
 
@@ -57,7 +57,7 @@ class Categorical:
 
     alpha: float = 1.0
     name = "categorical"
-    kind: ClassVar[Kind] = "categorical"
+    kind: ClassVar[View] = "categorical"
     needs = Counts
     support = "a category"
     unbounded = True

@@ -12,7 +12,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Numbers
-from posteriori.tables.schema import Kind
+from posteriori.tables.schema import View
 from posteriori.typing import Array
 
 # The smallest variance, as a share of the column's own over all rows: a column that is constant within every
@@ -70,7 +70,7 @@ class Gaussian:
     smoothing: float = 1.0
     ddof: int = 0
     name = "gaussian"
-    kind: ClassVar[Kind] = "continuous"
+    kind: ClassVar[View] = "continuous"
     needs = Moments
     support = "a finite number"
     unbounded = True

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from posteriori import kernels
-from posteriori.densities.pooling import PerClass, Pooling
-from posteriori.densities.shrinkage import Covariances, InTurn, Shrinkage
+from posteriori.densities.pooling import PerClass, Pooled, Pooling
+from posteriori.densities.shrinkage import Covariances, InTurn, LedoitWolf, Shrinkage
 from posteriori.statistics.moments import Moments
+from posteriori.statistics.quartic import OfComplete, QuarticNorms
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import Kind
+from posteriori.tables.schema import View
 from posteriori.typing import Array
 
 
@@ -100,7 +102,7 @@ class MultivariateGaussian:
     shrinkage: Shrinkage = field(default_factory=InTurn)
     ddof: int = 0
     name = "multivariate gaussian"
-    kind: ClassVar[Kind] = "continuous"
+    kind: ClassVar[View] = "continuous"
     needs = Scatter
     support = "a finite number"
     unbounded = True
@@ -117,8 +119,7 @@ class MultivariateGaussian:
         origin = statistics.mean[np.argmax(share)]  # about which the mean of all is taken, to save its digits
         overall = origin + share @ (statistics.mean - origin)
         mean = np.where(seen[:, np.newaxis], statistics.mean, overall)
-        covariance, scale, least = self._raw(statistics), _scale(statistics), _least(statistics)
-        return MultivariateGaussianParameters(mean, np.stack([mend(one, scale, least) for one in covariance]))
+        return MultivariateGaussianParameters(mean, self._mended(self._raw(statistics), statistics))
 
     def undetermined(self, statistics: Scatter) -> list[int]:
         """Return the columns for which `estimate` had to mend a covariance, save those without any cell."""
@@ -126,11 +127,53 @@ class MultivariateGaussian:
         columns = {j for one in self._raw(statistics) for j in dependent_columns(one, scale, least)}
         return sorted(columns & set(np.flatnonzero(statistics.cells.weight.any(axis=0)).tolist()))
 
+    @property
+    def second_look(self) -> str:
+        """What takes a second look at the rows, for messages; empty where one is enough."""
+        return 'shrinkage="ledoit_wolf"' if self.shrinkage == LedoitWolf() else ""
+
+    def settle(self, statistics: Scatter, look: Callable[[Any], Any]) -> tuple[MultivariateGaussian, Scatter]:
+        """Return this density with the share of Ledoit and Wolf, if it is wanted: it takes the rows once more.
+
+        Where covariances are mixed between classes, so are the fourth powers. Where cells are missing the share is that
+        which is best for the complete rows alone, and so if anything too large: fewer rows need more shrinkage.
+
+        Raises
+        ------
+        ValueError
+            Cells are missing, and a class has not two complete rows.
+        """
+        if not (self.second_look and isinstance(self.shrinkage, LedoitWolf)):
+            return self, statistics
+        complete = statistics if statistics.is_exact() else look(OfComplete(Scatter))
+        if complete is not statistics and (complete.weight[statistics.weight > 0] < 2).any():
+            raise ValueError(
+                f"{self.second_look} learns from rows without missing cells, and a class has fewer than two of them; "
+                'give shrinkage="oas", which needs none, or a number'
+            )
+        estimated = self._pooled(complete)
+        scale = np.broadcast_to(estimated.unit, complete.mean.shape)
+        quartic = look(OfComplete(QuarticNorms(complete.mean, scale)))
+        mean_quartic = self.pooling.covariances(estimated.degrees, quartic)[: len(estimated.covariance)]
+        return replace(self, shrinkage=self.shrinkage.found(estimated, mean_quartic)), statistics
+
+    def _mended(self, covariance: Array, statistics: Scatter) -> Array:
+        scale, least = _scale(statistics), _least(statistics)
+        return np.stack([mend(one, scale, least) for one in covariance])
+
     def _raw(self, statistics: Scatter) -> Array:
         """Return the pooled and shrunk covariances as the rows determine them, singular or not, (G, d, d)."""
+        return self.shrinkage.shrink(self._pooled(statistics))
+
+    def _pooled(self, statistics: Scatter) -> Covariances:
+        """Return the pooled covariances, and in what units to judge them."""
         degrees = np.maximum(statistics.weight - self.ddof, 0.0)
         covariance = self.pooling.covariances(degrees, statistics.scatter)
-        return self.shrinkage.shrink(Covariances(covariance[:1] if self.pooling.shared else covariance, degrees))
+        variation = np.diagonal(statistics.scatter, axis1=1, axis2=2)
+        within = Pooled().covariances(degrees, variation)[0]
+        varies = within > _least(statistics) * _scale(statistics)
+        unit = np.sqrt(np.where(varies, within, 0.0))
+        return Covariances(covariance[:1] if self.pooling.shared else covariance, degrees, unit)
 
     def log_density(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return log p(x | z) in nats, (n, Z), with missing cells integrated out."""
@@ -158,12 +201,12 @@ class MultivariateGaussian:
                 factors[np.ix_(rows, np.array([z]), o)] = chain[:, np.newaxis]
         return factors
 
-    def log_marginals(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
-        """Return log p(x_j | z) in nats, (n, Z, d), of each present cell, all others being unknown."""
-        variance = np.diagonal(parameters.covariance, axis1=1, axis2=2)
-        deviation = tile.values[:, np.newaxis, :] - parameters.mean
-        factors = -0.5 * (deviation**2 / variance + np.log(2.0 * math.pi * variance))
-        return np.where(np.isnan(factors), 0.0, factors)
+    def given(self, parameters: MultivariateGaussianParameters) -> tuple[tuple[int, ...], ...]:
+        """Return, for each column, all above it; none where the covariance is diagonal."""
+        related = (parameters.covariance != 0.0).any(axis=0)
+        if not (related & ~np.eye(len(related), dtype=bool)).any():  # a diagonal covariance
+            return ((),) * len(related)
+        return tuple(tuple(range(j)) for j in range(len(related)))
 
     def expect(
         self, parameters: MultivariateGaussianParameters, tile: Numbers, assignment: Assignment
@@ -192,6 +235,32 @@ class MultivariateGaussian:
         cells = Moments.of(tile, assignment)
         return Scatter(weight, parameters.mean.copy(), offset, scatter, cells), log_likelihood
 
+    def coordinates(
+        self, parameters: MultivariateGaussianParameters, reference: MultivariateGaussianParameters
+    ) -> Array:
+        """Return the means, and the covariances' Cholesky factors with their diagonals in logarithms.
+
+        Diagonal and spherical covariances keep their shape on any line in these coordinates (Pinheiro & Bates,
+        Unconstrained parametrizations for variance-covariance matrices, Statistics and Computing 6, 1996).
+        """
+        unit = np.sqrt(np.diagonal(reference.covariance[0]))
+        factor = np.linalg.cholesky(parameters.covariance / np.outer(unit, unit))
+        place = np.arange(len(unit))
+        factor[:, place, place] = np.log(factor[:, place, place])
+        return np.concatenate([((parameters.mean - reference.mean) / unit).ravel(), factor.ravel()])
+
+    def located(
+        self, coordinates: Array, reference: MultivariateGaussianParameters, statistics: Scatter
+    ) -> MultivariateGaussianParameters:
+        """Return the parameters that have these coordinates, mended where they are singular."""
+        unit = np.sqrt(np.diagonal(reference.covariance[0]))
+        factor = coordinates[reference.mean.size :].reshape(reference.covariance.shape).copy()
+        place = np.arange(len(unit))
+        factor[:, place, place] = np.exp(factor[:, place, place])
+        mean = reference.mean + coordinates[: reference.mean.size].reshape(reference.mean.shape) * unit
+        covariance = factor @ factor.transpose(0, 2, 1) * np.outer(unit, unit)
+        return MultivariateGaussianParameters(mean, self._mended(covariance, statistics))
+
     def expected_rows(self, parameters: MultivariateGaussianParameters, values: Array, z: int) -> Array:
         """Return the rows with each missing cell at its expectation given the others and component z, (n, d)."""
         missing = np.isnan(values)
@@ -215,7 +284,7 @@ class MultivariateGaussian:
     def n_parameters(self, parameters: MultivariateGaussianParameters) -> int:
         """Return Z·d means and, a covariance, d·(d + 1)/2, or fewer where the shrinkage leaves fewer free."""
         d = parameters.mean.shape[1]
-        return parameters.mean.size + len(parameters.covariance) * self.shrinkage.n_free(d)
+        return parameters.mean.size + self.shrinkage.n_free(d, len(parameters.covariance))
 
 
 def _distances(parameters: MultivariateGaussianParameters, values: Array) -> tuple[Array, Array, Array]:

@@ -12,7 +12,7 @@ from scipy.special import gammaln, xlogy
 from posteriori import kernels
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Numbers
-from posteriori.tables.schema import Kind
+from posteriori.tables.schema import View
 from posteriori.typing import Array
 
 
@@ -54,7 +54,7 @@ class Poisson:
 
     smoothing: float = 1.0
     name = "poisson"
-    kind: ClassVar[Kind] = "continuous"
+    kind: ClassVar[View] = "continuous"
     needs = Moments
     support = "a whole number of events, 0 or more"
     unbounded = False

@@ -13,7 +13,7 @@ from posteriori.typing import Array
 class Pooling(Protocol):
     """How much of its covariance a component shares with the others.
 
-    Laws (tests/test_pooling.py): at the ends of its range every pooling is `PerClass` or `Pooled`.
+    Laws (tests/test_gaussian_discriminant.py): at the ends of its range every pooling is `PerClass` or `Pooled`.
 
     Attributes
     ----------

@@ -8,10 +8,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from posteriori.densities.pooling import PerClass
-from posteriori.densities.shrinkage import Covariances, InTurn, LedoitWolf, Shrinkage, TowardsSphere
+from posteriori.densities.shrinkage import (
+    Covariances,
+    InTurn,
+    Shrinkage,
+    TowardsSphere,
+    ledoit_wolf_share,
+    towards_sphere,
+)
 from posteriori.sources import Source
 from posteriori.statistics import Scatter
-from posteriori.statistics.quartic import quartic_norms
+from posteriori.statistics.quartic import QuarticNorms
 from posteriori.tables import Assignment, Batch
 from posteriori.typing import Array
 
@@ -72,7 +79,7 @@ class FromSums:
     def estimate(self, scatter: Scatter, source: Source) -> Array:
         """Return the shrunk covariances; the pooled one for a class without rows."""
         del source
-        return self.shrinkage.shrink(Covariances(_covariances(scatter), scatter.weight))
+        return self.shrinkage.shrink(Covariances(_covariances(scatter), scatter.weight, np.ones(scatter.mean.shape[1])))
 
 
 @dataclass(frozen=True)
@@ -87,12 +94,14 @@ class ByLedoitWolf:
         covariance, mean = _covariances(scatter), scatter.mean
         scale = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
         scale = np.where(scale > 0, scale, 1.0)
-
-        def fourth_powers(batch: Batch) -> Array:
-            return quartic_norms(batch.numbers.values, _among(batch, len(mean)), mean, scale)
-
-        quartic = source.reduce(fourth_powers)
-        return LedoitWolf(scale, quartic).shrink(Covariances(covariance, scatter.weight))
+        norms = QuarticNorms(mean, scale)
+        quartic = source.reduce(lambda batch: norms.of(batch.numbers, _among(batch, len(mean))))
+        drawn = []
+        for one, rows, unit, total in zip(covariance, scatter.weight, scale, quartic, strict=True):
+            units = np.outer(unit, unit)
+            share = ledoit_wolf_share(one / units, rows, total / (rows if rows > 0 else 1.0))
+            drawn.append(towards_sphere(one / units, share) * units)
+        return np.stack(drawn)
 
 
 @dataclass(frozen=True)

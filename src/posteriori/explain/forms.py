@@ -55,6 +55,15 @@ class LinearForm:
         """
         return self.bias + np.asarray(values, dtype=np.float64) @ self.weight.T
 
+    def contributions(self, values: Any) -> Array:
+        """Return weight·x term by term, (n, C, T), in nats: with the bias they add up to the scores.
+
+        Parameters
+        ----------
+        values : ndarray (n, T)
+        """
+        return np.asarray(values, dtype=np.float64)[:, np.newaxis, :] * self.weight
+
     def design(self, explanation: Explanation) -> Array:
         """Return the terms x_t of explained rows, (n, T).
 
@@ -161,6 +170,8 @@ def _(parameters: CategoricalParameters, columns: Sequence[Column]) -> _Terms:
     bias = np.zeros(len(parameters.log_probability))
     terms = []
     for place, column in enumerate(columns):
+        if column.is_binned:
+            raise ValueError(f"{quote([column.name])} is binned: its log-odds are steps, not a line")
         if not column.categories:
             continue
         log_probability = parameters.column(place)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from posteriori.classifiers import NaiveBayes
 
 
+_MOST_GIVEN = 3  # features named after a bar
+
+
 @dataclass(frozen=True)
 class LogOdds:
     """log p(label | x) − log p(against | x) as a sum, in nats.
@@ -55,6 +58,9 @@ class Explanation:
         In nats.
     log_factors : ndarray (n, C, d)
         In nats; 0 where the cell is missing.
+    given : tuple of tuple of int (d), optional
+        For each feature the places of those on which its factor is conditional beside the class, where features depend
+        on each other: in a chain, log p(x_j | x_1 … x_{j−1}, y). Missing ones are integrated out.
     """
 
     classes: Array
@@ -62,6 +68,7 @@ class Explanation:
     values: Array
     log_prior: Array
     log_factors: Array
+    given: tuple[tuple[int, ...], ...] = ()
 
     @property
     def log_joint(self) -> Array:
@@ -100,6 +107,18 @@ class Explanation:
         named = dict(zip(self.feature_names, map(float, factors), strict=True))
         return LogOdds(self.classes[first], self.classes[second], prior, named)
 
+    def known(self, row: int, feature: int) -> tuple[str, ...]:
+        """Return the names of the present features on which the factor of one is conditional, beside the class."""
+        places = self.given[feature] if self.given else ()
+        return tuple(self.feature_names[j] for j in places if self.values[row, j] is not None)
+
+    def _factor_name(self, row: int, feature: int) -> str:
+        name, value, known = self.feature_names[feature], self.values[row, feature], self.known(row, feature)
+        if value is None:
+            return f"× {name} missing"
+        shown = ", ".join(known if len(known) <= _MOST_GIVEN else (*known[: _MOST_GIVEN - 1], "…", known[-1]))
+        return f"× p({name} = {_cell(value)}{' | ' if known else ''}{shown})"
+
     def _pair(self, row: int, label: Any, against: Any) -> tuple[int, int]:
         ranked = list(np.argsort(-self.log_joint[row], kind="stable"))
         first = ranked[0] if label is None else self._place(label)
@@ -126,14 +145,12 @@ class Explanation:
         Returns
         -------
         str
-            A line for the prior, one for each feature's likelihood p(x_j | y), their product p(x, y), and the
-            posterior p(x, y) / p(x); a column for each class. Densities are per data unit.
+            A line for the prior, one for each feature's likelihood p(x_j | y), or p(x_j | x_i, y) where features
+            depend on each other, their product p(x, y), and the posterior p(x, y) / p(x); a column for each class.
+            Densities are per data unit.
         """
         names = [str(label) for label in self.classes]
-        likelihoods = [
-            (f"× p({name} = {_cell(value)})" if value is not None else f"× {name} missing", factors)
-            for name, value, factors in zip(self.feature_names, self.values[row], self.log_factors[row].T, strict=True)
-        ]
+        likelihoods = [(self._factor_name(row, j), factors) for j, factors in enumerate(self.log_factors[row].T)]
         log_evidence = float(self.log_evidence[row])
         table = [
             ["given class", *names],

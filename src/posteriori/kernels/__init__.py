@@ -5,34 +5,48 @@ A missing number is NaN; a missing category is code 0, which owns a slot of ever
 """
 
 from posteriori.kernels.bayes import log_evidence, normalise
+from posteriori.kernels.binning import digitise, mdlp, within_bins
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
+from posteriori.kernels.families import add_averaged, add_families
+from posteriori.kernels.joint_counts import add_joint_counts, pair_information
 from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
 from posteriori.kernels.lanes import LANES
-from posteriori.kernels.multivariate import expect_missing, integrate_out, whitened_distance
+from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
+from posteriori.kernels.trees import expect_tree_counts, tree_log_density
 
 __all__ = [
     "LANES",
     "Evidence",
     "Layout",
     "accumulate",
+    "add_averaged",
     "add_categorical",
     "add_counts",
+    "add_families",
     "add_gaussian",
+    "add_joint_counts",
     "add_moments",
     "add_poisson",
+    "add_quartic_norms",
     "deviations_by_component",
+    "digitise",
     "draw",
     "encode_integers",
     "expect_missing",
+    "expect_tree_counts",
     "first_numbers",
     "integer_ranges",
     "integrate_out",
     "log_evidence",
     "mark_integers",
     "maximise",
+    "mdlp",
     "normalise",
+    "pair_information",
     "propagate",
+    "tree_log_density",
     "whitened_distance",
+    "within_bins",
 ]

@@ -23,6 +23,22 @@ def whitened_distance(whitened, centre, group, out):
             out[i, z] = distance
 
 
+@kernel(fastmath=REORDERED)
+def add_quartic_norms(values, component, weight, centre, factor, total):
+    """Add w·‖(x − centre_z)·factor_z‖⁴ of every row of any weight to total[z]."""
+    n, d = values.shape
+    for i in range(n):
+        if weight[i] == 0:  # it may lack cells
+            continue
+        z = component[i]
+        row, middle, scale = values[i], centre[z], factor[z]
+        square = 0.0
+        for j in range(d):
+            deviation = (row[j] - middle[j]) * scale[j]
+            square += deviation * deviation
+        total[z] += weight[i] * square * square
+
+
 @kernel
 def integrate_out(missing, whitened, whitener, precision, distance, log_volume):
     """Correct each row's squared distance and log volume for the cells it lacks.

@@ -21,7 +21,7 @@ def collect(blocks: tuple[Block, ...]) -> Callable[[Batch], JointStatistics]:
         weight = np.bincount(assignment.component, assignment.weight, assignment.n_components)
         statistics = []
         for block in blocks:
-            sums = block.density.needs.of(batch.take(block.columns), assignment)
+            sums = block.density.needs.of(block.tile(batch), assignment)
             finite = sums.finite()
             if not (block.density.unbounded and finite.all()):
                 reject_outside(block, batch)

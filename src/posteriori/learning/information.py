@@ -23,15 +23,12 @@ stand follows from what every density can do, not from which one it is:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from posteriori.model import Block, GenerativeModel
-from posteriori.tables import Codes, Numbers
+from posteriori.model import GenerativeModel
 from posteriori.typing import Array
 
 __all__ = ["mutual_information"]
@@ -78,79 +75,38 @@ def mutual_information(model: GenerativeModel) -> Array:
     array([0.693, 0.189])
     """
     information = np.zeros(len(model.schema.columns))
-    for block, parameters in zip(model.blocks, model.parameters, strict=True):
-        grid = _grid_of(block, parameters, model)
-        columns = list(block.columns)
-        size = max(1, _MOST_CELLS // (model.n_components * len(columns)))
-        for start in range(0, len(grid.weight), size):
-            part = grid.rows(slice(start, start + size))
-            factors = _log_marginals(block)(parameters, part.tile)
-            gain = _density_times_divergence(model.log_prior, factors)
-            information[columns] += (part.weight * gain).sum(axis=0)
+    draws = model.sample(np.repeat(np.arange(model.n_components), _DRAWS), np.random.default_rng(0))
+    for j, drawn in enumerate(draws):
+        nodes, weight = _nodes_of(model, j, drawn.reshape(model.n_components, _DRAWS))
+        size = max(1, _MOST_CELLS // (model.n_components * len(draws)))
+        for start in range(0, len(nodes), size):
+            part = slice(start, start + size)
+            gain = _density_times_divergence(model.log_prior, model.log_marginal(j, nodes[part]))
+            information[j] += weight[part] @ gain
     present = model.log_prior > -np.inf
     entropy = -float(np.exp(model.log_prior[present]) @ model.log_prior[present])
     return np.clip(information, 0.0, max(entropy, 0.0))
 
 
-def _log_marginals(block: Block) -> Callable[[Any, Any], Array]:
-    """Return log p(x_j | z): the factor of a column, where they are independent, and else its marginal."""
-    return getattr(block.density, "log_marginals", block.density.log_factors)
-
-
 def _density_times_divergence(log_prior: Array, factors: Array) -> Array:
-    """Return p(x)·KL(p(z | x) ‖ p(z)) of each node, (N, d), from log p(x | z), (N, Z, d)."""
-    prior = log_prior[:, np.newaxis]
-    log_joint = prior + factors
+    """Return p(x)·KL(p(z | x) ‖ p(z)) of each node, (N,), from log p(x | z), (N, Z)."""
+    log_joint = log_prior + factors
     peak = log_joint.max(axis=1, keepdims=True)
     peak = np.where(np.isfinite(peak), peak, 0.0)
     joint = np.exp(log_joint - peak)
     total = joint.sum(axis=1, keepdims=True)
     share = joint / np.where(total > 0, total, 1.0)
     with np.errstate(invalid="ignore"):  # a class of probability 0, whose share is 0 as well
-        gain = np.where(share > 0, share * (np.log(np.where(share > 0, share, 1.0)) - prior), 0.0)
+        gain = np.where(share > 0, share * (np.log(np.where(share > 0, share, 1.0)) - log_prior), 0.0)
     return (total * np.exp(peak))[:, 0] * gain.sum(axis=1)
 
 
-@dataclass(frozen=True)
-class _Grid:
-    """Nodes, a column of them for each column of a block, and their weights, (N, d).
-
-    Columns with fewer nodes than others end in missing cells of weight 0.
-    """
-
-    tile: Codes | Numbers
-    weight: Array
-
-    def rows(self, rows: slice) -> _Grid:
-        values = np.ascontiguousarray(self.tile.values[rows])
-        tile = Codes(values, self.tile.cardinalities) if isinstance(self.tile, Codes) else Numbers(values)
-        return _Grid(tile, self.weight[rows])
-
-
-def _grid_of(block: Block, parameters: Any, model: GenerativeModel) -> _Grid:
-    if block.density.kind == "categorical":
-        return _category_grid(model.schema.cardinalities(block.columns), model.schema.code_dtype)
-    components = np.repeat(np.arange(model.n_components), _DRAWS)
-    draws = block.density.sample(parameters, components, np.random.default_rng(0))
-    draws = draws.reshape(model.n_components, _DRAWS, -1)
-
-    def outside(j: int, x: Array) -> Array:
-        values = np.full((len(x), draws.shape[2]), np.nan)
-        values[:, j] = x
-        return np.asarray(block.density.outside(Numbers(values)))[:, j]
-
-    pairs = [_nodes(draws[:, :, j], partial(outside, j)) for j in range(draws.shape[2])]
-    longest = max(len(nodes) for nodes, _ in pairs)
-    values, weight = np.full((longest, len(pairs)), np.nan), np.zeros((longest, len(pairs)))
-    for j, (nodes, weights) in enumerate(pairs):
-        values[: len(nodes), j], weight[: len(nodes), j] = nodes, weights
-    return _Grid(Numbers(values), weight)
-
-
-def _category_grid(cardinalities: tuple[int, ...], dtype: Any) -> _Grid:
-    codes = np.arange(1, max(cardinalities, default=0) + 1)[:, np.newaxis]
-    present = codes <= np.array(cardinalities, np.int64)
-    return _Grid(Codes(np.where(present, codes, 0).astype(dtype), cardinalities), present.astype(np.float64))
+def _nodes_of(model: GenerativeModel, j: int, draws: Array) -> tuple[Array, Array]:
+    """Return cells of column j, and how much of the integral each stands for, (N,); draws are (Z, draws)."""
+    column = model.schema.columns[j]
+    if column.kind == "categorical":
+        return np.arange(1, len(column.categories) + 1), np.ones(len(column.categories))
+    return _nodes(draws, partial(model.cannot_hold, j))
 
 
 def _nodes(draws: Array, outside: Callable[[Array], Array]) -> tuple[Array, Array]:

@@ -1,19 +1,27 @@
-"""Exact cross-validation from one pass: statistics are kept per fold, and every fold's model is their sum."""
+"""Exact cross-validation from one pass: statistics are kept per fold, and every fold's model is their sum.
+
+Cut points that look at the class are the exception: they must not have seen the rows that are held out, so that every
+fold has its own, and needs a pass under them.
+"""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from posteriori.learning.em import Learned, learn
+from posteriori.learning.binning import Candidates, bins_of, find_candidates
+from posteriori.learning.em import Learned, Limits, learn
 from posteriori.learning.fit import collect, estimate
 from posteriori.model import Block, GenerativeModel, Prior
-from posteriori.statistics import JointStatistics
-from posteriori.tables import Batch, Codes, Column
+from posteriori.sources import MemorySource
+from posteriori.tables import Batch, Codes, Column, Schema
 from posteriori.typing import Array
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,9 @@ def out_of_fold(
     """Predict every row by the model of the folds it is not in, and fit the estimator to all of them.
 
     One pass adds up the statistics of each fold; the model of fold k is estimated from the merged statistics of the
-    others, which is what refitting k times would give; a second pass scores the rows.
+    others, which is what refitting k times would give; a second pass scores the rows. Columns binned by quantiles are
+    cut where all rows say, whose labels have no part in it; those binned by "mdlp" are cut for each fold by the labels
+    of the others, which takes one more pass a fold.
 
     Parameters
     ----------
@@ -94,22 +104,17 @@ def out_of_fold(
         raise ValueError(f"folds is {folds}; give at least 2 and no more than the {n_rows} rows")
     components = source.labels.components(target, slice(0, n_rows))
     fold = stratified_folds(components, folds, random_state)
-    source = replace(source, folds=fold, progress=progress)
-
+    source = replace(source, folds=fold)
+    blocks = estimator._blocks(source.schema)
+    candidates = find_candidates(source, bins_of(blocks))
+    source = source.with_schema(candidates.schema)
+    folded = _Folded(source, fold, folds, blocks, estimator._prior(target), estimator._limits())
     n_classes = len(target.categories)
-    blocks, prior = estimator._blocks(source.schema), estimator._prior(target)
-    per_fold = _split(source.reduce(_collect_per_fold(blocks, folds)), folds, n_classes)
-    limits = estimator._limits()
-
-    def learn_without(k: int | None) -> Learned:
-        """Return the model of all folds but k: of their statistics and, where EM needs them, of their rows."""
-        parts = [part for number, part in enumerate(per_fold) if number != k]
-        rows = source if k is None else source.reweighted(fold != k)
-        return learn(rows, blocks, prior, None, _sum(parts), limits)
-
-    models = [_Trimmed.of(learn_without(k), prior) for k in range(folds)]
+    learned = folded.learn_each(candidates, progress) if candidates.supervised else folded.learn_together(progress)
     estimator._classes_closed = False
-    estimator._adopt(learn_without(None), target)
+    estimator._adopt(learned.pop(), target)
+    models = [_Trimmed.of(one, folded.prior) for one in learned]
+    source = replace(source, progress=progress)
 
     def score(batch: Batch) -> Array:
         assert batch.fold is not None
@@ -124,11 +129,56 @@ def out_of_fold(
     return OutOfFold(posterior, np.exp(log_prior)[fold], components, fold, estimator.classes_, estimator)
 
 
-def _collect_per_fold(blocks: tuple[Block, ...], folds: int) -> Callable[[Batch], JointStatistics]:
-    """Return `collect` with a component for each pair of fold and class, fold first."""
-    accumulate = collect(blocks)
+@dataclass(frozen=True)
+class _Folded:
+    """What the models of the folds are learned from, and how."""
 
-    def accumulate_per_fold(batch: Batch) -> JointStatistics:
+    source: MemorySource
+    fold: Array
+    folds: int
+    blocks: tuple[Block, ...]
+    prior: Prior
+    limits: Limits
+
+    def learn_together(self, progress: Callable[[int], None] | None) -> list[Learned]:
+        """Return what all folds but each teach, and last what all do, from one pass."""
+        source = replace(self.source, progress=progress)
+        joint = source.reduce(_per_fold(collect(self.blocks), self.folds))
+        same: list[Any] = [None] * len(self.blocks)
+        parts = [joint.reindexed(components, same) for components in self._components(len(joint.weight))]
+
+        def learn_without(k: int | None) -> Learned:
+            """Use the statistics of the other folds and, where EM needs them, their rows."""
+            rows = self.source if k is None else self.source.reweighted(self.fold != k)
+            others = [part for number, part in enumerate(parts) if number != k]
+            return learn(rows, self.blocks, self.prior, None, _sum(others), self.limits)
+
+        return [learn_without(k) for k in [*range(self.folds), None]]
+
+    def learn_each(self, candidates: Candidates, progress: Callable[[int], None] | None) -> list[Learned]:
+        """Return the same where the folds differ in their cut points: one pass for these, and one a fold."""
+        counts = self.source.reduce(_per_fold(candidates.count, self.folds))
+        parts = [counts.reindexed(components) for components in self._components(len(counts.table))]
+        learned = []
+        for k in [*range(self.folds), None]:
+            chosen = candidates.chosen(_sum([part for number, part in enumerate(parts) if number != k]))
+            rows = self.source.with_schema(chosen)
+            if k is not None:
+                rows = rows.reweighted(self.fold != k)
+            statistics = replace(rows, progress=progress if k is None else None).reduce(collect(self.blocks))
+            learned.append(learn(rows, self.blocks, self.prior, None, statistics, self.limits))
+        return learned
+
+    def _components(self, n: int) -> list[range]:
+        """Return the components of each fold, of n pairs of fold and class."""
+        n_classes = n // self.folds
+        return [range(k * n_classes, (k + 1) * n_classes) for k in range(self.folds)]
+
+
+def _per_fold(accumulate: Callable[[Batch], T], folds: int) -> Callable[[Batch], T]:
+    """Return a function to statistics with a component for each pair of fold and class, fold first."""
+
+    def accumulate_per_fold(batch: Batch) -> T:
         labels = batch.assignment
         assert labels is not None
         assert batch.fold is not None
@@ -139,15 +189,10 @@ def _collect_per_fold(blocks: tuple[Block, ...], folds: int) -> Callable[[Batch]
     return accumulate_per_fold
 
 
-def _split(statistics: JointStatistics, folds: int, n_classes: int) -> list[JointStatistics]:
-    same: list[Any] = [None] * len(statistics.blocks)
-    return [statistics.reindexed(range(k * n_classes, (k + 1) * n_classes), same) for k in range(folds)]
-
-
-def _sum(parts: list[JointStatistics]) -> JointStatistics:
+def _sum(parts: list[T]) -> T:
     total = parts[0]
     for part in parts[1:]:
-        total = total + part
+        total = operator.add(total, part)
     return total
 
 
@@ -155,9 +200,15 @@ def _sum(parts: list[JointStatistics]) -> JointStatistics:
 class _Trimmed:
     """A model that knows only the categories its own rows show, as if it had never met the others.
 
-    recode holds, for each categorical column, the trimmed code of every code of the full schema.
+    Attributes
+    ----------
+    full : Schema
+        With all categories, and the cut points of the model.
+    recode : tuple of ndarray
+        For each column with codes, the trimmed code of every code of the full schema.
     """
 
+    full: Schema
     model: GenerativeModel
     recode: tuple[Array, ...]
 
@@ -174,21 +225,24 @@ class _Trimmed:
                 continue
             kept = []
             for place, j in enumerate(block.columns):
-                seen = sums.column(place).any(axis=0) | schema.columns[j].declared
+                fixed = schema.columns[j].declared or schema.columns[j].is_binned
+                seen = sums.column(place).any(axis=0) | fixed
                 kept.append(np.flatnonzero(seen).tolist())
                 recode[j] = np.concatenate([[0], np.where(seen, np.cumsum(seen), 0)]).astype(schema.code_dtype)
-                cells = tuple(cell for cell, keep in zip(columns[j].categories, seen, strict=True) if keep)
-                columns[j] = replace(columns[j], categories=cells)
+                if not schema.columns[j].is_binned:
+                    cells = tuple(cell for cell, keep in zip(columns[j].categories, seen, strict=True) if keep)
+                    columns[j] = replace(columns[j], categories=cells)
             moves.append(kept)
         trimmed = replace(schema, columns=tuple(columns))
         sums = statistics.reindexed(range(len(statistics.weight)), moves)
-        codes = tuple(recode[j] for j in schema.of_kind("categorical"))
-        return cls(estimate(trimmed, model.blocks, prior, sums), codes)
+        codes = tuple(recode[j] for j in schema.coded)
+        return cls(schema, estimate(trimmed, model.blocks, prior, sums), codes)
 
     def posterior(self, batch: Batch) -> Array:
+        batch = batch.with_schema(self.full)
         codes = batch.codes.values.copy()
         for place, table in enumerate(self.recode):
             codes[:, place] = table[codes[:, place]]
         schema = self.model.schema
-        cardinalities = schema.cardinalities(schema.of_kind("categorical"))
-        return self.model.posterior(replace(batch, schema=schema, codes=Codes(codes, cardinalities)))
+        trimmed = Codes(codes, schema.cardinalities(schema.coded))
+        return self.model.posterior(replace(batch, schema=schema, codes=trimmed))

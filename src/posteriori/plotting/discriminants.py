@@ -65,7 +65,8 @@ def plot_covariances(
     if not all(0.0 < share < 1.0 for share in shares):
         raise ValueError(f"shares={tuple(shares)} must lie between 0 and 1, as 0.95 does")
     pair = two_continuous(model, features)
-    places = [feature.block.columns.index(feature.position) for feature in pair]
+    continuous = model.model_.schema.of_kind("continuous")
+    places = [continuous.index(feature.position) for feature in pair]
     component = None if y is None else class_numbers(model.classes_, y, X)
     cells = None if X is None else [feature.read(model, X) for feature in pair]
 

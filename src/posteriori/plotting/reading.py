@@ -8,36 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.model import Block, reject_outside
-from posteriori.tables import Batch, Codes, Column, Numbers, Schema, Tile, quote, read_labels, read_table
+from posteriori.model import GenerativeModel, reject_outside
+from posteriori.tables import Batch, Column, Schema, quote, read_labels, read_table
 from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A column of a fitted model and the density that makes it, met through the protocol all densities follow.
+    """A column of a fitted model, with its density when the other columns are unknown.
 
     Its cells are numbers or codes, (n,); NaN where missing.
     """
 
-    schema: Schema
+    model: GenerativeModel
     position: int
-    block: Block
-    parameters: Any
 
     @classmethod
     def of(cls, model: Any, feature: str | int) -> Feature:
         """Find a feature by its name or index; raise ValueError if there is none such."""
-        fitted = model.model_
-        position = _position(fitted.schema, feature)
-        pairs = zip(fitted.blocks, fitted.parameters, strict=True)
-        block, parameters = next(pair for pair in pairs if position in pair[0].columns)
-        return cls(fitted.schema, position, block, parameters)
+        return cls(model.model_, _position(model.model_.schema, feature))
 
     @property
     def column(self) -> Column:
         """Its name, kind and categories."""
-        return self.schema.columns[self.position]
+        return self.model.schema.columns[self.position]
 
     @property
     def categorical(self) -> bool:
@@ -50,39 +44,29 @@ class Feature:
         return self.categorical or bool(self.outside(np.array([0.5]))[0])
 
     def outside(self, cells: Array) -> Array:
-        """Return which cells the density cannot produce, (n,)."""
-        return self.block.density.outside(self._tile(cells))[:, self._place]
+        """Return which cells the model cannot produce, (n,)."""
+        return self.model.cannot_hold(self.position, cells)
 
     def densities(self, cells: Array) -> Array:
         """Return p(x_j | y), (n, C)."""
-        return np.exp(self.block.density.log_density(self.parameters, self._tile(cells)))
+        return np.exp(self.model.log_marginal(self.position, cells))
 
     def sample(self, component: Array) -> Array:
         """Draw a cell for each component, (n,), the same ones each time."""
-        return self.block.density.sample(self.parameters, component, np.random.default_rng(0))[:, self._place]
+        return self.model.sample(component, np.random.default_rng(0))[self.position]
 
     def read(self, model: Any, X: Any) -> Array:
         """Return the cells of some rows; raise ValueError where the density cannot produce one."""
+        kind = self.column.kind
+        block = next(block for block in self.model.blocks if self.position in block.columns)
 
         def read_batch(batch: Batch) -> Array:
-            reject_outside(self.block, batch)
-            cells = batch.take((self.position,)).values[:, 0]
+            reject_outside(block, batch)
+            tile = batch.numbers if kind == "continuous" else batch.codes
+            cells = tile.values[:, batch.schema.of_kind(kind).index(self.position)]
             return np.where(cells == 0, np.nan, cells) if self.categorical else cells
 
         return model._source(X).map(read_batch)
-
-    @property
-    def _place(self) -> int:
-        return self.block.columns.index(self.position)
-
-    def _tile(self, cells: Array) -> Tile:
-        """Return rows of the block that hold these cells in this column and are missing elsewhere."""
-        shape = len(cells), len(self.block.columns)
-        values = np.zeros(shape, self.schema.code_dtype) if self.categorical else np.full(shape, np.nan)
-        values[:, self._place] = cells
-        if self.categorical:
-            return Codes(values, self.schema.cardinalities(self.block.columns))
-        return Numbers(values)
 
 
 def _position(schema: Schema, feature: Any) -> int:

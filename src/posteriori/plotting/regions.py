@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.plotting.canvas import INK, class_colours, class_names, draw_legend, open_axes
 from posteriori.plotting.reading import Feature, class_numbers
-from posteriori.tables import Batch, Codes, Numbers
+from posteriori.tables import Batch
 from posteriori.typing import Array
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _log_joint(model: Any, pair: tuple[Feature, Feature], across: Array, up: Arr
     for feature, cells in zip(pair, (across, up), strict=True):
         numbers[:, continuous.index(feature.position)] = cells.ravel()
     codes = np.zeros((across.size, len(categorical)), schema.code_dtype)
-    plane = Batch(schema, 0, Numbers(numbers), Codes(codes, schema.cardinalities(categorical)), {})
+    plane = Batch.of(schema, 0, numbers, codes, {})
     return model.model_.log_joint(plane).reshape(*across.shape, -1)
 
 

@@ -111,15 +111,19 @@ def _steps(explanation: Explanation, row: int, pair: tuple[int, int], most: int)
     steps = np.array(list(odds.factors.values()))
     order = np.argsort(-np.abs(steps), kind="stable")
     kept, rest = order[:most], order[most:]
-    names = [_step_name(explanation.feature_names[j], explanation.values[row, j]) for j in kept]
+    names = [_step_name(explanation, row, j) for j in kept]
     if not len(rest):
         return names, np.array([odds.prior, *steps[kept]])
     names.append(f"{len(rest)} other{'s' if len(rest) > 1 else ''}")
     return names, np.array([odds.prior, *steps[kept], steps[rest].sum()])
 
 
-def _step_name(feature: str, cell: Any) -> str:
-    return f"{shorten(feature)} {'missing' if cell is None else f'= {shorten(cell)}'}"
+def _step_name(explanation: Explanation, row: int, feature: int) -> str:
+    cell, known = explanation.values[row, feature], explanation.known(row, feature)
+    name = f"{shorten(explanation.feature_names[feature])} {'missing' if cell is None else f'= {shorten(cell)}'}"
+    if cell is None or not known:
+        return name
+    return f"{name} | {shorten(known[0])}" if len(known) == 1 else f"{name} | {len(known)} others"
 
 
 def _draw_steps(ax: Axes, steps: Array, towards: str, away: str) -> None:

@@ -21,6 +21,9 @@ class Source(Protocol):
     def schema(self) -> Schema:
         """What the columns are."""
 
+    def with_schema(self, schema: Schema) -> Source:
+        """Return the same rows with the cut points of another schema of the same columns."""
+
     def reduce(self, accumulate: Callable[[Batch], S]) -> S:
         """Fold: add up accumulate(batch) over all batches. The one way that data is read to learn."""
 

@@ -16,7 +16,7 @@ import joblib
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from posteriori.tables import Assignment, Batch, Codes, Column, Labels, Numbers, Schema, Table, quote
+from posteriori.tables import Assignment, Batch, Column, Labels, Schema, Table, quote
 from posteriori.typing import Array
 
 T = TypeVar("T")
@@ -91,6 +91,10 @@ class MemorySource:
         """Return the same rows with their weights multiplied."""
         return replace(self, weight=factor * (1.0 if self.weight is None else self.weight))
 
+    def with_schema(self, schema: Schema) -> MemorySource:
+        """Return the same rows with the cut points of another schema of the same columns."""
+        return replace(self, schema=schema)
+
     def batch(self, rows: slice) -> Batch:
         """Return some rows as arrays."""
         schema = self.schema
@@ -107,15 +111,9 @@ class MemorySource:
             codes, unseen = self.table.codes([self.places[j] for j in categorical], schema, columns, rows)
         else:
             codes, unseen = np.empty((stop - start, 0), np.uint8), {}
-        return Batch(
-            schema,
-            start,
-            Numbers(numbers),
-            Codes(codes, schema.cardinalities(categorical)),
-            unseen,
-            self._assignment(rows, stop - start),
-            None if self.folds is None else self.folds[rows],
-        )
+        assignment = self._assignment(rows, stop - start)
+        fold = None if self.folds is None else self.folds[rows]
+        return Batch.of(schema, start, numbers, codes, unseen, assignment, fold)
 
     def _assignment(self, rows: slice, n_rows: int) -> Assignment | None:
         if self.labels is None or self.classes is None:

@@ -7,12 +7,37 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from posteriori.statistics.counts import Counts
+from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.statistics.moments import Moments, gather
+from posteriori.statistics.outer_bins import OuterBins
+from posteriori.statistics.pair_moments import PairMoments
+from posteriori.statistics.pairs import Pairs
+from posteriori.statistics.row_sample import RowSample
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables import Assignment
 from posteriori.typing import Array
 
-__all__ = ["Counts", "JointStatistics", "Moments", "Scatter", "Statistics"]
+__all__ = [
+    "CountTogether",
+    "Counts",
+    "JointCounts",
+    "JointStatistics",
+    "Moments",
+    "Needs",
+    "OuterBins",
+    "PairMoments",
+    "Pairs",
+    "RowSample",
+    "Scatter",
+    "Statistics",
+]
+
+
+class Needs(Protocol):
+    """What makes statistics of rows: a kind of them, or one with what it is to count."""
+
+    def of(self, tile: Any, assignment: Assignment) -> Any:
+        """Return the statistics of the rows of a tile."""
 
 
 class Statistics(Protocol):

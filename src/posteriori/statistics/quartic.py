@@ -2,32 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import Any
+
 import numpy as np
 
-from posteriori.tables.batch import Assignment
+from posteriori import kernels
+from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
 
-_BLOCK_CELLS = 1 << 17  # of deviations, so that they stay in the cache
 
-
-def quartic_norms(values: Array, assignment: Assignment, centre: Array, scale: Array) -> Array:
-    """Return Σ w·‖(x − centre_z) / scale_z‖⁴ of each component, (Z,). A sum over rows: it adds up over batches.
+@dataclass(frozen=True)
+class QuarticNorms:
+    """What a second look at rows adds up: Σ w·‖(x − centre_z) / scale_z‖⁴ of each component, (Z,).
 
     Parameters
     ----------
-    values : ndarray (n, d)
-        Without missing cells.
-    assignment : Assignment
     centre, scale : ndarray (Z, d)
-        In data units; scale > 0.
+        In data units; a column of scale 0 is left out.
     """
-    total = np.zeros(len(centre))
-    size = max(1, _BLOCK_CELLS // values.shape[1])
-    for start in range(0, len(values), size):
-        rows = slice(start, start + size)
-        component = assignment.component[rows]
-        deviation = values[rows] - centre[component]
-        deviation /= scale[component]
-        norm = np.einsum("ij,ij->i", deviation, deviation)
-        total += np.bincount(component, assignment.weight[rows] * norm**2, len(centre))
-    return total
+
+    centre: Array
+    scale: Array
+
+    def of(self, tile: Numbers, assignment: Assignment) -> Array:
+        """Return the sums of the rows of a tile, of which those of any weight lack no cell."""
+        total = np.zeros(len(self.centre))
+        factor = np.where(self.scale > 0, 1.0 / np.where(self.scale > 0, self.scale, 1.0), 0.0)
+        kernels.add_quartic_norms(tile.values, assignment.component, assignment.weight, self.centre, factor, total)
+        return total
+
+
+@dataclass(frozen=True)
+class OfComplete:
+    """What something makes of rows, of which those that lack a cell lose their weight.
+
+    Parameters
+    ----------
+    needs : object with a method ``of(tile, assignment)``
+    """
+
+    needs: Any
+
+    def of(self, tile: Numbers, assignment: Assignment) -> Any:
+        """Return what it makes of the complete rows of a tile."""
+        complete = ~np.isnan(tile.values).any(axis=1)
+        return self.needs.of(tile, replace(assignment, weight=assignment.weight * complete))

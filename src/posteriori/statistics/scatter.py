@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 
 from posteriori import kernels
 from posteriori.statistics.moments import Moments, gather
@@ -62,9 +61,8 @@ class Scatter:
         n_components, d = assignment.n_components, values.shape[1]
         shift, offset, weight = np.zeros((n_components, d)), np.zeros((n_components, d)), np.zeros(n_components)
         kernels.first_numbers(values, assignment.component, assignment.weight, shift)
-        scatter = np.zeros((n_components, d, d), order="C")
-        sums = [one.T for one in scatter]  # BLAS wants its columns contiguous; a symmetric matrix does not care
-        size = max(1, _BLOCK_CELLS // d)
+        scatter, begun = np.zeros((n_components, d, d)), np.zeros(n_components, np.bool_)
+        size = max(1, _BLOCK_CELLS // d, n_components * d)  # of rows: a product should cost more than adding it
         for start in range(0, len(values), size):
             rows = slice(start, start + size)
             component, w = assignment.component[rows], assignment.weight[rows]
@@ -75,14 +73,19 @@ class Scatter:
             if np.isnan(offset).any():
                 return None
             for z in np.flatnonzero(ends > place).tolist():
-                mine = deviation[place[z] : ends[z]].T
-                dsyrk(1.0, mine, beta=1.0, c=sums[z], overwrite_c=1)
+                mine = deviation[place[z] : ends[z]]
+                # NumPy sees that both sides are one array, and does half the work; unlike SciPy's dsyrk it lets
+                # other threads run meanwhile.
+                if begun[z]:
+                    scatter[z] += mine.T @ mine
+                else:
+                    np.matmul(mine.T, mine, out=scatter[z])
+                    begun[z] = True
             weight += np.bincount(component, w, n_components)
         offset /= np.where(weight > 0, weight, 1.0)[:, np.newaxis]
         for z in range(n_components):
-            lower = np.tril(scatter[z], -1)  # the upper triangle of the transpose that BLAS has seen
-            scatter[z] = lower + lower.T + np.diag(np.diagonal(scatter[z]))
-            scatter[z] -= weight[z] * np.outer(offset[z], offset[z])
+            apart = np.sqrt(weight[z]) * offset[z]
+            scatter[z] -= np.outer(apart, apart)
         variation = np.maximum(np.diagonal(scatter, axis1=1, axis2=2), 0.0)
         cells = Moments(np.repeat(weight[:, np.newaxis], d, axis=1), shift, offset, variation)
         return cls(weight, shift, offset, scatter, cells)
@@ -125,8 +128,10 @@ class Scatter:
         delta = np.where(known, (other.shift - self.shift) + (other.offset - self.offset), 0.0)
         offset = np.where(known, self.offset + delta * share[:, np.newaxis], other.offset)
         with np.errstate(over="ignore", invalid="ignore"):  # finite() tells
-            apart = delta[:, :, np.newaxis] * delta[:, np.newaxis, :]
-            scatter = self.scatter + other.scatter + (self.weight * share)[:, np.newaxis, np.newaxis] * apart
+            scatter = self.scatter + other.scatter
+            for z in np.flatnonzero(share > 0):  # one d×d at a time, for d may be large
+                apart = np.sqrt(self.weight[z] * share[z]) * delta[z]
+                scatter[z] += np.outer(apart, apart)
         return Scatter(weight, np.where(known, self.shift, other.shift), offset, scatter, self.cells + other.cells)
 
     def finite(self) -> Array:

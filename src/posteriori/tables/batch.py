@@ -7,24 +7,33 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from posteriori.tables.schema import Schema
+from posteriori import kernels
+from posteriori.tables.schema import Schema, View
 from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Continuous cells: values (n, d), float32 or float64, C-contiguous, NaN where missing."""
+    """Continuous cells: values (n, d), float32 or float64, C-contiguous, NaN where missing.
+
+    cuts holds the cut points of each column, None where it is not binned; it is empty where no column is.
+    """
 
     values: Array
+    cuts: tuple[tuple[float, ...] | None, ...] = ()
 
     def take(self, places: Sequence[int]) -> Numbers:
         """Return some of the columns."""
-        return Numbers(np.ascontiguousarray(self.values[:, places]))
+        cuts = tuple(self.cuts[place] for place in places) if self.cuts else ()
+        return Numbers(np.ascontiguousarray(self.values[:, places]), cuts)
 
 
 @dataclass(frozen=True)
 class Codes:
-    """Categorical cells: codes (n, d), uint8 or uint16, C-contiguous, 0 where missing, k + 1 for category k."""
+    """Categorical and binned cells: codes (n, d), C-contiguous, 0 where missing, k + 1 for category or bin k.
+
+    Of type uint8 or uint16.
+    """
 
     values: Array
     cardinalities: tuple[int, ...]
@@ -34,7 +43,16 @@ class Codes:
         return Codes(np.ascontiguousarray(self.values[:, places]), tuple(self.cardinalities[place] for place in places))
 
 
-Tile = Numbers | Codes
+@dataclass(frozen=True)
+class Mixed:
+    """Cells of both kinds, with the kind of each column: continuous (d,) says which hold numbers."""
+
+    numbers: Numbers
+    codes: Codes
+    continuous: tuple[bool, ...]
+
+
+Tile = Numbers | Codes | Mixed
 
 
 @dataclass(frozen=True)
@@ -48,10 +66,16 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a table, one tile a kind of column, in the order of the schema.
+    """Some rows of a table as two tiles, their columns in the order of the schema.
+
+    A binned column is in both: its numbers, and the codes of its bins.
 
     Attributes
     ----------
+    numbers : Numbers
+        The continuous columns.
+    codes : Codes
+        The categorical and the binned columns.
     start : int
         The number of the first row in its table, for messages.
     unseen : dict
@@ -73,21 +97,93 @@ class Batch:
     def __len__(self) -> int:
         return len(self.numbers.values)
 
-    def take(self, columns: tuple[int, ...]) -> Tile:
-        """Return the tile of some columns, all of one kind, by their positions in the schema."""
-        kind = self.schema.columns[columns[0]].kind
-        tile: Tile = self.numbers if kind == "continuous" else self.codes
-        everything = self.schema.of_kind(kind)
-        if columns == everything:
-            return tile
-        return tile.take([everything.index(column) for column in columns])
+    @classmethod
+    def of(
+        cls,
+        schema: Schema,
+        start: int,
+        numbers: Array,
+        categories: Array,
+        unseen: dict[str, int],
+        assignment: Assignment | None = None,
+        fold: Array | None = None,
+    ) -> Batch:
+        """Return the batch of some rows' continuous cells and the codes of their categorical ones."""
+        tile = Numbers(numbers, _cuts_of(schema))
+        return cls(schema, start, tile, _coded(schema, numbers, categories), unseen, assignment, fold)
+
+    def take(self, columns: Sequence[int], view: View) -> Tile:
+        """Return the tile of some columns, by their positions in the schema: as numbers, as codes, or mixed.
+
+        Where it is mixed, categories and bins are codes and the other columns numbers.
+        """
+        if view == "mixed":
+            coded = [column in self.schema.coded for column in columns]
+            places = [[j for j, is_coded in zip(columns, coded, strict=True) if is_coded == kind] for kind in (0, 1)]
+            return Mixed(self._numbers(places[0]), self._codes(places[1]), tuple(not one for one in coded))
+        return self._numbers(columns) if view == "continuous" else self._codes(columns)
+
+    def _numbers(self, columns: Sequence[int]) -> Numbers:
+        everything = self.schema.of_kind("continuous")
+        if tuple(columns) == everything:
+            return self.numbers
+        return self.numbers.take([everything.index(column) for column in columns])
+
+    def _codes(self, columns: Sequence[int]) -> Codes:
+        everything = self.schema.coded
+        if tuple(columns) == everything:
+            return self.codes
+        return self.codes.take([everything.index(column) for column in columns])
+
+    def with_schema(self, schema: Schema) -> Batch:
+        """Return the same rows with the cut points of another schema of the same columns."""
+        categorical = [self.schema.coded.index(j) for j in self.schema.of_kind("categorical")]
+        return replace(
+            self,
+            schema=schema,
+            numbers=Numbers(self.numbers.values, _cuts_of(schema)),
+            codes=_coded(schema, self.numbers.values, self.codes.values[:, categorical]),
+        )
 
     def rows(self, chosen: Array) -> Batch:
         """Return some of the rows, chosen by a mask or by their places; the assignment is left behind."""
         return replace(
             self,
-            numbers=Numbers(self.numbers.values[chosen]),
-            codes=Codes(self.codes.values[chosen], self.codes.cardinalities),
+            numbers=replace(self.numbers, values=self.numbers.values[chosen]),
+            codes=replace(self.codes, values=self.codes.values[chosen]),
             assignment=None,
             fold=None,
         )
+
+
+def _cuts_of(schema: Schema) -> tuple[tuple[float, ...] | None, ...]:
+    """Return the cut points of each continuous column; nothing where none is binned."""
+    cuts = tuple(schema.columns[j].cuts for j in schema.of_kind("continuous"))
+    return cuts if any(points is not None for points in cuts) else ()
+
+
+def _coded(schema: Schema, numbers: Array, categories: Array) -> Codes:
+    """Return the codes of the categorical columns, as they are, and of the binned ones, from their numbers."""
+    coded, continuous = schema.coded, schema.of_kind("continuous")
+    cardinalities = schema.cardinalities(coded)
+    binned = [j for j in coded if schema.columns[j].is_binned]
+    if not binned:
+        return Codes(categories, cardinalities)
+    codes = np.empty((len(numbers), len(coded)), schema.code_dtype)
+    codes[:, [coded.index(j) for j in schema.of_kind("categorical")]] = categories
+    starts, cuts = flat_cuts([schema.columns[j].cuts or () for j in binned])
+    kernels.digitise(
+        numbers,
+        np.array([continuous.index(j) for j in binned]),
+        starts,
+        cuts,
+        np.array([coded.index(j) for j in binned]),
+        codes,
+    )
+    return Codes(codes, cardinalities)
+
+
+def flat_cuts(cuts: Sequence[Sequence[float]]) -> tuple[Array, Array]:
+    """Return the cut points of columns side by side, and where those of each start."""
+    starts = np.concatenate([[0], np.cumsum([len(points) for points in cuts])]).astype(np.int64)
+    return starts, np.array([point for points in cuts for point in points], np.float64)

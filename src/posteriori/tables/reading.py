@@ -13,7 +13,7 @@ import scipy.sparse
 
 from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.frames import PandasTable, PolarsTable
-from posteriori.tables.schema import Column, Schema
+from posteriori.tables.schema import Column, Schema, infinite_cell
 from posteriori.typing import Array
 
 
@@ -173,7 +173,4 @@ def _reject_infinite(table: Table, j: int, column: Column) -> None:
     if infinite:
         codes, _ = table.codes([j], Schema((column,)), [column], slice(0, table.n_rows))
         row = np.flatnonzero(codes == column.lookup[infinite[0]])[0]
-        raise ValueError(
-            f"Input X contains infinity: column {column.name!r} holds {infinite[0]} in row {row}; "
-            "replace it by a number, or by NaN if it is unknown"
-        )
+        raise infinite_cell(column.name, float(infinite[0]), int(row))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -15,6 +15,7 @@ import polars as pl
 from posteriori.typing import Array
 
 Kind = Literal["continuous", "categorical"]
+View = Literal["continuous", "categorical", "mixed"]  # what a density reads of its columns
 Cell = str | bool | int | float
 
 MAX_CATEGORIES = 65_535  # codes are 16 bits wide, and code 0 is "missing"
@@ -34,6 +35,9 @@ class Column:
         The categories and their order come from the data type (or a person), not from the rows seen.
     dtype : str
         The data type the column arrived in, so that drawn rows can be given the same.
+    cuts : tuple of float or None
+        Where a continuous column is binned, its cut points, strictly increasing: bin b holds cuts[b − 1] ≤ x <
+        cuts[b] and has code b + 1, as a category has, so that whatever learns from codes learns from bins.
     """
 
     name: str
@@ -41,6 +45,34 @@ class Column:
     categories: tuple[Cell, ...] = ()
     declared: bool = False
     dtype: str = ""
+    cuts: tuple[float, ...] | None = None
+
+    @property
+    def is_binned(self) -> bool:
+        """Whether it is a continuous column with cut points."""
+        return self.cuts is not None
+
+    @property
+    def cardinality(self) -> int:
+        """K, the number of categories or bins."""
+        return len(self.categories) if self.cuts is None else len(self.cuts) + 1
+
+    @cached_property
+    def labels(self) -> tuple[Cell, ...]:
+        """What the codes from 1 on stand for: the categories, or the bins written as intervals."""
+        if self.cuts is None:
+            return self.categories
+        cuts = _shortest(self.cuts)
+        if not cuts:
+            return ("any",)
+        inner = (f"[{low}, {high})" for low, high in itertools.pairwise(cuts))
+        return (f"< {cuts[0]}", *inner, f"≥ {cuts[-1]}")
+
+    def places_in(self, past: Column) -> list[int]:
+        """Return the place of each category or bin in what this column was before, −1 where it is new."""
+        if self.cuts is not None:
+            return list(range(self.cardinality))
+        return [past.lookup.get(cell, 0) - 1 for cell in self.categories]
 
     @cached_property
     def lookup(self) -> dict[Hashable, int]:
@@ -133,6 +165,15 @@ def kind_of(cell: Cell) -> str:
     return "booleans" if isinstance(cell, bool) else "numbers"
 
 
+def _shortest(cuts: tuple[float, ...]) -> list[str]:
+    """Write cut points with as few digits as keep them apart."""
+    for digits in range(4, 17):
+        written = [f"{cut:.{digits}g}" for cut in cuts]
+        if len(set(written)) == len(cuts):
+            break
+    return written
+
+
 def _is_whole(number: bool | int | float) -> bool:
     return isinstance(number, int) or number.is_integer()
 
@@ -193,14 +234,30 @@ class Schema:
         kinds: tuple[Kind, ...] = ("continuous", "categorical")
         return {kind: tuple(j for j, column in enumerate(self.columns) if column.kind == kind) for kind in kinds}
 
+    @cached_property
+    def coded(self) -> tuple[int, ...]:
+        """The positions of the columns that have codes: the categorical and the binned ones."""
+        return tuple(j for j, column in enumerate(self.columns) if column.kind == "categorical" or column.is_binned)
+
+    def read_as(self, kind: Kind) -> tuple[int, ...]:
+        """Return the positions of the columns that a density of a kind can read."""
+        return self.coded if kind == "categorical" else self.of_kind("continuous")
+
+    def with_cuts(self, cuts: Mapping[int, Sequence[float]]) -> Schema:
+        """Return the schema in which some continuous columns, by their positions, are binned."""
+        columns = list(self.columns)
+        for j, points in cuts.items():
+            columns[j] = replace(columns[j], cuts=tuple(map(float, points)))
+        return replace(self, columns=tuple(columns))
+
     def cardinalities(self, columns: Sequence[int]) -> tuple[int, ...]:
-        """Return the number of categories of each of the columns."""
-        return tuple(len(self.columns[j].categories) for j in columns)
+        """Return the number of categories or bins of each of the columns."""
+        return tuple(self.columns[j].cardinality for j in columns)
 
     @cached_property
     def code_dtype(self) -> type[np.unsignedinteger[Any]]:
         """The smallest unsigned integer that holds every code."""
-        largest = max(self.cardinalities(self.of_kind("categorical")), default=0)
+        largest = max(self.cardinalities(self.coded), default=0)
         return np.uint8 if largest < 256 else np.uint16
 
     def match(self, names: Sequence[str], named: bool, model: str) -> tuple[int, ...]:
@@ -244,3 +301,11 @@ def quote(names: Iterable[str], most: int = 5) -> str:
     shown = ", ".join(repr(name) for name in itertools.islice(listed, most))
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
     return f"column{'s' if len(listed) > 1 else ''} {shown}{more}"
+
+
+def infinite_cell(name: str, value: float, row: int) -> ValueError:
+    """Return the error that a cell is infinite."""
+    return ValueError(
+        f"Input X contains infinity: column {name!r} holds {value} in row {row}; "
+        "replace it by a number, or by NaN if it is unknown"
+    )

@@ -34,7 +34,9 @@ def decode(batch: Batch) -> Array:
     cells = np.empty((len(batch), len(schema.columns)), dtype=object)
     for place, j in enumerate(schema.of_kind("continuous")):
         cells[:, j] = [None if x != x else x for x in batch.numbers.values[:, place].tolist()]
-    for place, j in enumerate(schema.of_kind("categorical")):
+    for place, j in enumerate(schema.coded):
+        if schema.columns[j].is_binned:
+            continue
         known = (None, *schema.columns[j].categories)
         cells[:, j] = [known[code] for code in batch.codes.values[:, place].tolist()]
     return cells

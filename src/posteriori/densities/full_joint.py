@@ -1,0 +1,154 @@
+"""No independence at all: a probability for every combination of categories."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from posteriori.densities.conditional import draw
+from posteriori.statistics.joint_counts import CountTogether, JointCounts
+from posteriori.tables.batch import Assignment, Codes
+from posteriori.tables.schema import View
+from posteriori.typing import Array
+
+_MOST_STEPS = 1000
+_TOLERANCE = 1e-10  # of a probability between two steps of EM
+
+
+@dataclass(frozen=True)
+class FullJointParameters:
+    """log p(x | z) of every combination, and of every combination of some columns.
+
+    Attributes
+    ----------
+    cardinalities : tuple of int
+        K of each column.
+    log_probability : ndarray (Z, K_1 + 1, …, K_d + 1)
+        In nats; code 0 of a column stands for its sum over all categories.
+    """
+
+    cardinalities: tuple[int, ...]
+    log_probability: Array
+
+
+@dataclass(frozen=True)
+class FullJoint:
+    """p(x | z) = (n_zx + alpha) / (n_z + alpha·Π_j K_j), a cell for each combination of categories.
+
+    Rows with missing cells count for the combinations they may be, in the proportions of the estimate itself: EM on the
+    table, without another look at the rows. Predictions sum missing cells out exactly.
+
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Pseudo-count a cell, ≥ 0.
+    """
+
+    alpha: float = 1.0
+    name = "full joint"
+    kind: ClassVar[View] = "categorical"
+    support = "a category"
+    unbounded = True
+
+    @property
+    def needs(self) -> EveryCombination:
+        """All columns together."""
+        return EveryCombination()
+
+    def outside(self, tile: Codes) -> Array:
+        """Return which cells the density cannot produce: none, a stranger having become a missing cell."""
+        return np.zeros(tile.values.shape, np.bool_)
+
+    def estimate(self, statistics: JointCounts) -> FullJointParameters:
+        """Return the smoothed frequencies, and their sums."""
+        counts = statistics.table(statistics.scopes[0])
+        d = counts.ndim - 1
+        inner = (slice(None), *[slice(1, None)] * d)
+        complete = counts[inner] + self.alpha
+        shares = _shares(complete)
+        incomplete = _incomplete(counts)
+        for _ in range(_MOST_STEPS if incomplete else 0):
+            before, shares = shares, _shares(complete + _expected(incomplete, shares))
+            if np.abs(shares - before).max() <= _TOLERANCE:
+                break
+        probability = np.zeros(counts.shape)
+        probability[inner] = shares
+        for axis in range(1, d + 1):
+            first = (slice(None),) * axis + (0,)
+            probability[first] = probability.sum(axis=axis)
+        with np.errstate(divide="ignore"):
+            return FullJointParameters(statistics.cardinalities, np.log(np.minimum(probability, 1.0)))
+
+    def log_density(self, parameters: FullJointParameters, tile: Codes) -> Array:
+        """Return log p(x | z) in nats, (n, Z)."""
+        return np.ascontiguousarray(parameters.log_probability[(slice(None), *tile.values.T)].T)
+
+    def log_factors(self, parameters: FullJointParameters, tile: Codes) -> Array:
+        """Return log p(x_j | x_1 … x_{j−1}, z) in nats, (n, Z, d): the chain of the columns as they stand."""
+        columns = np.arange(len(parameters.cardinalities))
+        upto = np.stack([self._of_shown(parameters, tile, columns < j) for j in range(len(columns) + 1)], axis=2)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(upto[:, :, :-1]), 0.0, np.diff(upto, axis=2))
+
+    def _of_shown(self, parameters: FullJointParameters, tile: Codes, shown: Array) -> Array:
+        codes = np.where(shown, tile.values, tile.values.dtype.type(0))
+        return self.log_density(parameters, Codes(codes, tile.cardinalities))
+
+    def given(self, parameters: FullJointParameters) -> tuple[tuple[int, ...], ...]:
+        """Return, for each column, the places of those before it."""
+        return tuple(tuple(range(j)) for j in range(len(parameters.cardinalities)))
+
+    def sample(self, parameters: FullJointParameters, component: Array, rng: np.random.Generator) -> Array:
+        """Draw codes from 1, (n, d), one column after another."""
+        d = len(parameters.cardinalities)
+        codes = np.zeros((len(component), d), np.uint16)
+        for j in range(d):
+            given = (component, *codes[:, :j].T)
+            codes[:, j] = draw(parameters.log_probability[(*given, slice(1, None), *[0] * (d - 1 - j))], rng)
+        return codes
+
+    def n_parameters(self, parameters: FullJointParameters) -> int:
+        """Return Z·(Π_j K_j − 1)."""
+        return len(parameters.log_probability) * max(math.prod(parameters.cardinalities) - 1, 0)
+
+
+@dataclass(frozen=True)
+class EveryCombination:
+    """What to count: all columns of the block together."""
+
+    def of(self, tile: Codes, assignment: Assignment) -> JointCounts:
+        """Return the counts of the rows of a tile."""
+        return CountTogether((tuple(range(len(tile.cardinalities))),)).of(tile, assignment)
+
+
+def _shares(counts: Array) -> Array:
+    """Return the counts of each component as shares of their sum; even ones where there are none."""
+    axes = tuple(range(1, counts.ndim))
+    total = counts.sum(axis=axes, keepdims=True)
+    even = 1.0 / max(math.prod(counts.shape[1:]), 1)
+    return np.where(total > 0, counts / np.where(total > 0, total, 1.0), even)
+
+
+def _incomplete(counts: Array) -> list[tuple[tuple[int, ...], Array]]:
+    """Return the weights of rows with missing cells: for each set of missing axes, that of the present codes."""
+    cells = np.argwhere(counts > 0)
+    patterns = np.unique(cells[:, 1:] == 0, axis=0)
+    result = []
+    for pattern in patterns[patterns.any(axis=1)]:
+        place = (slice(None), *(slice(0, 1) if missing else slice(1, None) for missing in pattern))
+        result.append((tuple((np.flatnonzero(pattern) + 1).tolist()), counts[place]))
+    return result
+
+
+def _expected(incomplete: list[tuple[tuple[int, ...], Array]], shares: Array) -> Array:
+    """Return the expected weight of every combination from the rows with missing cells."""
+    expected = np.zeros(shares.shape)
+    for axes, weight in incomplete:
+        total = shares.sum(axis=axes, keepdims=True)
+        n_values = math.prod(shares.shape[axis] for axis in axes)
+        given = np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / n_values)
+        expected += weight * given
+    return expected

@@ -1,0 +1,295 @@
+"""A tree: each column depends on one other, given the component."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from posteriori import kernels
+from posteriori.densities.conditional import BackOff, FamilyTables, draw
+from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mixed_forest
+from posteriori.densities.tree_tables import Normals, normals_given
+from posteriori.statistics.pairs import Pairs
+from posteriori.tables.batch import Codes, Mixed, Numbers
+from posteriori.tables.schema import View
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class TreeParameters:
+    """A tree over the columns of a block, or one for each component, and p(x_j | x_parent, z) along it.
+
+    Attributes
+    ----------
+    continuous : tuple of bool
+        Of each column, whether it holds numbers.
+    cardinalities : tuple of int
+        K of each column of codes.
+    parents : ndarray (T, d)
+        The place of each column's parent, −1 at a root; T is 1 where the components share the tree, and else Z.
+    edge_weights : ndarray (T, d)
+        The mutual information of each column with its parent in nats a row, less its penalty; 0 at a root.
+    start : ndarray (Z, d)
+        Where the table of a column begins: in `table` if it holds codes, in `normal` if numbers.
+    table : ndarray (slots,)
+        log p(x_j | x_parent, z) in nats, each table (K_parent + 1, K_j + 1), code 0 missing.
+    centre : ndarray (numbers,)
+        Subtracted from the numbers, so that products of them lose no digit; in data units.
+    normal : ndarray (lines, 3)
+        Intercept, slope and variance of the numbers, about the centre: one line for each code of a parent, or one.
+    """
+
+    continuous: tuple[bool, ...]
+    cardinalities: tuple[int, ...]
+    parents: Array
+    edge_weights: Array
+    start: Array
+    table: Array
+    centre: Array
+    normal: Array
+
+    @property
+    def n_components(self) -> int:
+        """Z."""
+        return len(self.start)
+
+    @cached_property
+    def place(self) -> Array:
+        """Where each column stands among those of its kind, (d,)."""
+        mask = np.array(self.continuous, np.bool_)
+        return np.where(mask, np.cumsum(mask), np.cumsum(~mask)) - 1
+
+    @cached_property
+    def widths(self) -> Array:
+        """K + 1 of each column of codes, 1 of a column of numbers, (d,)."""
+        mask = np.array(self.continuous, np.bool_)
+        widths = np.ones(len(mask), np.int64)
+        widths[~mask] = np.array(self.cardinalities, np.int64) + 1
+        return widths
+
+    @cached_property
+    def order(self) -> Array:
+        """The columns of each tree, parents before their children, (T, d)."""
+        return np.array([parents_first(parents) for parents in self.parents.tolist()], np.int64)
+
+    def of_each(self, per_tree: Array) -> Array:
+        """Return what is kept of each tree for each component, (Z, d)."""
+        return np.ascontiguousarray(np.broadcast_to(per_tree, self.start.shape))
+
+    @cached_property
+    def internal(self) -> Array:
+        """Which columns some tree makes a parent, (d,)."""
+        return np.isin(np.arange(len(self.continuous)), self.parents)
+
+    @cached_property
+    def families(self) -> FamilyTables | None:
+        """The tables side by side, where all columns hold codes and the components share the tree."""
+        if any(self.continuous) or len(self.parents) > 1:
+            return None
+        parents = tuple(() if p < 0 else (p,) for p in self.parents[0].tolist())
+        return FamilyTables.of(parents, [self.conditional(j) for j in range(len(parents))])
+
+    def conditional(self, j: int) -> Array:
+        """Return log p(x_j | x_parent, z) of a column of codes, (Z, K_parent + 1, K_j + 1); (Z, K_j + 1) at a root.
+
+        Meant for components that share the tree.
+        """
+        parent = int(self.parents[0, j])
+        shape = (int(self.widths[j]),) if parent < 0 else (int(self.widths[parent]), int(self.widths[j]))
+        size = int(np.prod(shape))
+        return np.stack([self.table[start : start + size].reshape(shape) for start in self.start[:, j].tolist()])
+
+
+@dataclass(frozen=True)
+class Tree:
+    r"""p(x | z) = Π_j p(x_j | x_{parent(j)}, z), the parents a spanning tree of most mutual information.
+
+    A category given its parent is a smoothed table; a number given a category is a Gaussian for each value, and
+    given a number a linear regression with Gaussian noise. A category never has a number for parent.
+
+    Parameters
+    ----------
+    smoothing : BackOff
+        Of tables; its strength also draws Gaussians and regressions towards p(x_j | z), as that many pseudo-rows.
+    one_tree : bool, default True
+        One tree for all components, of weights I(x_i; x_j | z), or one for each, of its own I(x_i; x_j).
+    penalty : {"aic", "bic"}, optional
+        What an edge must gain to be kept.
+
+    Notes
+    -----
+    Missing cells are summed and integrated out exactly, by messages from the leaves to the roots: O(d·K²) a row and
+    component, and O(d) where only leaves are missing.
+
+    References
+    ----------
+    Chow & Liu (1968). Friedman, Geiger & Goldszmidt (1997), section 4. Edwards, de Abreu & Labouriau, Selecting
+    high-dimensional mixed graphical models using minimal AIC or BIC forests, BMC Bioinformatics 11 (2010).
+    """
+
+    smoothing: BackOff
+    one_tree: bool = True
+    penalty: Penalty = None
+    name = "tree"
+    kind: ClassVar[View] = "mixed"
+    needs = Pairs
+    support = "a category or a finite number"
+    unbounded = True
+
+    def outside(self, tile: Mixed) -> Array:
+        """Return which cells the density cannot produce: infinities."""
+        result = np.zeros((len(tile.codes.values), len(tile.continuous)), np.bool_)
+        result[:, np.array(tile.continuous, np.bool_)] = np.isinf(tile.numbers.values)
+        return result
+
+    def estimate(self, statistics: Pairs) -> TreeParameters:
+        """Return the trees of most information, and the tables along them."""
+        dependence = dependence_of_pairs(statistics)
+        weights = (dependence.shared() if self.one_tree else dependence).edge_weights(self.penalty)
+        continuous = np.array(statistics.continuous, np.bool_)
+        parents = np.array([mixed_forest(one, continuous) for one in weights]).reshape(len(weights), len(continuous))
+        known = np.maximum(parents, 0)
+        edges = np.where(parents < 0, 0.0, np.take_along_axis(weights, known[:, :, np.newaxis], axis=2)[:, :, 0])
+        return self.along(parents, edges, statistics)
+
+    def along(self, parents: Array, edge_weights: Array, statistics: Pairs) -> TreeParameters:
+        """Return the parameters along given trees."""
+        continuous, codes = statistics.continuous, statistics.codes
+        n_components, d = codes.n_components, len(continuous)
+        mask = np.array(continuous, np.bool_)
+        place = np.where(mask, np.cumsum(mask), np.cumsum(~mask)) - 1
+        normals = Normals.of(statistics, self.smoothing.strength or 0.0)
+        start = np.zeros((n_components, d), np.int64)
+        tables, lines = [], []
+        n_slots = n_lines = 0
+        groups = [slice(None)] if len(parents) == 1 else [slice(z, z + 1) for z in range(n_components)]
+        for tree, group in zip(parents.tolist(), groups, strict=True):
+            for j, parent in enumerate(tree):
+                if continuous[j]:
+                    given = normals_given(normals, statistics, int(place[j]), parent, place, self.smoothing)[group]
+                    start[group, j] = n_lines + np.arange(len(given)) * given.shape[1]
+                    n_lines += given.shape[0] * given.shape[1]
+                    lines.append(given.reshape(-1, 3))
+                else:
+                    counts = codes.single(place[j]) if parent < 0 else codes.pair(int(place[parent]), int(place[j]))
+                    table = self.smoothing.log_conditional(counts)[group]
+                    start[group, j] = n_slots + np.arange(len(table)) * table[0].size
+                    n_slots += table.size
+                    tables.append(table.ravel())
+        return TreeParameters(
+            continuous,
+            codes.cardinalities,
+            parents,
+            edge_weights,
+            start,
+            np.concatenate([np.empty(0), *tables]),
+            normals.centre,
+            np.concatenate([np.empty((0, 3)), *lines]),
+        )
+
+    def log_density(self, parameters: TreeParameters, tile: Mixed) -> Array:
+        """Return log p(x | z) in nats, (n, Z)."""
+        codes = tile.codes.values
+        out = np.zeros((len(codes), parameters.n_components))
+        families = parameters.families
+        if families is None:
+            rows = np.arange(len(codes))
+        else:
+            kernels.add_families(codes, *families.layout, families.offsets, families.log_probability, out)
+            rows = np.flatnonzero((codes[:, parameters.internal] == 0).any(axis=1))
+        if len(rows):
+            kernels.tree_log_density(
+                codes,
+                tile.numbers.values - parameters.centre,
+                parameters.place,
+                np.array(parameters.continuous, np.bool_),
+                parameters.widths,
+                parameters.of_each(parameters.order),
+                parameters.of_each(parameters.parents),
+                parameters.start,
+                parameters.table,
+                parameters.normal,
+                rows,
+                out,
+            )
+        return out
+
+    def log_factors(self, parameters: TreeParameters, tile: Mixed) -> Array:
+        """Return log p(x_j | what is known of the columns before it in the tree, z) in nats, (n, Z, d).
+
+        That is log p(x_j | x_parent, z) wherever the parent is present, and their sum is always log p(x | z).
+        """
+        factors = np.empty((len(tile.codes.values), parameters.n_components, len(parameters.continuous)))
+        for number, order in enumerate(parameters.order):
+            group = slice(None) if len(parameters.order) == 1 else slice(number, number + 1)
+            shown = np.zeros(len(order), np.bool_)
+            before = np.zeros((len(factors), parameters.n_components))
+            for j in order:
+                shown[j] = True
+                upto = self.log_density(parameters, only(tile, shown))
+                with np.errstate(invalid="ignore"):
+                    gain = upto - before
+                factors[:, group, j] = np.where(np.isneginf(before), 0.0, gain)[:, group]
+                before = upto
+        return factors
+
+    def given(self, parameters: TreeParameters) -> tuple[tuple[int, ...], ...]:
+        """Return, for each column, the place of its parent: of those in the trees of all components."""
+        columns = parameters.parents.T.tolist()
+        return tuple(tuple(sorted({parent for parent in of_trees if parent >= 0})) for of_trees in columns)
+
+    def sample(self, parameters: TreeParameters, component: Array, rng: np.random.Generator) -> Array:
+        """Draw rows, (n, d): numbers, and codes from 1; parents before their children."""
+        rows = np.zeros((len(component), len(parameters.continuous)))
+        trees = parameters.of_each(parameters.parents)
+        centre = np.zeros(rows.shape[1])
+        centre[np.array(parameters.continuous, np.bool_)] = parameters.centre
+        for z in np.unique(component).tolist():
+            mine = np.flatnonzero(component == z)
+            for j in parameters.of_each(parameters.order)[z].tolist():
+                parent, start, width = int(trees[z, j]), int(parameters.start[z, j]), int(parameters.widths[j])
+                given = rows[mine, parent] if parent >= 0 else np.zeros(len(mine))
+                if parameters.continuous[j]:
+                    regression = parent >= 0 and parameters.continuous[parent]
+                    line = parameters.normal[start + (0 if regression else given.astype(np.int64))]
+                    mean = line[..., 0] + line[..., 1] * (given - centre[parent] if regression else 0.0)
+                    rows[mine, j] = rng.normal(mean, np.sqrt(line[..., 2])) + centre[j]
+                else:
+                    size = width if parent < 0 else int(parameters.widths[parent]) * width
+                    table = parameters.table[start : start + size].reshape(-1, width)
+                    rows[mine, j] = draw(table[given.astype(np.int64), 1:], rng)
+        return rows
+
+    def n_parameters(self, parameters: TreeParameters) -> int:
+        """Return Σ over components and columns of those of p(x_j | x_parent, z)."""
+        total = 0
+        for tree in parameters.of_each(parameters.parents).tolist():
+            for j, parent in enumerate(tree):
+                if parent >= 0 and parameters.continuous[parent]:
+                    total += 3
+                    continue
+                configurations = 1 if parent < 0 else int(parameters.widths[parent]) - 1
+                total += configurations * (2 if parameters.continuous[j] else max(int(parameters.widths[j]) - 2, 0))
+        return total
+
+
+def parents_first(parents: list[int]) -> list[int]:
+    """Return the nodes of a forest in an order in which every parent comes before its children."""
+    children: dict[int, list[int]] = {}
+    for j, parent in enumerate(parents):
+        children.setdefault(parent, []).append(j)
+    order = list(children.get(-1, []))
+    for node in order:
+        order.extend(children.get(node, []))
+    return order
+
+
+def only(tile: Mixed, shown: Array) -> Mixed:
+    """Return the tile with the cells of some columns, the others missing."""
+    continuous = np.array(tile.continuous, np.bool_)
+    numbers = np.where(shown[continuous], tile.numbers.values, np.nan)
+    codes = np.where(shown[~continuous], tile.codes.values, tile.codes.values.dtype.type(0))
+    return replace(tile, numbers=Numbers(numbers), codes=Codes(codes, tile.codes.cardinalities))

@@ -1,0 +1,136 @@
+"""Numbers to bins, densities within bins, and cut points by minimum description length."""
+
+import math
+
+import numpy as np
+
+from posteriori.kernels.compiling import kernel
+
+
+@kernel
+def digitise(values, columns, starts, cuts, places, codes):
+    """Write to codes[:, places[k]] 1 + the number of cuts ≤ values[:, columns[k]], or 0 for a missing cell."""
+    n = len(values)
+    for i in range(n):
+        for k in range(len(columns)):
+            x = values[i, columns[k]]
+            codes[i, places[k]] = 0 if math.isnan(x) else 1 + _cuts_up_to(x, starts[k], starts[k + 1], cuts)
+
+
+@kernel
+def _cuts_up_to(x, start, stop, cuts):
+    """Return how many of the ascending cuts[start:stop] are ≤ x; always as many steps, so that none is mispredicted."""
+    place, length = start, stop - start
+    while length > 0:
+        half = (length + 1) >> 1
+        place += half if cuts[place + half - 1] <= x else 0
+        length -= half
+    return place - start
+
+
+@kernel
+def within_bins(values, starts, cuts, log_height, anchor, rate, precision, out):
+    """Write log_height − rate·|x − anchor| − precision·(x − anchor)²/2 of each cell's bin, 0 for a missing one.
+
+    The bins of column j are the slots from starts[j] + j on, one more than it has cuts.
+    """
+    n, d = values.shape
+    for i in range(n):
+        for j in range(d):
+            x = values[i, j]
+            if math.isnan(x):
+                out[i, j] = 0.0
+                continue
+            slot = starts[j] + j + _cuts_up_to(x, starts[j], starts[j + 1], cuts)
+            distance = x - anchor[slot]
+            out[i, j] = log_height[slot] - rate[slot] * abs(distance) - 0.5 * precision[slot] * distance * distance
+
+
+@kernel
+def mdlp(component, weight, last, n_components, logarithms, cut):
+    """Set cut[i] where minimum description length divides the rows, sorted by value, behind row i.
+
+    last[i] says that the row after i has another value, so that a cut may fall between them. logarithms holds
+    k·log k for every whole number up to the total weight where weights are whole, and nothing elsewhere.
+
+    Fayyad & Irani (1993), equation 3 and the criterion of section 3.1, both sides times N·log 2: an interval is cut
+    where the entropy N₁·H₁ + N₂·H₂ is least, if N·H less that exceeds
+    log(N − 1) + log(3ᵏ − 2) − (k·H − k₁·H₁ − k₂·H₂), k counting the classes present.
+    """
+    total, below = np.zeros(n_components), np.zeros(n_components)
+    pending = [(0, len(component))]
+    while len(pending) > 0:
+        first, stop = pending.pop()
+        total[:] = 0.0
+        for i in range(first, stop):
+            total[component[i]] += weight[i]
+        n, k, information = _describe(total, logarithms)
+        if n <= 1.0 or k < 2:
+            continue
+        best = _best_cut(component, weight, last, first, stop, total, below, logarithms)
+        if best < 0:
+            continue
+        below[:] = 0.0
+        for i in range(first, best + 1):
+            below[component[i]] += weight[i]
+        n1, k1, information1 = _describe(below, logarithms)
+        total[:] = 0.0
+        for i in range(best + 1, stop):
+            total[component[i]] += weight[i]
+        n2, k2, information2 = _describe(total, logarithms)
+        if n1 <= 0.0 or n2 <= 0.0:
+            continue
+        cost = math.log(n - 1.0) + k * math.log(3.0) + math.log1p(-2.0 * 3.0**-k)
+        cost -= k * information / n - k1 * information1 / n1 - k2 * information2 / n2
+        if information - information1 - information2 > cost:
+            cut[best] = True
+            pending.append((first, best + 1))
+            pending.append((best + 1, stop))
+
+
+@kernel
+def _best_cut(component, weight, last, first, stop, total, below, logarithms):
+    """Return the row behind which a cut leaves the least entropy, the first of equals; −1 where none may fall."""
+    n_components = len(total)
+    n, sum1, sum2 = 0.0, 0.0, 0.0
+    for c in range(n_components):
+        n += total[c]
+        sum2 += _times_log(total[c], logarithms)
+    below[:] = 0.0
+    n1 = 0.0
+    best, least = -1, math.inf
+    tolerance = 1e-12 * _times_log(n, logarithms)  # entropies that differ by rounding only are equal
+    for i in range(first, stop):
+        c, w = component[i], weight[i]
+        above = max(total[c] - below[c], 0.0)
+        sum1 -= _times_log(below[c], logarithms)
+        sum2 -= _times_log(above, logarithms)
+        below[c] += w
+        n1 += w
+        sum1 += _times_log(below[c], logarithms)
+        sum2 += _times_log(max(above - w, 0.0), logarithms)
+        if last[i] and i + 1 < stop:
+            entropy = _times_log(n1, logarithms) - sum1 + _times_log(max(n - n1, 0.0), logarithms) - sum2
+            if entropy < least - tolerance:
+                best, least = i, entropy
+    return best
+
+
+@kernel
+def _describe(weight, logarithms):
+    """Return the total weight, the number of classes that have any, and N·H, the entropy times the total."""
+    n, k, total = 0.0, 0, 0.0
+    for c in range(len(weight)):
+        if weight[c] > 0.0:
+            n += weight[c]
+            k += 1
+            total += _times_log(weight[c], logarithms)
+    return n, k, _times_log(n, logarithms) - total
+
+
+@kernel
+def _times_log(x, logarithms):
+    """Return x·log x, 0 at 0."""
+    if len(logarithms) > 0:
+        return logarithms[int(x)]
+    return x * math.log(x) if x > 0.0 else 0.0

@@ -1,0 +1,5 @@
+"""Transformers of tables, for pipelines of scikit-learn."""
+
+from posteriori.preprocessing.mdlp import MDLPDiscretizer
+
+__all__ = ["MDLPDiscretizer"]

@@ -1,0 +1,160 @@
+"""Weights of combinations of categories: of pairs of columns, or of a column with its parents."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from posteriori import kernels
+from posteriori.statistics.counts import Counts
+from posteriori.statistics.moments import gather
+from posteriori.tables.batch import Assignment, Codes
+from posteriori.typing import Array
+
+MAX_CELLS = 1 << 28  # 2 GB: more is rather a mistake than a wish
+
+Scope = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class JointCounts:
+    """Per component and scope, a set of columns: the weight of each combination of their codes, missing included.
+
+    The counts of the single columns, and so naive Bayes, are among those of the pairs.
+
+    Attributes
+    ----------
+    cardinalities : tuple of int
+        K of each column.
+    scopes : tuple of tuple of int
+        The columns counted together, by their places.
+    n_components : int
+    cells : ndarray (Σ_s Z·Π_{j in s} (K_j + 1))
+        One scope after another; see `table`.
+    """
+
+    cardinalities: tuple[int, ...]
+    scopes: tuple[Scope, ...]
+    n_components: int
+    cells: Array
+
+    @cached_property
+    def places(self) -> dict[Scope, int]:
+        """The number of each scope."""
+        return {scope: number for number, scope in enumerate(self.scopes)}
+
+    @cached_property
+    def offsets(self) -> Array:
+        """Where the table of each scope starts, and where the last ends."""
+        return _offsets(self.cardinalities, self.scopes, self.n_components)
+
+    def table(self, scope: Scope) -> Array:
+        """Return the weights of a scope, (Z, K_a + 1, K_b + 1, …), a view: code 0 is a missing cell."""
+        number = self.places[scope]
+        shape = (self.n_components, *(self.cardinalities[j] + 1 for j in scope))
+        return self.cells[self.offsets[number] : self.offsets[number + 1]].reshape(shape)
+
+    def pair(self, i: int, j: int) -> Array:
+        """Return the weights of two columns, (Z, K_i + 1, K_j + 1), where every pair was counted."""
+        return self.table((i, j)) if i < j else self.table((j, i)).swapaxes(1, 2)
+
+    def single(self, j: int) -> Array:
+        """Return the weights of one column, (Z, K_j + 1), by summing the others out."""
+        scope = next(scope for scope in self.scopes if j in scope)
+        others = tuple(axis for axis, member in enumerate(scope, start=1) if member != j)
+        return self.table(scope).sum(axis=others)
+
+    def singles(self) -> Counts:
+        """Return the counts of the single columns."""
+        singles = [self.single(j) for j in range(len(self.cardinalities))]
+        return Counts(self.cardinalities, np.concatenate([np.empty((self.n_components, 0)), *singles], axis=1))
+
+    def __add__(self, other: JointCounts) -> JointCounts:
+        return JointCounts(self.cardinalities, self.scopes, self.n_components, self.cells + other.cells)
+
+    def finite(self) -> Array:
+        """Return which columns can be computed with, (d,): all, for codes are finite."""
+        return np.ones(len(self.cardinalities), np.bool_)
+
+    def is_exact(self) -> bool:
+        """Whether the sums are those of the rows: they are, a missing cell being counted as such."""
+        return True
+
+    def observed(self) -> Array:
+        """Return the weight of the present cells, (Z, d)."""
+        return self.singles().observed()
+
+    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> JointCounts:
+        """Return the counts of other components or categories, by their places here, −1 where one is new."""
+        if columns is None:
+            columns = [range(k) for k in self.cardinalities]
+        slots = [[0, *(place + 1 if place >= 0 else -1 for place in places)] for places in columns]
+        parts = []
+        for scope in self.scopes:
+            table = gather(self.table(scope), components)
+            for axis, j in enumerate(scope, start=1):
+                table = gather(table.swapaxes(0, axis), slots[j]).swapaxes(0, axis)
+            parts.append(table.ravel())
+        cardinalities = tuple(len(places) for places in columns)
+        return JointCounts(cardinalities, self.scopes, len(components), np.concatenate(parts))
+
+
+@dataclass(frozen=True)
+class CountTogether:
+    """What to count: the combinations of these scopes, or of all pairs of columns.
+
+    Attributes
+    ----------
+    scopes : tuple of tuple of int, optional
+        Scopes that differ in their last column alone are counted faster as neighbours. Default: all pairs.
+    """
+
+    scopes: tuple[Scope, ...] | None = None
+
+    def of(self, tile: Codes, assignment: Assignment) -> JointCounts:
+        """Return the counts of the rows of a tile.
+
+        Cost: a table increment a row and scope; memory 8·Σ_s Z·Π_{j in s} (K_j + 1) bytes.
+
+        Raises
+        ------
+        ValueError
+            The tables would have more than MAX_CELLS cells.
+        """
+        cardinalities = tile.cardinalities
+        scopes = all_pairs(len(cardinalities)) if self.scopes is None else self.scopes
+        size = count_cells(cardinalities, scopes, assignment.n_components)
+        if size > MAX_CELLS:
+            raise ValueError(
+                f"the joint counts would take {size * 8 / 1e9:,.1f} GB, more than {MAX_CELLS * 8 / 1e9:.1f}; "
+                "leave out columns, group rare categories, or use fewer bins or parents"
+            )
+        starts = np.cumsum([0, *map(len, scopes)])
+        members = np.fromiter(itertools.chain.from_iterable(scopes), np.int64, starts[-1])
+        offsets = _offsets(cardinalities, scopes, assignment.n_components)
+        cells = np.zeros(offsets[-1])
+        widths = np.asarray(cardinalities, np.int64) + 1
+        kernels.add_joint_counts(
+            tile.values, assignment.component, assignment.weight, widths, members, starts, offsets, cells
+        )
+        return JointCounts(cardinalities, scopes, assignment.n_components, cells)
+
+
+def all_pairs(d: int) -> tuple[Scope, ...]:
+    """Return the pairs of d columns, in lexical order; where there is one column, itself."""
+    return ((0,),) if d == 1 else tuple(itertools.combinations(range(d), 2))
+
+
+def count_cells(cardinalities: Sequence[int], scopes: Sequence[Scope], n_components: int) -> int:
+    """Return how many cells the tables of some scopes have."""
+    return n_components * sum(math.prod(cardinalities[j] + 1 for j in scope) for scope in scopes)
+
+
+def _offsets(cardinalities: Sequence[int], scopes: Sequence[Scope], n_components: int) -> Array:
+    sizes = [count_cells(cardinalities, [scope], n_components) for scope in scopes]
+    return np.cumsum([0, *sizes], dtype=np.int64)

@@ -1,0 +1,63 @@
+"""How far cells lie beyond the outermost cut points of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from posteriori.statistics.moments import Moments
+from posteriori.tables.batch import Assignment, Numbers
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class OuterBins:
+    """Per component and binned column: the moments of what lies below the first cut and above the last.
+
+    Attributes
+    ----------
+    cuts : tuple of tuple of float
+        Of each column.
+    excess : Moments of (Z, 2·d)
+        First, for each column, of first cut − x where that is positive; then of x − last cut where that is not
+        negative. Of a column without cuts the first is of x itself, and the second of nothing.
+    """
+
+    cuts: tuple[tuple[float, ...], ...]
+    excess: Moments
+
+    @classmethod
+    def of(cls, tile: Numbers, assignment: Assignment) -> OuterBins:
+        """Return the sums of the rows of a tile. O(n·d), one read."""
+        cuts = tuple(points or () for points in tile.cuts)
+        # Without cuts every cell lies below the first, and its distance to 0 is itself.
+        first, last = (np.array([points[end] if points else np.nan for points in cuts]) for end in (0, -1))
+        single = np.isnan(first)
+        with np.errstate(invalid="ignore", over="ignore"):
+            below, above = first - tile.values, tile.values - last
+            below = np.where(single, tile.values, np.where(below > 0, below, np.nan))
+            above = np.where(above >= 0, above, np.nan)
+        return cls(cuts, Moments.of(Numbers(np.concatenate([below, above], axis=1)), assignment))
+
+    def __add__(self, other: OuterBins) -> OuterBins:
+        return OuterBins(self.cuts, self.excess + other.excess)
+
+    def finite(self) -> Array:
+        """Return which columns had no infinite cell, nor one whose square overflows, (d,)."""
+        return np.asarray(self.excess.finite().reshape(2, -1).all(axis=0))
+
+    def is_exact(self) -> bool:
+        """Whether the sums are those of the rows: they are, for a missing cell adds nothing to its column's."""
+        return True
+
+    def observed(self) -> Array:
+        """Return the weight of the cells in outer bins, (Z, d)."""
+        below, above = np.split(self.excess.observed(), 2, axis=1)
+        return np.asarray(below + above)
+
+    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> OuterBins:
+        """Return the sums of other components: components[z] is the place of z here, −1 where it is new."""
+        del columns  # cut points stay what they are
+        return OuterBins(self.cuts, self.excess.reindexed(components))

@@ -1,0 +1,105 @@
+"""What every pair of columns says, categories and numbers mixed: enough for naive Bayes and for any tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from posteriori.statistics.joint_counts import CountTogether, JointCounts
+from posteriori.statistics.moments import Moments
+from posteriori.statistics.pair_moments import PairMoments
+from posteriori.tables.batch import Assignment, Mixed
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The statistics of all pairs of columns, and so of the single ones.
+
+    Attributes
+    ----------
+    continuous : tuple of bool
+        Of each column, whether it holds numbers; the others hold codes.
+    codes : JointCounts
+        Of every pair of columns of codes.
+    numbers : Moments
+        Of the single columns of numbers.
+    across : tuple of Moments
+        Of each column of codes, with K + 1 components in place of each: the numbers of the rows with each code.
+    together : PairMoments
+        Of every pair of columns of numbers.
+    """
+
+    continuous: tuple[bool, ...]
+    codes: JointCounts
+    numbers: Moments
+    across: tuple[Moments, ...]
+    together: PairMoments
+
+    @classmethod
+    def of(cls, tile: Mixed, assignment: Assignment) -> Pairs:
+        """Return the statistics of the rows of a tile. O(n·d²)."""
+        across = []
+        for j, k in enumerate(tile.codes.cardinalities if any(tile.continuous) else ()):
+            component = assignment.component * np.int32(k + 1) + tile.codes.values[:, j]
+            mine = replace(assignment, component=component, n_components=assignment.n_components * (k + 1))
+            across.append(Moments.of(tile.numbers, mine))
+        return cls(
+            tile.continuous,
+            CountTogether().of(tile.codes, assignment),
+            Moments.of(tile.numbers, assignment),
+            tuple(across),
+            PairMoments.of(tile.numbers, assignment),
+        )
+
+    def __add__(self, other: Pairs) -> Pairs:
+        across = tuple(a + b for a, b in zip(self.across, other.across, strict=True))
+        return Pairs(
+            self.continuous,
+            self.codes + other.codes,
+            self.numbers + other.numbers,
+            across,
+            self.together + other.together,
+        )
+
+    def _interleaved(self, numbers: Array, codes: Array) -> Array:
+        """Return what is known of both kinds of columns, in the order of the columns (the last axis)."""
+        result = np.empty((*numbers.shape[:-1], len(self.continuous)), np.result_type(numbers, codes))
+        mask = np.array(self.continuous)
+        result[..., mask], result[..., ~mask] = numbers, codes
+        return result
+
+    def finite(self) -> Array:
+        """Return which columns can be computed with, (d,): no cell infinite, none whose square overflows."""
+        usable = self.numbers.finite() & np.isfinite(self.together.cross).all(axis=(0, 1))
+        return self._interleaved(usable, self.codes.finite())
+
+    def is_exact(self) -> bool:
+        """Whether the sums are those of the rows: they are, a missing cell being left out of its pairs."""
+        return True
+
+    def observed(self) -> Array:
+        """Return the weight of the present cells, (Z, d)."""
+        return self._interleaved(self.numbers.observed(), self.codes.observed())
+
+    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Pairs:
+        """Return the statistics of other components or categories, by their places here, −1 where one is new."""
+        cardinalities = self.codes.cardinalities
+        coded = [range(k) for k in cardinalities] if columns is None else columns
+        across = []
+        for sums, k, places in zip(self.across, cardinalities, coded if self.across else (), strict=False):
+            slots = [-1 if place < 0 else place + 1 for place in places]
+            across.append(
+                sums.reindexed(
+                    [z * (k + 1) + slot if z >= 0 and slot >= 0 else -1 for z in components for slot in (0, *slots)]
+                )
+            )
+        return Pairs(
+            self.continuous,
+            self.codes.reindexed(components, columns),
+            self.numbers.reindexed(components),
+            tuple(across),
+            self.together.reindexed(components),
+        )

@@ -1,0 +1,59 @@
+"""EM leaps between its steps, and never down."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import posteriori as po
+import posteriori.learning.em
+from posteriori.learning.acceleration import Leap
+
+
+class Standing(Leap):
+    """A leap that never leaps: plain EM."""
+
+    def next(self, path, model, statistics):
+        del statistics
+        return model, path.without_leap(), self
+
+
+def rows(seed, n=120, d=4, missing=0.3):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + rng.normal(0, 2, (3, d))[y]
+    return np.where(rng.random(X.shape) < missing, np.nan, X), y
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10**6), st.sampled_from(["pooled", "per_class", 0.5]))
+@pytest.mark.filterwarnings("ignore:EM stopped", "ignore:the covariance is singular")
+def test_no_leap_lowers_the_likelihood(seed, pooling):
+    X, y = rows(seed)
+    trace = po.GaussianDiscriminant(pooling=pooling, tol=0.0, max_iter=60).fit(X, y).log_likelihood_trace_
+    worst = 0.0 if pooling != 0.5 else np.inf  # a mixed covariance is not of maximum likelihood
+    assert np.diff(trace).min() >= -worst - 1e-8 * abs(trace[-1])
+
+
+@pytest.mark.parametrize("pooling", ["pooled", "per_class"])
+def test_leaps_lead_where_steps_do_in_fewer_passes(pooling, monkeypatch):
+    X, y = rows(1)
+    model = po.GaussianDiscriminant(pooling=pooling, tol=1e-12, max_iter=20_000)
+    posterior, steps = model.fit(X, y).predict_proba(X), model.n_iter_
+    leapt = model.log_likelihood_trace_[-1]
+    monkeypatch.setattr(posteriori.learning.em, "Leap", Standing)
+    assert_allclose(model.fit(X, y).predict_proba(X), posterior, atol=1e-3)
+    assert_allclose(model.log_likelihood_trace_[-1], leapt, atol=1e-5)
+    assert 2 * steps < model.n_iter_
+
+
+@pytest.mark.filterwarnings("ignore:EM stopped")
+@pytest.mark.parametrize("steps", range(1, 8))
+def test_a_model_that_ran_out_of_steps_is_that_of_its_statistics(steps):
+    X, y = rows(2)
+    model = po.GaussianDiscriminant(max_iter=steps, tol=0.0).fit(X, y)
+    again = model.model_.blocks[0].density.estimate(model.statistics_.blocks[0])
+    assert_allclose(model.covariance_, again.covariance[0])
+    own = model.predict_joint_log_proba(X)[np.arange(len(y)), y] - model.class_log_prior_[y]
+    assert own.sum() >= model.log_likelihood_trace_[-1]
