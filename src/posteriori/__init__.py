@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from posteriori import drop_in, explain, networks, plotting
     from posteriori.classifiers import GaussianDiscriminant, NaiveBayes
     from posteriori.densities import Binned, Categorical, Gaussian, Poisson
-    from posteriori.networks import BayesianNetwork, read_network, write_network
+    from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
     from posteriori.preprocessing import MDLPDiscretizer
@@ -27,6 +27,7 @@ _HOMES = {
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
     "count_parameters": "parameter_count",
+    "learn_network": "networks",
     "load": "persistence",
     "read_network": "networks",
     "save": "persistence",
@@ -46,6 +47,7 @@ __all__ = [
     "count_parameters",
     "drop_in",
     "explain",
+    "learn_network",
     "load",
     "networks",
     "plotting",

@@ -6,9 +6,11 @@ A missing number is NaN; a missing category is code 0, which owns a slot of ever
 
 from posteriori.kernels.bayes import log_evidence, normalise
 from posteriori.kernels.binning import digitise, mdlp, within_bins
+from posteriori.kernels.distinct_rows import number_rows
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
 from posteriori.kernels.families import add_averaged, add_families
+from posteriori.kernels.family_scores import score_families, spell
 from posteriori.kernels.joint_counts import add_joint_counts, pair_information
 from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
 from posteriori.kernels.lanes import LANES
@@ -44,8 +46,11 @@ __all__ = [
     "maximise",
     "mdlp",
     "normalise",
+    "number_rows",
     "pair_information",
     "propagate",
+    "score_families",
+    "spell",
     "tree_log_density",
     "whitened_distance",
     "within_bins",

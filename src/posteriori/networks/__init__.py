@@ -6,22 +6,31 @@ from posteriori.networks.distributions import ConditionalDistribution, Distribut
 from posteriori.networks.files import read_network, write_network
 from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.sampling import Estimate
+from posteriori.networks.scores import AIC, BIC, BDeu
+from posteriori.networks.structure import LearnedStructure, learn_network, learn_structure, score_structure
 from posteriori.networks.trails import Trail, Triple, Why, why
 
 __all__ = [
+    "AIC",
+    "BIC",
     "CPT",
     "DAG",
+    "BDeu",
     "BayesianNetwork",
     "ConditionalDistribution",
     "Distribution",
     "Estimate",
     "Independence",
+    "LearnedStructure",
     "Marginals",
     "MostProbable",
     "Trail",
     "Triple",
     "Why",
+    "learn_network",
+    "learn_structure",
     "read_network",
+    "score_structure",
     "why",
     "write_network",
 ]

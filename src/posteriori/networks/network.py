@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
+from posteriori.learning.em import Limits
 from posteriori.networks import queries
 from posteriori.networks.cpt import CPT, check_states
 from posteriori.networks.dag import DAG, Independence
 from posteriori.networks.distributions import ConditionalDistribution, Distribution, MostProbable
 from posteriori.networks.evidence import read_codes, read_findings
 from posteriori.networks.inference import Inference
+from posteriori.networks.learning import FamilyCounts, Smoothing, count_cases, fit_tables, joined
 from posteriori.networks.naming import States, as_names, require_variable
 from posteriori.networks.stating import state_cpt
 from posteriori.networks.trails import Why, why
@@ -108,6 +110,9 @@ class BayesianNetwork:
         for variable, listed in (states or {}).items():
             require_variable(variable, self._dag.nodes)
             self._states[variable] = check_states(variable, listed)
+        self._states_of_rows: tuple[str, ...] = ()  # learned, and so forgotten by another fit
+        self.statistics_: FamilyCounts | None = None
+        self.log_likelihood_trace_: tuple[float, ...] = ()
         self._cpts: dict[str, CPT] = {}
         for cpt in tables:
             self._add(cpt)
@@ -196,6 +201,7 @@ class BayesianNetwork:
                 )
         self._states.update({cpt.variable: cpt.states, **cpt.parents})
         self._cpts[cpt.variable] = cpt
+        self.statistics_ = None  # the tables are no longer those of the counts
         self.__dict__.pop("_inference", None)
 
     @cached_property
@@ -264,6 +270,136 @@ class BayesianNetwork:
         tables = len(self._cpts)
         counted = f"{self.n_parameters:,} parameters" if tables == len(self.variables) else f"{tables:,} tables so far"
         return f"<BayesianNetwork{named}: {len(self.variables):,} variables, {len(self.edges):,} edges, {counted}>"
+
+    # Learning ---------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        table: Any,
+        *,
+        alpha: Any = None,
+        equivalent_sample_size: float | None = None,
+        sample_weight: Any = None,
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> BayesianNetwork:
+        r"""Learn the tables of the graph from cases; tables that there were are replaced.
+
+        .. math:: p(x_v = k \mid a) = \frac{n_{ak} + \alpha}{n_a + K \alpha}
+
+        Where cells are missing the counts are expected ones, by EM over the junction tree: no row is dropped.
+
+        Parameters
+        ----------
+        table : table (n, d)
+            Any data frame, its columns named as the variables, in any order; or an array with a column a variable.
+            States that were stated stay; those of the other variables are the categories of their columns, where up
+            to 32 different integers are categories too. A variable that is never seen needs no column, but states.
+        alpha : float, or mapping from str to float or array, optional
+            Pseudo-counts a cell, 1 (Laplace) by default: 0 is maximum likelihood. A mapping states them by variable,
+            1 for those left out; an array has an axis for each parent and a last one for the variable.
+        equivalent_sample_size : float, optional
+            In place of alpha: that many pseudo-rows, spread evenly over the cells of each table (BDeu).
+        sample_weight : array-like (n,), optional
+            A row of weight 2 counts as two rows.
+        max_iter : int, default 200
+            The most steps of EM.
+        tol : float, default 1e-5
+            EM ends at a gain of at most so many nats a row.
+        random_state : int, RandomState, Generator or None, default 0
+            Of where EM starts for variables that are never seen.
+        n_jobs : int, optional
+            Threads; all cores by default.
+
+        Returns
+        -------
+        BayesianNetwork
+            Itself, with ``statistics_``, the evidence, and ``log_likelihood_trace_``, the log-likelihood of the known
+            cells in nats before each step of EM (empty where no cell is missing). It never falls where alpha is 0;
+            elsewhere it never does so together with the log-density of the prior, Σ alpha·log p.
+
+        Raises
+        ------
+        ValueError
+            A column is no variable, holds measurements or a cell that is no state, or is absent; or EM would need
+            larger tables than max_table_size.
+
+        Warns
+        -----
+        ConvergenceWarning
+            EM ran out of steps; the last gain is stated.
+        UserWarning
+            At alpha = 0 no row shows a configuration of parents; its row of the table is uniform.
+
+        Notes
+        -----
+        One pass over the rows: an increment a row and variable. A step of EM takes as long as the marginals of the
+        distinct incomplete rows.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> import posteriori as po
+        >>> days = pl.DataFrame({"rain": ["yes", "no", "no", "no"], "wet": ["yes", "yes", "no", "no"]})
+        >>> po.BayesianNetwork([("rain", "wet")]).fit(days).cpt("wet")
+        p(wet | rain)
+        rain        no       yes
+        no    0.600000  0.400000
+        yes   0.333333  0.666667
+        """
+        if equivalent_sample_size is None and alpha is None:
+            alpha = 1.0
+        self._smoothing = Smoothing.of(alpha, equivalent_sample_size, self.variables)
+        self._limits = Limits(tol, max_iter)
+        self._random_state = random_state
+        stated = {name: states for name, states in self._states.items() if name not in self._states_of_rows}
+        evidence = count_cases(self._dag, table, stated, sample_weight, n_jobs)
+        self._learn(evidence, tuple(name for name in self.variables if name not in stated), n_jobs)
+        return self
+
+    def partial_fit(self, table: Any, *, sample_weight: Any = None, n_jobs: int | None = None) -> BayesianNetwork:
+        """Learn from more cases: the tables become those of `fit` on all rows so far, smoothed as it was told to.
+
+        Parameters
+        ----------
+        table : table (n, d)
+            States seen for the first time extend the tables, unless the states were stated.
+        sample_weight : array-like (n,), optional
+        n_jobs : int, optional
+
+        Returns
+        -------
+        BayesianNetwork
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            As `fit`, or the tables were stated or loaded: there are no counts to add to.
+        """
+        if self.statistics_ is None:
+            if self._cpts:
+                raise ValueError(
+                    "the tables of this network were stated, not learned from rows at hand, so that there are no "
+                    "counts to add to; use fit, or state the tables as pseudo-counts: fit(…, alpha={…})"
+                )
+            return self.fit(table, sample_weight=sample_weight, n_jobs=n_jobs)
+        stated = {name: states for name, states in self._states.items() if name not in self._states_of_rows}
+        evidence = count_cases(self._dag, table, stated, sample_weight, n_jobs)
+        self._learn(joined(self.statistics_, evidence), self._states_of_rows, n_jobs)
+        return self
+
+    def _learn(self, evidence: FamilyCounts, of_rows: tuple[str, ...], n_jobs: int | None) -> None:
+        rng = queries.generator(self._random_state)
+        fitted = fit_tables(evidence, self._smoothing, self._limits, rng, self.max_table_size, n_jobs)
+        self._cpts = {cpt.variable: cpt for cpt in fitted.cpts}
+        self._states = {cpt.variable: cpt.states for cpt in fitted.cpts}
+        self._states_of_rows = of_rows
+        self.statistics_ = evidence
+        self.log_likelihood_trace_ = fitted.trace
+        self.__dict__.pop("_inference", None)
 
     # Questions about one case -----------------------------------------------------------------------------------
 
