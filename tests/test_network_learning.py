@@ -263,9 +263,11 @@ def test_a_state_that_a_data_type_declares_but_the_network_lacks_is_refused_wher
         ({"alpha": {"wet": [1, 2, 3]}}, "alpha of 'wet' has shape (3,); give one number, or one for each cell"),
         ({"alpha": 1, "equivalent_sample_size": 1}, "two ways to smooth"),
         ({"equivalent_sample_size": 0}, "must be a number of rows above 0"),
+        ({"max_iter": 0}, "max_iter is 0; it must be a whole number of at least 1"),
+        ({"tol": -1.0}, "tol is -1.0; it must be at least 0 nats a row"),
     ],
 )
-def test_smoothing_that_makes_no_sense_is_refused(smoothing, message):
+def test_settings_that_make_no_sense_are_refused(smoothing, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         po.BayesianNetwork([("rain", "wet")]).fit(pl.DataFrame(DAYS), **smoothing)
 

@@ -100,9 +100,9 @@ class CountFamilies:
     def of(self, tile: Codes, assignment: Assignment) -> FamilyCounts:
         """Return the evidence of the rows of a tile."""
         count = CountTogether(self.scopes)
-        missing = ~tile.values.all(axis=1)
-        if not missing.any():
+        if tile.values.min():  # much sooner found than which rows have gaps
             return FamilyCounts(self.columns, count.of(tile, assignment), DistinctRows(tile.cardinalities))
+        missing = ~tile.values.all(axis=1)
         complete = replace(assignment, weight=np.where(missing, 0.0, assignment.weight))
         incomplete = replace(assignment, weight=np.where(missing, assignment.weight, 0.0))
         return FamilyCounts(self.columns, count.of(tile, complete), DistinctRows.of(tile, incomplete))

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+
 from posteriori.learning.em import Limits
 from posteriori.networks import queries
 from posteriori.networks.cpt import CPT, check_states
@@ -349,8 +351,10 @@ class BayesianNetwork:
         no    0.600000  0.400000
         yes   0.333333  0.666667
         """
-        if equivalent_sample_size is None and alpha is None:
-            alpha = 1.0
+        if isinstance(max_iter, bool) or not isinstance(max_iter, int | np.integer) or max_iter < 1:
+            raise ValueError(f"max_iter is {max_iter!r}; it must be a whole number of at least 1")
+        if not tol >= 0:
+            raise ValueError(f"tol is {tol!r}; it must be at least 0 nats a row")
         self._smoothing = Smoothing.of(alpha, equivalent_sample_size, self.variables)
         self._limits = Limits(tol, max_iter)
         self._random_state = random_state
