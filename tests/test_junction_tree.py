@@ -171,7 +171,7 @@ def test_answers_do_not_depend_on_the_number_of_threads(monkeypatch):
             started.append(n_threads)
             super().__init__(n_threads)
 
-    monkeypatch.setattr("posteriori.networks.junction_tree.ThreadPoolExecutor", Counted)
+    monkeypatch.setattr("posteriori.networks.rows.ThreadPoolExecutor", Counted)
     rng = np.random.default_rng(0)
     cardinalities, factors = random_network(rng, 12, zeros=0.1)
     codes, soft = random_evidence(rng, cardinalities, 101, share=0.2)
@@ -318,9 +318,8 @@ def test_cliques_are_a_junction_tree(drawn, cost):
     rng, n_variables = drawn
     cardinalities, factors = random_network(rng, n_variables)
     scopes = [factor.scope for factor in factors]
-    order, neighbours = eliminate(
-        join(n_variables, scopes), np.log2(cardinalities).tolist(), cost, rng.permutation(n_variables)
-    )
+    graph, weights = join(n_variables, scopes), np.log2(cardinalities).tolist()
+    order, neighbours = eliminate(graph, range(n_variables), weights, cost, rng.permutation(n_variables).tolist())
     for tree in (grow_tree(order, neighbours, cardinalities), triangulate(cardinalities, scopes)):
         for i, clique in enumerate(tree.cliques):
             assert not any(clique.scope <= other.scope for j, other in enumerate(tree.cliques) if i != j)

@@ -1,11 +1,11 @@
 """Messages up and down a junction tree: many rows of evidence side by side, one flat buffer of clique tables.
 
 Every node has a table, of which the cells that can occur are kept. A *clique* grows out of the separator above it: its
-table is p(clique | separator), in the order of the separator's cells, and its index says which of them each cell
-extends. A *separator* shrinks the node above it: its index says into which of its cells each cell of that node is
+table is p(clique | separator), in the order of the separator's cells, and its map says which of them each cell
+extends. A *separator* shrinks the node above it: its map says into which of its cells each cell of that node is
 summed. Node 0 is the empty separator, of one cell.
 
-LANES rows travel together: a message says LANES numbers, side by side, about a cell, so that tables and indices are
+LANES rows travel together: a message says LANES numbers, side by side, about a cell, so that tables and maps are
 read once for all of them and the arithmetic is done by vectors.
 """
 
@@ -31,13 +31,13 @@ class Layout(NamedTuple):
         np.ndarray
     )  # (N,) of a clique: its first cell in a buffer of messages, each as large as the separator above
     cell: np.ndarray  # (N,) of a clique: its first cell in the table
-    index_at: np.ndarray  # (N,) the node's first entry in the index
+    map_at: np.ndarray  # (N,) the node's first entry in the maps
     child_at: np.ndarray  # (N + 1,) where a node's children begin in the list of children
     children: np.ndarray  # (N − 1,)
     home: np.ndarray  # (V,) the separator that holds exactly this variable
     state: np.ndarray  # (V + 1,) where its states begin, were all states of all variables in a row
     table: np.ndarray  # (cells of all cliques,)
-    index: np.ndarray  # int32
+    maps: np.ndarray  # int32: the index maps of all nodes
 
 
 class Evidence(NamedTuple):
@@ -125,7 +125,7 @@ def maximise(layout, evidence, codes, log_probability):
                             most = probability
                             chosen[node] = k
                 else:
-                    chosen[node] = layout.index[layout.index_at[node] + chosen[layout.parent[node]]]
+                    chosen[node] = layout.maps[layout.map_at[node] + chosen[layout.parent[node]]]
             for v in range(len(layout.home)):
                 codes[row, v] = chosen[layout.home[v]]
 
@@ -146,7 +146,7 @@ def accumulate(layout, evidence, cumulative):
         if layout.is_clique[node]:
             total, last = 0.0, -1
             for k in range(layout.size[node]):
-                above = layout.index[layout.index_at[node] + k]
+                above = layout.maps[layout.map_at[node] + k]
                 total = (total if above == last else 0.0) + _clique_cell(layout, node, k, 0, buffers)
                 last = above
                 cumulative[layout.cell[node] + k] = total
@@ -169,7 +169,7 @@ def draw(layout, cumulative, uniform, codes):
         n_drawn = 0
         for node in range(1, len(layout.parent)):
             if not layout.is_clique[node]:
-                chosen[node] = layout.index[layout.index_at[node] + chosen[layout.parent[node]]]
+                chosen[node] = layout.maps[layout.map_at[node] + chosen[layout.parent[node]]]
                 continue
             first, last = _extensions(layout, node, chosen[layout.parent[node]])
             sums = cumulative[layout.cell[node] + first : layout.cell[node] + last]
@@ -251,9 +251,9 @@ def _collect(layout, buffers, most):
                 for k in range(size):
                     multiply_row(below, lane + k, message, at + k)
             else:
-                at, own = layout.index_at[child], layout.lane[child]
+                at, own = layout.map_at[child], layout.lane[child]
                 for k in range(size):
-                    multiply_row(below, lane + k, below, own + layout.index[at + k])
+                    multiply_row(below, lane + k, below, own + layout.maps[at + k])
             _scale(below, lane, size, buffers)
 
 
@@ -262,7 +262,7 @@ def _send_up(layout, node, buffers, most):
     """Sum a clique's table times all that is below it, or take the largest product, into its message."""
     message, tile = buffers.message, buffers.tile
     size, cell, at = layout.size[node], layout.cell[node], layout.message[node]
-    above = layout.index_at[node]
+    above = layout.map_at[node]
     message[at : at + layout.size[layout.parent[node]]] = 0.0
     for first in range(0, size, _TILE):
         n_cells = min(_TILE, size - first)
@@ -271,10 +271,10 @@ def _send_up(layout, node, buffers, most):
         _multiply_children(layout, node, first, n_cells, buffers)
         if most:
             for k in range(n_cells):
-                raise_row(message, at + layout.index[above + first + k], tile, k)
+                raise_row(message, at + layout.maps[above + first + k], tile, k)
         else:
             for k in range(n_cells):
-                add_row(message, at + layout.index[above + first + k], tile, k)
+                add_row(message, at + layout.maps[above + first + k], tile, k)
 
 
 @kernel
@@ -283,9 +283,9 @@ def _multiply_children(layout, node, first, n_cells, buffers):
     below, tile = buffers.below, buffers.tile
     for child in layout.children[layout.child_at[node] : layout.child_at[node + 1]]:
         if buffers.active[child]:
-            at, lane = layout.index_at[child] + first, layout.lane[child]
+            at, lane = layout.map_at[child] + first, layout.lane[child]
             for k in range(n_cells):
-                multiply_row(tile, k, below, lane + layout.index[at + k])
+                multiply_row(tile, k, below, lane + layout.maps[at + k])
 
 
 @kernel
@@ -318,16 +318,16 @@ def _distribute(layout, buffers, wanted, lane_weight, counts):
             continue
         for child in layout.children[layout.child_at[node] : layout.child_at[node + 1]]:
             if wanted[child] and not layout.is_clique[child]:
-                at, lane, own = layout.index_at[child], layout.lane[child], layout.lane[node]
+                at, lane, own = layout.map_at[child], layout.lane[child], layout.lane[node]
                 for k in range(layout.size[node]):
-                    add_row(belief, lane + layout.index[at + k], belief, own + k)
+                    add_row(belief, lane + layout.maps[at + k], belief, own + k)
 
 
 @kernel
 def _send_down(layout, node, buffers, wanted, lane_weight, counts):
     """Sum the belief in a clique's cells, p(cell | s) · below · belief(s) / message(s), into its separators."""
     belief, message, tile = buffers.belief, buffers.message, buffers.tile
-    size, cell, above = layout.size[node], layout.cell[node], layout.index_at[node]
+    size, cell, above = layout.size[node], layout.cell[node], layout.map_at[node]
     at, lane, source = layout.message[node], layout.lane[layout.parent[node]], belief
     if buffers.active[node]:
         for s in range(layout.size[layout.parent[node]]):
@@ -336,13 +336,13 @@ def _send_down(layout, node, buffers, wanted, lane_weight, counts):
     for first in range(0, size, _TILE):
         n_cells = min(_TILE, size - first)
         for k in range(n_cells):
-            scale_row(tile, k, layout.table[cell + first + k], source, lane + layout.index[above + first + k])
+            scale_row(tile, k, layout.table[cell + first + k], source, lane + layout.maps[above + first + k])
         _multiply_children(layout, node, first, n_cells, buffers)
         for child in layout.children[layout.child_at[node] : layout.child_at[node + 1]]:
             if wanted[child]:
-                part, into = layout.index_at[child] + first, layout.lane[child]
+                part, into = layout.map_at[child] + first, layout.lane[child]
                 for k in range(n_cells):
-                    add_row(belief, into + layout.index[part + k], tile, k)
+                    add_row(belief, into + layout.maps[part + k], tile, k)
         if len(counts):
             for k in range(n_cells):
                 total = 0.0
@@ -357,14 +357,14 @@ def _clique_cell(layout, node, k, lane, buffers):
     probability = layout.table[layout.cell[node] + k]
     for child in layout.children[layout.child_at[node] : layout.child_at[node + 1]]:
         if buffers.active[child]:
-            probability *= buffers.below[layout.lane[child] + layout.index[layout.index_at[child] + k], lane]
+            probability *= buffers.below[layout.lane[child] + layout.maps[layout.map_at[child] + k], lane]
     return probability
 
 
 @kernel
 def _extensions(layout, node, above):
     """Return the first of a clique's cells that extend a cell of the separator above it, and the one after the last."""
-    index = layout.index[layout.index_at[node] : layout.index_at[node] + layout.size[node]]
+    index = layout.maps[layout.map_at[node] : layout.map_at[node] + layout.size[node]]
     return np.searchsorted(index, above, side="left"), np.searchsorted(index, above, side="right")
 
 

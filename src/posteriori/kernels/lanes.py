@@ -4,28 +4,33 @@ LLVM makes vector instructions of an inner loop only where it knows that the arr
 tell it. These load whole rows, compute and store a row.
 """
 
-import llvmlite.ir as ir
+from typing import Any
+
+import llvmlite.ir as ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 8
+# Kernels call these without the first argument, which a type checker cannot know.
+operation: Any = intrinsic
+
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
 
-@intrinsic
+@operation
 def add_row(typing, out, j, other, k):
     """Do out[j] += other[k]."""
     return _combine(out, j, other, k, lambda builder, left, right: builder.fadd(left, right))
 
 
-@intrinsic
+@operation
 def multiply_row(typing, out, j, other, k):
     """Do out[j] *= other[k]."""
     return _combine(out, j, other, k, lambda builder, left, right: builder.fmul(left, right))
 
 
-@intrinsic
+@operation
 def raise_row(typing, out, j, other, k):
     """Do out[j] = max(out[j], other[k])."""
 
@@ -35,7 +40,7 @@ def raise_row(typing, out, j, other, k):
     return _combine(out, j, other, k, larger)
 
 
-@intrinsic
+@operation
 def divide_row(typing, out, j, other, k):
     """Do out[j] = other[k] / out[j], with 0 where the divisor is 0."""
 
@@ -46,7 +51,7 @@ def divide_row(typing, out, j, other, k):
     return _combine(out, j, other, k, quotient)
 
 
-@intrinsic
+@operation
 def scale_row(typing, out, j, number, other, k):
     """Do out[j] = number · other[k]."""
 

@@ -214,7 +214,7 @@ def _lay_out(
     nodes = skeleton.nodes
     homes = set(skeleton.home)
     kept: list[Array] = [np.zeros(1, np.int32)]
-    index: list[Array] = [np.zeros(0, np.int32)]
+    maps: list[Array] = [np.zeros(0, np.int32)]
     table: list[Array] = []
     for n, node in enumerate(nodes[1:], start=1):
         size = math.prod(skeleton.shape(n))
@@ -226,7 +226,7 @@ def _lay_out(
             possible = extended >= 0
             kept.append(occurring[possible].astype(np.int32))
             table.append(values[possible])
-            index.append(extended[possible])
+            maps.append(extended[possible])
         else:
             parent = nodes[node.parent].scope
             cells = _aligned(
@@ -237,7 +237,7 @@ def _lay_out(
             occurring[summed] = True
             # A variable keeps all its states: they are what evidence and marginals are about.
             kept.append(np.arange(size, dtype=np.int32) if n in homes else np.flatnonzero(occurring).astype(np.int32))
-            index.append(_numbering(kept[n], size)[summed])
+            maps.append(_numbering(kept[n], size)[summed])
     sizes = np.array([len(cells) for cells in kept])
     is_clique = np.array([node.is_clique for node in nodes])
     parent_of = np.array([node.parent for node in nodes])
@@ -248,13 +248,13 @@ def _lay_out(
         lane=_starts(np.where(is_clique, 0, sizes)),
         message=_starts(np.where(is_clique, sizes[parent_of], 0)),
         cell=_starts(np.where(is_clique, sizes, 0)),
-        index_at=_starts(np.array([len(part) for part in index])),
+        map_at=_starts(np.array([len(part) for part in maps])),
         child_at=np.append(0, np.cumsum([len(below) for below in children])),
         children=np.array([n for below in children for n in below], np.int64),
         home=np.array(skeleton.home, np.int64),
         state=np.append(0, np.cumsum(skeleton.cardinalities)).astype(np.int64),
         table=np.concatenate([np.zeros(0), *table]),
-        index=np.concatenate(index),
+        maps=np.concatenate(maps),
     )
     return CliqueTables(layout, log_total, tuple(kept))
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import joblib
 import numpy as np
@@ -15,15 +13,15 @@ import numpy as np
 from posteriori import kernels
 from posteriori.kernels import LANES, Evidence, Layout
 from posteriori.networks.clique_tables import CliqueTables, Factor, Skeleton, fill_tables, hang_nodes
+from posteriori.networks.rows import read_evidence, share_out, slices_of, take
 from posteriori.networks.triangulation import Triangulation, triangulate
 from posteriori.typing import Array
 
 __all__ = ["Factor", "JunctionTree", "compile_tree"]
 
-T = TypeVar("T")
 Soft: TypeAlias = Mapping[int, Array] | None
 
-_WORTH_A_THREAD = 1 << 19  # cells times rows: half a millisecond or more
+_WORTH_A_THREAD = 1 << 19  # cells times rows: about a millisecond
 _PARTIAL_SUMS = 8  # of expected counts: as many whatever the number of threads, so that they round alike
 _AT_A_TIME = 1 << 14  # rows of a joint distribution, draws
 _NOTHING = np.empty(0)
@@ -118,9 +116,9 @@ class JunctionTree:
 
         def work(rows: slice) -> None:
             out = marginals[rows], log_evidence[rows], _NOTHING, _NOTHING
-            kernels.propagate(self._layout, _rows(evidence, rows), wanted, *out)
+            kernels.propagate(self._layout, take(evidence, rows), wanted, *out)
 
-        _share_out(work, self._slices(len(log_evidence), n_jobs))
+        share_out(work, self._slices(len(log_evidence), n_jobs))
         return [marginals[:, state[v] : state[v + 1]] for v in asked], log_evidence + self.tables.log_total
 
     def log_evidence(self, codes: Array, soft: Soft = None, n_jobs: int | None = None) -> Array:
@@ -134,9 +132,9 @@ class JunctionTree:
 
         def work(rows: slice) -> None:
             out = _NO_TABLE, log_evidence[rows], _NOTHING, _NOTHING
-            kernels.propagate(self._layout, _rows(evidence, rows), wanted, *out)
+            kernels.propagate(self._layout, take(evidence, rows), wanted, *out)
 
-        _share_out(work, self._slices(len(log_evidence), n_jobs))
+        share_out(work, self._slices(len(log_evidence), n_jobs))
         return log_evidence + self.tables.log_total
 
     def most_probable(self, codes: Array, soft: Soft = None, n_jobs: int | None = None) -> tuple[Array, Array]:
@@ -154,9 +152,9 @@ class JunctionTree:
         found, log_probability = np.empty(evidence.codes.shape, np.int64), np.empty(len(evidence.codes))
 
         def work(rows: slice) -> None:
-            kernels.maximise(self._layout, _rows(evidence, rows), found[rows], log_probability[rows])
+            kernels.maximise(self._layout, take(evidence, rows), found[rows], log_probability[rows])
 
-        _share_out(work, self._slices(len(found), n_jobs))
+        share_out(work, self._slices(len(found), n_jobs))
         return found, log_probability + self.tables.log_total
 
     def joint(self, variables: Sequence[int], codes: Array, soft: Soft = None) -> tuple[Array, float]:
@@ -193,7 +191,7 @@ class JunctionTree:
         others = [axis for axis in range(len(variables)) if axis != last]
         n_rows = math.prod(len(possible[axis]) for axis in others)
         conditional, log_rows = np.empty((n_rows, shape[last])), np.empty(n_rows)
-        for rows in _slices(n_rows, _AT_A_TIME):
+        for rows in slices_of(n_rows, _AT_A_TIME):
             part = np.tile(codes, (rows.stop - rows.start, 1))
             numbers = np.unravel_index(
                 np.arange(rows.start, rows.stop), [len(possible[axis]) for axis in others] or [1]
@@ -240,7 +238,7 @@ class JunctionTree:
         if kernels.accumulate(self._layout, evidence, cumulative) + self.tables.log_total == -np.inf:
             raise ValueError("the evidence has probability 0: there is nothing to draw from; correct a finding")
         drawn = np.empty((n, len(self.cardinalities)), np.int64)
-        for rows in _slices(n, _AT_A_TIME):
+        for rows in slices_of(n, _AT_A_TIME):
             uniform = rng.random((rows.stop - rows.start, len(self.skeleton.place)))
             kernels.draw(self._layout, cumulative, uniform, drawn[rows])
         return drawn
@@ -281,7 +279,7 @@ class JunctionTree:
         """
         evidence = self._evidence(codes, soft)
         n = len(evidence.codes)
-        weight = np.require(weight, np.float64, "CW")
+        weight = np.require(weight, np.float64, ["C", "W"])
         hosts = [self._host(scope) for scope in scopes]
         wanted = self._ways_to(hosts)
         log_evidence = np.empty(n)
@@ -290,11 +288,13 @@ class JunctionTree:
         def work(rows: slice) -> Array:
             counts = np.zeros(len(self._layout.table))
             out = _NO_TABLE, log_evidence[rows], weight[rows], counts
-            kernels.propagate(self._layout, _rows(evidence, rows), wanted, *out)
+            kernels.propagate(self._layout, take(evidence, rows), wanted, *out)
             return counts
 
         counts = np.zeros(len(self._layout.table))
-        for part in _share_out(work, list(_slices(n, size)), joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)):
+        for part in share_out(
+            work, list(slices_of(n, size)), joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
+        ):
             counts += part
         log_evidence += self.tables.log_total
         counted = weight > 0
@@ -322,32 +322,7 @@ class JunctionTree:
     # Rows -------------------------------------------------------------------------------------------------------
 
     def _evidence(self, codes: Array, soft: Soft) -> Evidence:
-        """Return codes, likelihoods side by side, and where each variable's begin."""
-        codes = np.require(codes, np.int64, "CW")  # one signature of the kernels: a read-only array would be another
-        n_variables = len(self.cardinalities)
-        if codes.ndim != 2 or codes.shape[1] != n_variables:
-            raise ValueError(f"the codes have shape {codes.shape}; each of {n_variables} variables needs a column")
-        strange = codes >= self._n_states
-        if strange.any():
-            i, v = np.argwhere(strange)[0]
-            states = self.cardinalities[v]
-            raise ValueError(f"code {codes[i, v]} in row {i} is none of the {states} states of variable {v}")
-        soft_at = np.full(n_variables, -1, np.int64)
-        likelihoods, width = [np.empty((len(codes), 0))], 0
-        for v, likelihood in (soft or {}).items():
-            likelihood, n_states = np.asarray(likelihood, np.float64), self.cardinalities[v]
-            if likelihood.shape not in ((n_states,), (len(codes), n_states)):
-                raise ValueError(
-                    f"the likelihood of variable {v} has shape {likelihood.shape}; ({n_states},) or "
-                    f"({len(codes)}, {n_states}) is needed"
-                )
-            likelihoods.append(np.broadcast_to(likelihood, (len(codes), n_states)))
-            soft_at[v], width = width, width + n_states
-        return Evidence(codes, np.ascontiguousarray(np.concatenate(likelihoods, axis=1)), soft_at)
-
-    @cached_property
-    def _n_states(self) -> Array:
-        return np.array(self.cardinalities, np.int64)
+        return read_evidence(self.cardinalities, codes, soft or {})
 
     def _ways_to(self, nodes: Sequence[int]) -> Array:
         """Return which nodes lie on the ways from the root to some nodes."""
@@ -360,9 +335,9 @@ class JunctionTree:
 
     def _slices(self, n: int, n_jobs: int | None) -> list[slice]:
         """Return slices for threads: of whole lanes, so that a row has the same neighbours whatever their number."""
-        worth = 1 + len(self._layout.table) * n // _WORTH_A_THREAD
-        n_jobs = min(joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs), worth)
-        return list(_slices(n, -(-n // (n_jobs * LANES)) * LANES))
+        worth = min(len(self._layout.table) * n // _WORTH_A_THREAD, n // LANES)
+        n_jobs = 1 if worth < 2 else min(joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs), worth)
+        return list(slices_of(n, -(-n // (n_jobs * LANES)) * LANES))
 
 
 def compile_tree(
@@ -426,20 +401,3 @@ def _filled(triangulation: Triangulation, skeleton: Skeleton, factors: Sequence[
 def _several(scope: tuple[int, ...], cardinalities: tuple[int, ...]) -> tuple[int, ...]:
     """Return the variables that have more than one state: the others join nothing."""
     return tuple(v for v in scope if cardinalities[v] > 1)
-
-
-def _rows(evidence: Evidence, rows: slice) -> Evidence:
-    return Evidence(evidence.codes[rows], evidence.soft[rows], evidence.soft_at)
-
-
-def _slices(n: int, size: int) -> Iterator[slice]:
-    return (slice(start, min(start + size, n)) for start in range(0, n, max(size, 1)))
-
-
-def _share_out(work: Callable[[slice], T], slices: list[slice], n_jobs: int | None = None) -> list[T]:
-    """Return what work makes of each slice, in their order, by as many threads as there are slices or n_jobs."""
-    n_jobs = len(slices) if n_jobs is None else min(n_jobs, len(slices))
-    if n_jobs <= 1:
-        return [work(rows) for rows in slices]
-    with ThreadPoolExecutor(n_jobs) as threads:
-        return list(threads.map(work, slices))

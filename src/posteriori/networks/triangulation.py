@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 _SEED = 0
-_SMALL = 1 << 13  # cells: below this a further try costs more than it could ever save
-_PATIENCE = 24  # tries of a small network; large ones get fewer, as each takes longer
+_SMALL = 1 << 12  # cells: below this a further try costs more than it could ever save
+_MOST_TRIES = 16  # of every cost
+_MOST_STEPS = 3000  # variables eliminated in all tries: some tenths of a second
 
 # A graph is a list of neighbours, each a set of variables written as the bits of one integer.
 Graph = list[int]
@@ -65,7 +66,8 @@ class Triangulation:
 def triangulate(cardinalities: Sequence[int], scopes: Sequence[Sequence[int]]) -> Triangulation:
     """Return cliques of few cells that hold every scope.
 
-    Finding the fewest is NP-hard. Variables are eliminated greedily by several costs, ties broken at random from a
+    Finding the fewest is NP-hard. Variables whose neighbours are joined already are eliminated first, which is never
+    wrong; the others greedily by several costs, ties broken at random from a
     fixed seed, and the order whose cliques have the fewest cells together is kept.
 
     Parameters
@@ -83,21 +85,54 @@ def triangulate(cardinalities: Sequence[int], scopes: Sequence[Sequence[int]]) -
     ----------
     Kjærulff (1990), Triangulation of graphs: algorithms giving small total state space, Aalborg R-90-09.
     """
-    graph = join(len(cardinalities), scopes)
+    order, neighbours, graph = peel(join(len(cardinalities), scopes))
+    rest = sorted(set(range(len(graph))).difference(order))
     weights = [math.log2(k) for k in cardinalities]
     rng = np.random.default_rng(_SEED)
-    best: tuple[float, list[int], list[int]] | None = None
-    tries = max(1, min(_PATIENCE, 20_000 // max(1, len(graph))) // len(COSTS))
+    best = order, neighbours
+    fewest = math.inf
+    tries = max(1, min(_MOST_TRIES, _MOST_STEPS // max(1, len(rest) * len(COSTS)))) if rest else 0
     for attempt in range(tries):
         for cost in COSTS:
-            order, neighbours = eliminate(graph, weights, cost, rng.permutation(len(graph)) if attempt else None)
-            size = _cells(order, neighbours, weights)
-            if best is None or size < best[0]:
-                best = size, order, neighbours
-        if best is not None and best[0] < _SMALL:
+            luck = rng.permutation(len(graph)) if attempt else np.arange(len(graph))
+            turns, around = eliminate(graph, rest, weights, cost, luck.tolist())
+            size = _cells(turns, around, weights)
+            if size < fewest:
+                fewest, best = size, (order + turns, neighbours + around)
+        if fewest < _SMALL:
             break
-    assert best is not None
-    return grow_tree(best[1], best[2], cardinalities)
+    return grow_tree(*best, cardinalities)
+
+
+def peel(graph: Graph) -> tuple[list[int], list[int], Graph]:
+    """Eliminate variables whose neighbours are all joined, as long as there are any: that fills in nothing.
+
+    Returns
+    -------
+    order : list of int
+    neighbours : list of int
+        Those that each of them has when its turn comes.
+    graph : list of int
+        What is left.
+    """
+    graph = list(graph)
+    order: list[int] = []
+    neighbours: list[int] = []
+    gone = [False] * len(graph)
+    waiting = list(reversed(range(len(graph))))
+    while waiting:
+        v = waiting.pop()
+        around = graph[v]
+        if gone[v] or any(around & ~graph[u] & ~(1 << u) for u in bits(around)):
+            continue
+        gone[v] = True
+        order.append(v)
+        neighbours.append(around)
+        graph[v] = 0
+        for u in bits(around):
+            graph[u] &= ~(1 << v)
+            waiting.append(u)
+    return order, neighbours, graph
 
 
 def join(n_variables: int, scopes: Sequence[Sequence[int]]) -> Graph:
@@ -127,9 +162,12 @@ def fill_of(graph: Graph, weights: list[float], v: int) -> float:
 
 
 def weighted_fill_of(graph: Graph, weights: list[float], v: int) -> float:
-    """Return the sum of the products of the weights of neighbours that are not joined."""
+    """Return twice the sum of the products of the weights of neighbours that are not joined."""
     around = graph[v]
-    return sum(weights[u] * sum(weights[w] for w in bits(around & ~graph[u] & ~(1 << u))) for u in bits(around))
+    total = sum(weights[u] for u in bits(around))
+    return sum(
+        weights[u] * (total - weights[u] - sum(weights[w] for w in bits(around & graph[u]))) for u in bits(around)
+    )
 
 
 def size_then_fill_of(graph: Graph, weights: list[float], v: int) -> float:
@@ -140,30 +178,31 @@ def size_then_fill_of(graph: Graph, weights: list[float], v: int) -> float:
 COSTS: tuple[Cost, ...] = (fill_of, weight_of, weighted_fill_of, size_then_fill_of, neighbours_of)
 
 
-def bits(members: int) -> list[int]:
-    """Return the places of the bits that are set."""
-    places = []
+def bits(members: int) -> Iterator[int]:
+    """Yield the places of the bits that are set."""
     while members:
         low = members & -members
-        places.append(low.bit_length() - 1)
+        yield low.bit_length() - 1
         members ^= low
-    return places
 
 
-def eliminate(graph: Graph, weights: list[float], cost: Cost, luck: np.ndarray | None) -> tuple[list[int], list[int]]:
-    """Return the variables in the greedy order of a cost, and the neighbours that each has when its turn comes.
+def eliminate(
+    graph: Graph, variables: Sequence[int], weights: list[float], cost: Cost, luck: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Return variables in the greedy order of a cost, and the neighbours that each has when its turn comes.
 
     Parameters
     ----------
     graph : list of int
+        Of these variables only.
+    variables : sequence of int
     weights : list of float (V,)
     cost : callable
-    luck : ndarray (V,), optional
-        Which of equally good variables goes first; by default the first.
+    luck : sequence of int (V,)
+        Which of equally good variables goes first.
     """
     graph = list(graph)
-    ties = range(len(graph)) if luck is None else luck.tolist()
-    costs = {v: (cost(graph, weights, v), ties[v]) for v in range(len(graph))}
+    costs = {v: (cost(graph, weights, v), luck[v]) for v in variables}
     order, neighbours = [], []
     while costs:
         v = min(costs, key=costs.__getitem__)
@@ -178,7 +217,7 @@ def eliminate(graph: Graph, weights: list[float], cost: Cost, luck: np.ndarray |
                 touched |= graph[u]  # the fill of a common neighbour of u and what it is joined to changes too
             graph[u] = (graph[u] | fresh) & ~(1 << v)
         for u in bits(touched & ~(1 << v)):
-            costs[u] = (cost(graph, weights, u), ties[u])
+            costs[u] = (cost(graph, weights, u), luck[u])
     return order, neighbours
 
 
