@@ -1,5 +1,8 @@
 """What all tests share."""
 
+import os
+from pathlib import Path
+
 import hypothesis
 import numpy as np
 import pandas as pd
@@ -84,3 +87,12 @@ def columns():
 def labels():
     """Return the labels of those rows."""
     return ["no", "yes", "yes", "no", "yes", "no", "no", "yes"]
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """Return the folder of data sets beside the project, or the one that POSTERIORI_DATA names."""
+    folder = Path(os.environ.get("POSTERIORI_DATA") or Path(__file__).parents[2] / "shared" / "data")
+    if not (folder / "BIF_INDEX.tsv").exists():
+        pytest.skip("the folder of shared data is absent; name it in POSTERIORI_DATA")
+    return folder

@@ -57,6 +57,15 @@ def test_the_python_of_the_readme_runs(capsys):
     assert "posterior" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_the_sessions_of_the_docs_are_as_they_are_shown(page):
+    blocks = re.findall(r"```pycon\n(.*?)```", page.read_text(), re.DOTALL)
+    session = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page.stem, str(page), 0)
+    results = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(session)
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
 def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
     from posteriori.cli import main
 

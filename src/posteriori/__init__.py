@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from posteriori import drop_in, explain, plotting
+    from posteriori import drop_in, explain, networks, plotting
     from posteriori.classifiers import (
         AveragedOneDependence,
         ChowLiuClassifier,
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         TreeAugmentedNaiveBayes,
     )
     from posteriori.densities import Binned, Categorical, Gaussian, Poisson
+    from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
     from posteriori.preprocessing import MDLPDiscretizer
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 # Loaded on first use, so that `import posteriori` compiles nothing and draws nothing in.
 _HOMES = {
     "AveragedOneDependence": "classifiers",
+    "BayesianNetwork": "networks",
     "Binned": "densities",
     "Categorical": "densities",
     "ChowLiuClassifier": "classifiers",
@@ -40,13 +42,17 @@ _HOMES = {
     "Poisson": "densities",
     "TreeAugmentedNaiveBayes": "classifiers",
     "count_parameters": "parameter_count",
+    "learn_network": "networks",
     "load": "persistence",
+    "read_network": "networks",
     "save": "persistence",
+    "write_network": "networks",
 }
-_MODULES = ("drop_in", "explain", "plotting")
+_MODULES = ("drop_in", "explain", "networks", "plotting")
 
 __all__ = [
     "AveragedOneDependence",
+    "BayesianNetwork",
     "Binned",
     "Categorical",
     "ChowLiuClassifier",
@@ -62,9 +68,13 @@ __all__ = [
     "count_parameters",
     "drop_in",
     "explain",
+    "learn_network",
     "load",
+    "networks",
     "plotting",
+    "read_network",
     "save",
+    "write_network",
 ]
 
 

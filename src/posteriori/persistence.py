@@ -16,7 +16,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from posteriori import classifiers, densities, model, statistics, tables
+from posteriori import classifiers, densities, model, networks, statistics, tables
 from posteriori.typing import Array
 
 FORMAT = 1
@@ -57,6 +57,7 @@ _DATACLASSES: dict[str, type[Any]] = {
         densities.TreeParameters,
         model.Block,
         model.GenerativeModel,
+        networks.CPT,
         statistics.Counts,
         statistics.JointCounts,
         statistics.JointStatistics,
@@ -73,11 +74,11 @@ _STATE = ("model_", "target_", "statistics_", "log_likelihood_trace_", "_classes
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a file, beside it first and then renamed, so that no half file is left.
+    """Write a model to a file, beside it first and then renamed, so that no half file is left.
 
     Parameters
     ----------
-    estimator : estimator of posteriori
+    estimator : fitted estimator of posteriori or BayesianNetwork
     path : path
         By custom ending in ``.posteriori``.
 
@@ -93,7 +94,10 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     from posteriori import __version__
 
     arrays: dict[str, Array] = {}
-    content = _content_of(estimator, "", arrays)
+    if isinstance(estimator, networks.BayesianNetwork):
+        content = {"model": "BayesianNetwork", "parameters": _pack(estimator.get_params(), "parameters", arrays)}
+    else:
+        content = _content_of(estimator, "", arrays)
 
     text = json.dumps(content, allow_nan=False)
     metadata = {
@@ -103,7 +107,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "sha256": _stand_in(text),
     }
     written = safetensors.numpy.save(arrays, metadata)
-    _write_beside(Path(path), written.replace(_stand_in(text).encode(), _digest(written).encode(), 1))
+    write_beside(Path(path), written.replace(_stand_in(text).encode(), _digest(written).encode(), 1))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -115,7 +119,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    estimator
+    estimator or BayesianNetwork
         Of the class that was saved.
 
     Raises
@@ -127,7 +131,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     metadata, arrays = _read(Path(path))
     try:
-        return _estimator_of(json.loads(metadata["content"]), arrays)
+        content = json.loads(metadata["content"])
+        if content["model"] == "BayesianNetwork":
+            return networks.BayesianNetwork(**_unpack(content["parameters"], arrays))
+        return _estimator_of(content, arrays)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{str(path)!r} does not hold a model that this version knows: {error!r}") from None
 
@@ -138,7 +145,8 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
 
     name = type(estimator).__name__
     if getattr(classifiers, name, None) is not type(estimator):
-        raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({', '.join(_estimators())})")
+        kinds = ", ".join(["BayesianNetwork", *_estimators()])
+        raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({kinds})")
     check_is_fitted(estimator)
     state = {key: getattr(estimator, key) for key in _STATE if hasattr(estimator, key)}
     return {
@@ -200,7 +208,14 @@ def _digest(written: bytes) -> str:
     return hashlib.sha256(written).hexdigest()
 
 
-def _write_beside(path: Path, content: bytes) -> None:
+def write_beside(path: Path, content: bytes) -> None:
+    """Write a file beside its place first and then rename it.
+
+    Raises
+    ------
+    OSError
+        The folder does not exist or may not be written to, or the path is that of a folder.
+    """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} in")
     if path.is_dir():

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.validation import (
     categorical_places,
-    check_weights,
     generator,
     matched_places,
     warn_of_empty_columns,
@@ -32,6 +31,7 @@ from posteriori.tables import (
     Labels,
     Schema,
     Table,
+    check_weights,
     infer_schema,
     read_labels,
     read_table,

@@ -21,10 +21,14 @@ def load_model(path: Path) -> GenerativeEstimator:
     """Read a model, or refuse the file."""
     if not path.is_file():
         raise Refusal(f"{str(path)!r} is a folder" if path.is_dir() else f"there is no file {str(path)!r}")
+    from posteriori.networks import BayesianNetwork
     from posteriori.persistence import load
 
     with refusing():
-        return load(path)
+        loaded = load(path)
+    if isinstance(loaded, BayesianNetwork):
+        raise Refusal(f"{str(path)!r} holds a Bayesian network; a classifier is needed here")
+    return loaded
 
 
 def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = None) -> pl.DataFrame:

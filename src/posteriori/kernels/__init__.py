@@ -6,15 +6,23 @@ A missing number is NaN; a missing category is code 0, which owns a slot of ever
 
 from posteriori.kernels.bayes import log_evidence, normalise
 from posteriori.kernels.binning import beyond_cuts, digitise, mdlp, within_bins
+from posteriori.kernels.distinct_rows import number_rows
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
 from posteriori.kernels.families import add_averaged, add_families
+from posteriori.kernels.family_scores import score_families, spell
 from posteriori.kernels.joint_counts import add_joint_counts, pair_information
+from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
+from posteriori.kernels.lanes import LANES
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
 from posteriori.kernels.trees import expect_tree_counts, tree_log_density
 
 __all__ = [
+    "LANES",
+    "Evidence",
+    "Layout",
+    "accumulate",
     "add_averaged",
     "add_categorical",
     "add_counts",
@@ -27,6 +35,7 @@ __all__ = [
     "beyond_cuts",
     "deviations_by_component",
     "digitise",
+    "draw",
     "encode_integers",
     "expect_missing",
     "expect_tree_counts",
@@ -35,9 +44,14 @@ __all__ = [
     "integrate_out",
     "log_evidence",
     "mark_integers",
+    "maximise",
     "mdlp",
     "normalise",
+    "number_rows",
     "pair_information",
+    "propagate",
+    "score_families",
+    "spell",
     "tree_log_density",
     "whitened_distance",
     "within_bins",

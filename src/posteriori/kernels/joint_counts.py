@@ -13,46 +13,57 @@ def add_joint_counts(codes, component, weight, widths, members, starts, offsets,
 
     Scope s holds the columns members[starts[s]:starts[s + 1]]; its cell is the number that the component and the
     codes of those columns spell, a column having widths[j] digits. Scopes that differ in their last column alone
-    should be neighbours: they share the work of the others, and are counted two at a time.
+    should be neighbours: they share the work of the others. Four are counted at a time: where rows are alike, an
+    increment waits for the last one of its table, but not for those of other tables.
     """
     n, d = codes.shape
     n_scopes = len(starts) - 1
     columns = np.empty((d, _ROWS), np.uint16)
     prefix = np.empty(_ROWS, np.uint32)
+    cells = np.empty((4, _ROWS), np.uint32)
     for first in range(0, n, _ROWS):
         m = min(_ROWS, n - first)
         w = weight[first : first + m]
-        for r in range(m):
-            for j in range(d):
-                columns[j, r] = codes[first + r, j]
-        s = 0
-        while s < n_scopes:
+        block = codes[first : first + m]
+        for j in range(d):
+            column = columns[j]
+            for r in range(m):
+                column[r] = block[r, j]
+        for s in range(n_scopes):
             if s == 0 or not _same_prefix(members, starts, s - 1):
                 for r in range(m):
                     prefix[r] = component[first + r]
                 for place in range(starts[s], starts[s + 1] - 1):
-                    j = members[place]
-                    width = np.uint32(widths[j])
-                    for r in range(m):
-                        prefix[r] = prefix[r] * width + columns[j, r]
-            a = members[starts[s + 1] - 1]
-            width_a = np.uint32(widths[a])
-            codes_a = columns[a]
-            table_a = table[offsets[s] : offsets[s + 1]]
-            if s + 1 < n_scopes and _same_prefix(members, starts, s):
-                b = members[starts[s + 2] - 1]
-                width_b = np.uint32(widths[b])
-                codes_b = columns[b]
-                table_b = table[offsets[s + 1] : offsets[s + 2]]
-                for r in range(m):
-                    spelled, x = prefix[r], w[r]
-                    table_a[spelled * width_a + codes_a[r]] += x
-                    table_b[spelled * width_b + codes_b[r]] += x
-                s += 2
-            else:
-                for r in range(m):
-                    table_a[prefix[r] * width_a + codes_a[r]] += w[r]
-                s += 1
+                    _append_digit(prefix, widths[members[place]], columns[members[place]], m, prefix)
+            last = members[starts[s + 1] - 1]
+            _append_digit(prefix, widths[last], columns[last], m, cells[s % 4])
+            if s % 4 == 3:
+                _add_four(w, cells, table, offsets, s - 3)
+        for s in range(n_scopes - n_scopes % 4, n_scopes):
+            part, cell = table[offsets[s] : offsets[s + 1]], cells[s % 4]
+            for r in range(m):
+                part[cell[r]] += w[r]
+
+
+@kernel
+def _append_digit(number, width, digit, m, out):
+    width = np.uint32(width)
+    for r in range(m):
+        out[r] = number[r] * width + digit[r]
+
+
+@kernel
+def _add_four(weight, cells, table, offsets, s):
+    table_a, cell_a = table[offsets[s] : offsets[s + 1]], cells[0]
+    table_b, cell_b = table[offsets[s + 1] : offsets[s + 2]], cells[1]
+    table_c, cell_c = table[offsets[s + 2] : offsets[s + 3]], cells[2]
+    table_d, cell_d = table[offsets[s + 3] : offsets[s + 4]], cells[3]
+    for r in range(len(weight)):
+        x = weight[r]
+        table_a[cell_a[r]] += x
+        table_b[cell_b[r]] += x
+        table_c[cell_c[r]] += x
+        table_d[cell_d[r]] += x
 
 
 @kernel

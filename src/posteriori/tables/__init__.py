@@ -4,6 +4,7 @@ from posteriori.tables.batch import Assignment, Batch, Codes, Numbers, Tile
 from posteriori.tables.labels import Labels, read_labels
 from posteriori.tables.reading import Table, infer_schema, read_table
 from posteriori.tables.schema import Cell, Column, Schema, quote
+from posteriori.tables.weights import check_weights
 
 __all__ = [
     "Assignment",
@@ -16,6 +17,7 @@ __all__ = [
     "Schema",
     "Table",
     "Tile",
+    "check_weights",
     "infer_schema",
     "quote",
     "read_labels",

@@ -202,6 +202,8 @@ def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
     if dtype in _STRINGS:
         if column.kinds != {"strings"} or len(series) <= _FEW:  # an Enum takes longer to set up than a few look-ups
             return encode_objects(series.cast(pl.String).to_list(), column)
+        if dtype == column.strings and not n_missing:
+            return np.add(series.to_physical().to_numpy(), 1, dtype=np.uint16, casting="unsafe"), 0
         codes = series.cast(column.strings, strict=False).to_physical().cast(pl.UInt16) + 1
         return codes.fill_null(0).to_numpy(), codes.null_count() - n_missing
     if dtype != pl.Boolean and not dtype.is_numeric():
@@ -231,7 +233,7 @@ def _pandas_codes(series: Any, column: Column) -> tuple[Array, int]:
     if label == "object":
         return encode_objects(series.tolist(), column)
     if label == "category":
-        local, distinct = series.cat.codes.to_numpy(), list(series.cat.categories)
+        local, distinct = series.array.codes, list(series.dtype.categories)
     elif _is_pandas_string(series.dtype):
         local, distinct = pd.factorize(series)
     elif kind in "iufb":
@@ -242,7 +244,10 @@ def _pandas_codes(series: Any, column: Column) -> tuple[Array, int]:
     else:
         raise _unusable(column.name, label)
     distinct = [plain_cell(cell, column.name) for cell in distinct]
-    codes = encode_distinct(distinct, column)[local]
+    lookup = encode_distinct(distinct, column)
+    if np.array_equal(lookup[:-1], np.arange(1, len(lookup))):
+        return np.add(local, 1, dtype=np.uint16, casting="unsafe"), 0  # a missing cell is −1
+    codes = lookup[local]
     unmatched = int(np.count_nonzero(local >= 0) - np.count_nonzero(codes))
     if unmatched:
         column.require_kinds({kind_of(cell) for cell in distinct if cell not in column.lookup})

@@ -1,0 +1,79 @@
+"""Scores of families, a variable with its parents, for the search of structures."""
+
+import math
+
+import numpy as np
+
+from posteriori.kernels.compiling import kernel
+
+
+@kernel
+def spell(columns, cardinalities, members, spelled):
+    """Set spelled[i] to the number that the codes of some columns spell in row i; columns is (d, n)."""
+    spelled[:] = 0
+    for j in members:
+        width = np.uint32(cardinalities[j])
+        codes = columns[j]
+        for i in range(len(spelled)):
+            spelled[i] = spelled[i] * width + codes[i]
+
+
+@kernel
+def score_families(columns, weight, cardinalities, spelled, n_parents, n_states, added, penalty, pseudo_rows, out):
+    """Set out[c] to the score of the family that spelled holds with the parent added[c] as well.
+
+    spelled (n,) is a number a row, the configuration of the parents, one of n_parents, before the state of the child,
+    one of n_states. The score is Σ n_ak·log(n_ak / n_a) less penalty a parameter, or, if pseudo_rows is positive,
+    the log of the Dirichlet-multinomial likelihood with so many spread evenly over the cells (BDeu).
+    """
+    c = 0
+    while c < len(added):
+        two = c + 1 < len(added)
+        a, b = added[c], added[c + 1] if two else added[c]
+        table_a = np.zeros(n_parents * n_states * cardinalities[a], weight.dtype)
+        if two:  # the increments of one wait for each other, those of two do not
+            table_b = np.zeros(n_parents * n_states * cardinalities[b], weight.dtype)
+            _count_two(columns[a], columns[b], weight, cardinalities[a], cardinalities[b], spelled, table_a, table_b)
+            out[c + 1] = _score(table_b, n_parents, n_states, cardinalities[b], penalty, pseudo_rows)
+        else:
+            width = np.uint32(cardinalities[a])
+            codes = columns[a]
+            for i in range(len(spelled)):
+                table_a[spelled[i] * width + codes[i]] += weight[i]
+        out[c] = _score(table_a, n_parents, n_states, cardinalities[a], penalty, pseudo_rows)
+        c += 2
+
+
+@kernel
+def _count_two(codes_a, codes_b, weight, k_a, k_b, spelled, table_a, table_b):
+    width_a, width_b = np.uint32(k_a), np.uint32(k_b)
+    for i in range(len(spelled)):
+        x = weight[i]
+        table_a[spelled[i] * width_a + codes_a[i]] += x
+        table_b[spelled[i] * width_b + codes_b[i]] += x
+
+
+@kernel
+def _score(table, n_parents, n_states, width, penalty, pseudo_rows):
+    """Return the score of counts (n_parents, n_states, width): the last axis is a parent as well."""
+    n_configurations = n_parents * width
+    total = 0.0
+    alpha = pseudo_rows / (n_configurations * n_states)
+    for p in range(n_parents):
+        for u in range(width):
+            first = p * n_states * width + u
+            n = 0.0
+            for k in range(n_states):
+                count = float(table[first + k * width])
+                if count > 0.0:
+                    n += count
+                    if pseudo_rows > 0.0:
+                        total += math.lgamma(count + alpha) - math.lgamma(alpha)
+                    else:
+                        total += count * math.log(count)
+            if n > 0.0:
+                if pseudo_rows > 0.0:
+                    total += math.lgamma(alpha * n_states) - math.lgamma(n + alpha * n_states)
+                else:
+                    total -= n * math.log(n)
+    return total - penalty * n_configurations * (n_states - 1)

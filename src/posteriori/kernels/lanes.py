@@ -1,0 +1,86 @@
+"""Rows of arrays (·, LANES) as machine vectors.
+
+LLVM makes vector instructions of an inner loop only where it knows that the arrays do not overlap, which Numba cannot
+tell it. These load whole rows, compute and store a row.
+"""
+
+from typing import Any
+
+import llvmlite.ir as ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES = 8
+# Kernels call these without the first argument, which a type checker cannot know.
+operation: Any = intrinsic
+
+_VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+
+
+@operation
+def add_row(typing, out, j, other, k):
+    """Do out[j] += other[k]."""
+    return _combine(out, j, other, k, lambda builder, left, right: builder.fadd(left, right))
+
+
+@operation
+def multiply_row(typing, out, j, other, k):
+    """Do out[j] *= other[k]."""
+    return _combine(out, j, other, k, lambda builder, left, right: builder.fmul(left, right))
+
+
+@operation
+def raise_row(typing, out, j, other, k):
+    """Do out[j] = max(out[j], other[k])."""
+
+    def larger(builder, left, right):
+        return builder.select(builder.fcmp_ordered(">", left, right), left, right)
+
+    return _combine(out, j, other, k, larger)
+
+
+@operation
+def divide_row(typing, out, j, other, k):
+    """Do out[j] = other[k] / out[j], with 0 where the divisor is 0."""
+
+    def quotient(builder, divisor, row):
+        zero = ir.Constant(_VECTOR, [0.0] * LANES)
+        return builder.select(builder.fcmp_ordered(">", divisor, zero), builder.fdiv(row, divisor), zero)
+
+    return _combine(out, j, other, k, quotient)
+
+
+@operation
+def scale_row(typing, out, j, number, other, k):
+    """Do out[j] = number · other[k]."""
+
+    def generate(context, builder, signature, arguments):
+        out, j, number, other, k = zip(signature.args, arguments, strict=True)
+        lone = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number[1], ir.IntType(32)(0))
+        every = builder.shuffle_vector(lone, lone, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+        row = builder.load(_row(context, builder, other, k), align=8)
+        builder.store(builder.fmul(every, row), _row(context, builder, out, j), align=8)
+        return context.get_dummy_value()
+
+    return types.void(out, j, number, other, k), generate
+
+
+def _combine(out, j, other, k, combine):
+    """Return the signature and the code of out[j] = combine(out[j], other[k])."""
+
+    def generate(context, builder, signature, arguments):
+        out, j, other, k = zip(signature.args, arguments, strict=True)
+        target = _row(context, builder, out, j)
+        left, right = builder.load(target, align=8), builder.load(_row(context, builder, other, k), align=8)
+        builder.store(combine(builder, left, right), target, align=8)
+        return context.get_dummy_value()
+
+    return types.void(out, j, other, k), generate
+
+
+def _row(context, builder, array, place):
+    """Return a pointer to a row; array and place are pairs of Numba's type and LLVM's value."""
+    data = cgutils.create_struct_proxy(array[0])(context, builder, array[1]).data
+    first = builder.mul(context.cast(builder, place[1], place[0], types.intp), ir.IntType(64)(LANES))
+    return builder.bitcast(builder.gep(data, [first]), _VECTOR.as_pointer())

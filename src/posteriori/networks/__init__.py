@@ -1,0 +1,36 @@
+"""Bayesian networks: a joint distribution as a product of conditional probability tables along a graph."""
+
+from posteriori.networks.cpt import CPT
+from posteriori.networks.dag import DAG, Independence
+from posteriori.networks.distributions import ConditionalDistribution, Distribution, Marginals, MostProbable
+from posteriori.networks.files import read_network, write_network
+from posteriori.networks.network import BayesianNetwork
+from posteriori.networks.sampling import Estimate
+from posteriori.networks.scores import AIC, BIC, BDeu
+from posteriori.networks.structure import LearnedStructure, learn_network, learn_structure, score_structure
+from posteriori.networks.trails import Trail, Triple, Why, why
+
+__all__ = [
+    "AIC",
+    "BIC",
+    "CPT",
+    "DAG",
+    "BDeu",
+    "BayesianNetwork",
+    "ConditionalDistribution",
+    "Distribution",
+    "Estimate",
+    "Independence",
+    "LearnedStructure",
+    "Marginals",
+    "MostProbable",
+    "Trail",
+    "Triple",
+    "Why",
+    "learn_network",
+    "learn_structure",
+    "read_network",
+    "score_structure",
+    "why",
+    "write_network",
+]

@@ -1,0 +1,414 @@
+"""The Interchange Format for Bayesian networks, BIF 0.15, as text."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from posteriori.networks.cpt import CPT, ROUNDING
+from posteriori.networks.naming import States, closest
+from posteriori.networks.network import BayesianNetwork
+from posteriori.typing import Array
+
+# A comment ends a word, a single slash does not: Asy/Patch is one state.
+_COMMENT = re.compile(r'"[^"]*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TOKEN = re.compile(r'\s*(?:"([^"]*)"|([{}()\[\];,|])|([^\s"{}()\[\];,|]+))')
+_PLAIN = re.compile(r'(?!.*(?://|/\*))[^\s"{}()\[\];,|]+')
+_WORD, _QUOTED, _MARK, _END = "word", "quoted", "mark", "end"
+
+
+@dataclass
+class Definition:
+    """A probability block as it is read, before all variables are known.
+
+    Attributes
+    ----------
+    place : int
+        Where it starts in the text.
+    table : list of float or None
+    default : list of float or None
+    rows : list
+        Of the parents' states, the numbers, and the place in the text.
+    """
+
+    variable: str
+    parents: tuple[str, ...]
+    place: int
+    table: list[float] | None = None
+    default: list[float] | None = None
+    rows: list[tuple[list[str], list[float], int]] = field(default_factory=list)
+
+
+def read_bif(text: str, fail: Callable[[int, str], Exception], tolerance: float = ROUNDING) -> BayesianNetwork:
+    """Read a network from BIF.
+
+    Parameters
+    ----------
+    text : str
+    fail : callable
+        Makes the error to raise of a line number and what is wrong there.
+    tolerance : float
+        By how much a row may miss the sum of 1, being rounded.
+
+    References
+    ----------
+    Cozman (1998), The Interchange Format for Bayesian Networks.
+    """
+    return _Reader(text, fail).network(tolerance)
+
+
+class _Reader:
+    """Reads tokens one after the other; place is where it has come to in the text."""
+
+    def __init__(self, text: str, fail: Callable[[int, str], Exception]) -> None:
+        self._fail = fail
+        self.text = text
+        self.place = 0
+        if "//" in text or "/*" in text:
+            self.text = _COMMENT.sub(self._without_comment, text)
+        self.name = ""
+        self.properties: dict[str, list[str]] = {}
+        self.states: dict[str, States] = {}
+        self.definitions: dict[str, Definition] = {}
+
+    @staticmethod
+    def _without_comment(found: re.Match[str]) -> str:
+        """Return quoted text as it is, a comment as the line ends that it holds."""
+        return found[0] if found[0][0] == '"' else " " + "\n" * found[0].count("\n")
+
+    # Tokens -----------------------------------------------------------------------------------------------------
+
+    def error(self, problem: str, place: int | None = None) -> Exception:
+        place = self.place if place is None else place
+        return self._fail(self.text.count("\n", 0, place) + 1, problem)
+
+    def peek(self) -> tuple[str, str, int]:
+        """Return the kind of the next token, the token, and where it ends."""
+        found = _TOKEN.match(self.text, self.place)
+        if found is None:
+            rest = self.text[self.place :].lstrip()
+            if rest:
+                raise self.error("a quotation mark is opened and never closed", len(self.text) - len(rest))
+            return _END, "the end of the file", len(self.text)
+        kind = (_QUOTED, _MARK, _WORD)[found.lastindex - 1]  # type: ignore[operator]
+        return kind, found[found.lastindex or 0], found.end()
+
+    def take(self) -> tuple[str, str]:
+        kind, token, self.place = self.peek()
+        return kind, token
+
+    def expect(self, mark: str, where: str) -> None:
+        kind, token, end = self.peek()
+        if kind != _MARK or token != mark:
+            raise self._unexpected(f"expected {mark!r} {where}", kind, token, end)
+        self.place = end
+
+    def word(self, what: str) -> str:
+        kind, token, end = self.peek()
+        if kind not in (_WORD, _QUOTED):
+            raise self._unexpected(f"expected {what}", kind, token, end)
+        self.place = end
+        return token
+
+    def _unexpected(self, expected: str, kind: str, token: str, end: int) -> Exception:
+        found = token if kind == _END else repr(token)
+        return self.error(f"{expected}, found {found}", end - len(token) if kind != _END else len(self.text.rstrip()))
+
+    def is_next(self, mark: str) -> bool:
+        kind, token, end = self.peek()
+        if kind == _MARK and token == mark:
+            self.place = end
+            return True
+        return False
+
+    def listed(self, close: str, what: str, count: int | None = None) -> list[str]:
+        """Return words up to a closing mark; those between two commas are one name if that gives the right count."""
+        groups: list[list[str]] = [[]]
+        while not self.is_next(close):
+            if self.is_next(","):
+                groups.append([])
+            else:
+                groups[-1].append(self.word(f"{what} or {close!r}"))
+        words = [word for group in groups for word in group]
+        if count is not None and len(words) != count:
+            joined = [" ".join(group) for group in groups if group]
+            return joined if len(joined) == count else words
+        return words
+
+    def numbers(self, what: str) -> list[float]:
+        """Return the numbers up to the next semicolon."""
+        end = self.text.find(";", self.place)
+        if end < 0:
+            raise self.error(f"expected ';' after {what}, found the end of the file", len(self.text.rstrip()))
+        written = self.text[self.place : end].replace(",", " ").split()
+        try:
+            found = list(map(float, written))
+        except ValueError:
+            place = self.place
+            for word in written:
+                place = self.text.index(word, place)
+                try:
+                    float(word)
+                except ValueError:
+                    raise self.error(f"expected a number or ';' in {what}, found {word!r}", place) from None
+                place += len(word)
+            raise
+        self.place = end + 1
+        return found
+
+    def property(self, owner: str) -> None:
+        """Keep a property: whatever stands up to the next semicolon outside quotes."""
+        found = re.compile(r'\s*((?:"[^"]*"|[^;"])*?)\s*;').match(self.text, self.place)
+        if found is None:
+            raise self.error("expected ';' after a property")
+        self.properties.setdefault(owner, []).append(found[1])
+        self.place = found.end()
+
+    # Blocks -----------------------------------------------------------------------------------------------------
+
+    def network(self, tolerance: float) -> BayesianNetwork:
+        blocks = {"network": self.network_block, "variable": self.variable_block, "probability": self.probability_block}
+        while True:
+            start = self.place
+            kind, token = self.take()
+            if kind == _END:
+                break
+            block = blocks.get(token) if kind == _WORD else None
+            if block is None:
+                near = difflib.get_close_matches(token, blocks, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                start += len(self.text[start:]) - len(self.text[start:].lstrip())
+                raise self.error(f"expected 'network', 'variable' or 'probability', found {token!r}{hint}", start)
+            block()
+        if not self.states:
+            raise self.error("there is no variable")
+        for name in self.states:
+            if name not in self.definitions:
+                raise self.error(f"the variable {name!r} has no probability block")
+        cpts = [self._cpt(self.definitions[name], tolerance) for name in self.states]
+        try:
+            return BayesianNetwork(variables=self.states, cpts=cpts, name=self.name, properties=self.properties)
+        except ValueError as error:
+            raise self.error(str(error)) from None
+
+    def network_block(self) -> None:
+        name = self.word("the name of the network")
+        self.name = "" if name == "unknown" else name
+        self.expect("{", "after the name of the network")
+        while not self.is_next("}"):
+            word = self.word("'property' or '}'")
+            if word != "property":
+                raise self.error(f"expected 'property' or '}}' in the network block, found {word!r}", self.place)
+            self.property("")
+
+    def variable_block(self) -> None:
+        name = self.word("the name of a variable")
+        if name in self.states:
+            raise self.error(f"the variable {name!r} is declared twice")
+        self.expect("{", f"after the name {name!r}")
+        states: list[str] | None = None
+        while not self.is_next("}"):
+            word = self.word(f"'type', 'property' or '}}' in the block of {name!r}")
+            if word == "property":
+                self.property(name)
+            elif word == "type":
+                states = self._states(name)
+            else:
+                raise self.error(f"expected 'type', 'property' or '}}' in the block of {name!r}, found {word!r}")
+        if states is None:
+            raise self.error(f"the variable {name!r} has no type; write: type discrete [ 2 ] {{ yes, no }};")
+        self.states[name] = tuple(states)
+
+    def _states(self, name: str) -> list[str]:
+        kind = self.word(f"the type of {name!r}")
+        if kind != "discrete":
+            raise self.error(f"the variable {name!r} is {kind}; only discrete ones are read")
+        self.expect("[", f"after the type of {name!r}")
+        written = self.word(f"the number of states of {name!r}")
+        if not written.isdecimal():
+            raise self.error(f"the number of states of {name!r} is {written!r}")
+        self.expect("]", f"after the number of states of {name!r}")
+        self.expect("{", f"before the states of {name!r}")
+        states = self.listed("}", f"a state of {name!r}", int(written))
+        if len(states) != int(written):
+            raise self.error(f"{name!r} says that it has {written} states but lists {len(states)}")
+        if len(set(states)) < len(states):
+            twice = next(state for state in states if states.count(state) > 1)
+            raise self.error(f"the state {twice!r} of {name!r} occurs twice")
+        self.expect(";", f"after the states of {name!r}")
+        return states
+
+    def probability_block(self) -> None:
+        start = self.place
+        self.expect("(", "after 'probability'")
+        names: list[str] = []
+        while not self.is_next(")"):
+            if self.is_next("|"):
+                if len(names) != 1:
+                    raise self.error(f"expected one variable before '|', found {len(names)}")
+            elif not self.is_next(","):
+                names.append(self.word("the name of a variable or ')'"))
+        if not names:
+            raise self.error("expected the name of a variable, found ')'")
+        variable, *parents = names
+        if variable in self.definitions:
+            raise self.error(f"{variable!r} has two probability blocks")
+        found = self.definitions[variable] = Definition(variable, tuple(parents), start)
+        self.expect("{", f"after the head of the block of {variable!r}")
+        while not self.is_next("}"):
+            if self.is_next("("):
+                place = self.place
+                configuration = self._configuration(len(parents), variable)
+                found.rows.append((configuration, self.numbers(f"a row of {variable!r}"), place))
+                continue
+            word = self.word(f"'table', 'default', '(' or '}}' in the block of {variable!r}")
+            if word == "table":
+                found.table = self.numbers(f"the table of {variable!r}")
+            elif word == "default":
+                found.default = self.numbers(f"the default of {variable!r}")
+            elif word == "property":
+                self.property(variable)
+            else:
+                raise self.error(
+                    f"expected 'table', 'default', '(' or '}}' in the block of {variable!r}, found {word!r}"
+                )
+
+    def _configuration(self, count: int, variable: str) -> list[str]:
+        """Return the parents' states that name a row; most are plain words, which are split at once."""
+        end = self.text.find(")", self.place)
+        plain = self.text[self.place : end]
+        if end >= 0 and '"' not in plain:
+            words = [word.strip() for word in plain.split(",")]
+            if len(words) == count and not any(mark in plain for mark in ";{}(["):
+                self.place = end + 1
+                return words
+        return self.listed(")", f"a state of a parent of {variable!r}", count)
+
+    # Tables -----------------------------------------------------------------------------------------------------
+
+    def _cpt(self, found: Definition, tolerance: float) -> CPT:
+        for name in (found.variable, *found.parents):
+            if name not in self.states:
+                raise self.error(f"there is no variable {name!r}; {closest(name, self.states)}", found.place)
+        parents = {name: self.states[name] for name in found.parents}
+        if len(parents) < len(found.parents) or found.variable in parents:
+            raise self.error(f"a variable occurs twice in the head of the block of {found.variable!r}", found.place)
+        states = self.states[found.variable]
+        shape = (*map(len, parents.values()), len(states))
+        table = np.full(shape, np.nan)
+        if found.default is not None:
+            table[...] = self._sized(found.default, len(states), found, found.place, "default")
+        if found.table is not None:
+            values = self._sized(found.table, table.size, found, found.place, "table")
+            # The variable comes first in the head and varies slowest, its last parent fastest.
+            table[...] = np.moveaxis(values.reshape(len(states), *shape[:-1]), 0, -1)
+        lookups = [{state: code for code, state in enumerate(known)} for known in parents.values()]
+        stated: set[tuple[int, ...]] = set()
+        for configuration, numbers, at in found.rows:
+            if len(configuration) != len(lookups):
+                raise self.error(
+                    f"a row of {found.variable!r} names {len(configuration)} states for {len(lookups)} parents", at
+                )
+            place = tuple(lookup.get(state, -1) for lookup, state in zip(lookups, configuration, strict=True))
+            if min(place, default=0) < 0:
+                wrong = place.index(-1)
+                name, state = found.parents[wrong], configuration[wrong]
+                raise self.error(f"{name!r} has no state {state!r}; {closest(state, parents[name])}", at)
+            if place in stated:
+                raise self.error(f"the row ({', '.join(configuration)}) of {found.variable!r} is stated twice", at)
+            stated.add(place)
+            table[place] = self._sized(numbers, len(states), found, at, "row")
+        return make_cpt(found.variable, states, parents, table, tolerance, lambda said: self.error(said, found.place))
+
+    def _sized(self, numbers: list[float], size: int, found: Definition, at: int, what: str) -> Array:
+        if len(numbers) != size:
+            raise self.error(f"a {what} of {found.variable!r} has {len(numbers)} numbers; it needs {size}", at)
+        return np.array(numbers)
+
+
+def make_cpt(
+    variable: str,
+    states: States,
+    parents: Mapping[str, States],
+    table: Array,
+    tolerance: float,
+    fail: Callable[[str], Exception],
+) -> CPT:
+    """Return a CPT that was read, its rows divided by their sums if these miss 1 by no more than the tolerance."""
+    if np.isnan(table).any():
+        row = np.argwhere(np.isnan(table))[0]
+        where = ", ".join(str(known[k]) for known, k in zip(parents.values(), row, strict=False))
+        raise fail(f"{variable!r} has no probabilities" + (f" for ({where})" if parents else ""))
+    sums = table.sum(axis=-1, keepdims=True)
+    off = np.abs(sums - 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        table = np.where((off > ROUNDING) & (off <= tolerance), table / sums, table)
+    try:
+        return CPT(variable, states, parents, table)
+    except (ValueError, TypeError) as error:
+        raise fail(str(error)) from None
+
+
+def write_bif(network: BayesianNetwork) -> str:
+    """Write a network as BIF: every number to its last digit.
+
+    Raises
+    ------
+    ValueError
+        A name or state holds a quotation mark, which BIF cannot write.
+    """
+    name = _quoted(network.name or "unknown")
+    lines = [f"network {name} {{", *_properties(network.properties.get("", ())), "}"]
+    for cpt in network.cpts:
+        states = ", ".join(map(_quoted, state_names(cpt.variable, cpt.states)))
+        lines += [
+            f"variable {_quoted(cpt.variable)} {{",
+            f"  type discrete [ {len(cpt.states)} ] {{ {states} }};",
+            *_properties(network.properties.get(cpt.variable, ())),
+            "}",
+        ]
+    for cpt in network.cpts:
+        parents = f" | {', '.join(map(_quoted, cpt.parents))}" if cpt.parents else ""
+        lines.append(f"probability ( {_quoted(cpt.variable)}{parents} ) {{")
+        names = [list(map(_quoted, state_names(parent, states))) for parent, states in cpt.parents.items()]
+        for place in np.ndindex(*map(len, names)):
+            row = ", ".join(map(repr, cpt.probabilities[place].tolist()))
+            configuration = ", ".join(known[k] for known, k in zip(names, place, strict=True))
+            lines.append(f"  ({configuration}) {row};" if names else f"  table {row};")
+        lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def state_names(variable: str, states: Iterable[Any]) -> list[str]:
+    """Return the states as files name them.
+
+    Raises
+    ------
+    ValueError
+        Two states are written alike.
+    """
+    names = [str(state) for state in states]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"two states of {variable!r} would both be written {twice!r}; rename one")
+    return names
+
+
+def _properties(words: Iterable[str]) -> list[str]:
+    for text in words:
+        if not re.fullmatch(r'(?:"[^"]*"|[^;"])*', text) or text != text.strip() or "//" in text or "/*" in text:
+            raise ValueError(f"the property {text!r} cannot be written in BIF; put it in quotes, or write .xmlbif")
+    return [f"  property {text} ;" for text in words]
+
+
+def _quoted(name: str) -> str:
+    if _PLAIN.fullmatch(name):
+        return name
+    if '"' in name:
+        raise ValueError(f"{name!r} holds a quotation mark, which BIF cannot write; rename it, or write .xmlbif")
+    return f'"{name}"'

@@ -1,0 +1,171 @@
+"""Cases to learn a network from: the states of every variable, and the one way to read the rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from posteriori.networks.naming import States, closest
+from posteriori.sources import MemorySource
+from posteriori.statistics import Needs
+from posteriori.tables import Assignment, Batch, Codes, Column, Schema, Table, check_weights, read_table
+from posteriori.tables.schema import categorical_column
+from posteriori.typing import Array
+
+MOST_INTEGER_STATES = 32  # more integers are rather a measurement
+
+
+@dataclass(frozen=True)
+class Cases:
+    """The rows of a table as codes of the states of a network's variables.
+
+    Attributes
+    ----------
+    source : MemorySource
+        Of the variables that have a column.
+    columns : tuple of Column (V,)
+        The states of each variable.
+    held : tuple of int
+        The variables that have a column, by their places, in the order of the source; of the others no cell is known.
+    weight : ndarray (n,) or None
+        Of each row.
+    """
+
+    source: MemorySource
+    columns: tuple[Column, ...]
+    held: tuple[int, ...]
+    weight: Array | None
+
+    def reduce(self, needs: Needs) -> Any:
+        """Return the statistics of all rows.
+
+        Raises
+        ------
+        ValueError
+            A cell is no state of its variable.
+        """
+        cardinalities = tuple(column.cardinality for column in self.columns)
+
+        def accumulate(batch: Batch) -> Any:
+            if batch.unseen:
+                name = next(iter(batch.unseen))
+                table = self.source.table
+                seen = table.column(self.source.places[self.source.schema.names.index(name)], categorical=True)
+                raise _strange_state(name, seen.categories, next(one for one in self.columns if one.name == name))
+            n, codes = len(batch), batch.codes.values
+            if len(self.held) < len(self.columns):
+                known, codes = codes, np.zeros((n, len(self.columns)), codes.dtype)
+                codes[:, self.held] = known
+            weight = np.ones(n) if self.weight is None else self.weight[batch.start : batch.start + n]
+            return needs.of(Codes(codes, cardinalities), Assignment(np.zeros(n, np.int32), weight, 1))
+
+        return self.source.reduce(accumulate)
+
+
+def open_cases(
+    table: Any,
+    names: Sequence[str] | None,
+    states: Mapping[str, States],
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+) -> Cases:
+    """Open a table to learn from.
+
+    Parameters
+    ----------
+    table : table (n, d)
+        Any data frame, its columns in any order; or an array with a column a variable.
+    names : sequence of str, optional
+        The variables; by default the columns are.
+    states : mapping from str to tuple of states
+        Of the variables whose states are stated; those of the others are the categories of their columns.
+    sample_weight : array-like (n,), optional
+    n_jobs : int, optional
+
+    Raises
+    ------
+    ValueError
+        A column is no variable, holds measurements, or a cell that is no state of its variable; or a variable has
+        neither a column nor stated states.
+    """
+    opened = read_table(table)
+    titles = opened.names if opened.named or names is None else tuple(names)
+    variables = tuple(titles if names is None else names)
+    if len(titles) != len(opened.names):
+        raise ValueError(
+            f"the table has {len(opened.names)} columns without names, but the network has {len(titles)} variables; "
+            "name the columns, or give one for each variable"
+        )
+    for title in [*titles, *states]:
+        if title not in variables:
+            raise ValueError(f"column {title!r} is no variable of the network; {closest(title, variables)}, or drop it")
+    place = {title: j for j, title in enumerate(titles)}
+    columns = []
+    for name in variables:
+        if name in place:
+            columns.append(_read_column(opened, place[name], name, states.get(name)))
+        elif name in states:
+            columns.append(Column(name, "categorical", states[name], declared=True))
+        else:
+            raise ValueError(
+                f"the table has no column {name!r}; add it, or, if it can never be seen, state its states: "
+                f"BayesianNetwork(…, states={{{name!r}: […]}})"
+            )
+    held = tuple(v for v, name in enumerate(variables) if name in place)
+    schema = Schema(tuple(columns[v] for v in held), opened.container, opened.named)
+    places = [place[variables[v]] for v in held]
+    weight = check_weights(sample_weight, opened.n_rows)
+    return Cases(MemorySource(opened, schema, places, n_jobs=n_jobs), tuple(columns), held, weight)
+
+
+def _read_column(table: Table, j: int, name: str, states: States | None) -> Column:
+    if states is None:
+        return _inferred(table, j, name)
+    column = Column(name, "categorical", states, declared=True)
+    seen = table.column(j, categorical=True)
+    strange = [cell for cell in seen.categories if cell not in column.lookup]
+    # A data type may declare categories that no row has: these are looked for row by row.
+    if strange and (not seen.declared or len(strange) == len(seen.categories)):
+        raise _strange_state(name, strange, column)
+    return column
+
+
+def _strange_state(name: str, cells: Sequence[Any], column: Column) -> ValueError:
+    cell = next((cell for cell in cells if cell not in column.lookup), None)
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    return ValueError(f"column {name!r} holds {cell!r}, which is no state of {name!r}; {closest(cell, column.labels)}")
+
+
+def _inferred(table: Table, j: int, name: str) -> Column:
+    """Return a column with its categories; of numbers, a few integers are such."""
+    column = table.column(j, categorical=False)
+    if column.kind == "continuous":
+        try:
+            column = table.column(j, categorical=True)
+        except ValueError:  # more distinct numbers than codes
+            raise _measurements(name, "too many numbers") from None
+        cells = [cell for cell in column.categories if not isinstance(cell, str)]
+        broken = next((cell for cell in cells if not (math.isfinite(cell) and cell == int(cell))), None)
+        if broken is not None:
+            raise _measurements(name, f"numbers such as {broken:g}")
+        if len(cells) > MOST_INTEGER_STATES:
+            raise _measurements(name, f"{len(cells):,} different integers")
+        column = categorical_column(name, [int(cell) for cell in cells], column.dtype)
+    if not column.categories:
+        raise ValueError(
+            f"no cell of column {name!r} has a value, so that its states are not known; state them: "
+            f"states={{{name!r}: […]}}"
+        )
+    return column if column.name == name else replace(column, name=name)
+
+
+def _measurements(name: str, held: str) -> ValueError:
+    return ValueError(
+        f"column {name!r} holds {held}, and a variable of a network has states; cut it into a few intervals, or state "
+        f"its states: states={{{name!r}: […]}}"
+    )

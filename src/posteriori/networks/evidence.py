@@ -1,0 +1,176 @@
+"""What is known: of one case, as a mapping; of many, as a table whose missing cells are what is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from posteriori.networks.naming import States, closest, require_variable, state_code
+from posteriori.tables import Column, Schema, read_table
+from posteriori.tables.objects import is_missing
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A likelihood of each state, for every variable of which something is known.
+
+    Attributes
+    ----------
+    states : dict from str to tuple of states
+        Of all variables of the network.
+    likelihoods : dict from str to ndarray (K,)
+        Non-negative, not all 0; a state that is known has 1 and the others 0.
+    """
+
+    states: Mapping[str, States]
+    likelihoods: dict[str, Array]
+
+    @cached_property
+    def hard(self) -> dict[int, int]:
+        """The state of each variable of which one state only is possible, both by their places."""
+        return {
+            place: int(np.argmax(self.likelihoods[name]))
+            for place, name in enumerate(self.states)
+            if name in self.likelihoods and self._is_certain(name)
+        }
+
+    @cached_property
+    def codes(self) -> Array:
+        """The states that are known, by their places, −1 where unknown: (V,)."""
+        codes = np.full(len(self.states), -1, np.int64)
+        for place, code in self.hard.items():
+            codes[place] = code
+        return codes
+
+    @cached_property
+    def soft(self) -> dict[int, Array]:
+        """The likelihoods of the other variables of which something is known, by their places."""
+        return {
+            place: self.likelihoods[name]
+            for place, name in enumerate(self.states)
+            if name in self.likelihoods and place not in self.hard
+        }
+
+    def _is_certain(self, name: str) -> bool:
+        # A likelihood of one state that is not 1 still says how probable the evidence is: it stays soft.
+        likelihood = self.likelihoods[name]
+        return np.count_nonzero(likelihood) == 1 and likelihood.max() == 1
+
+    def __and__(self, other: Findings) -> Findings | None:
+        """Return both findings as one; None where they contradict each other about a variable."""
+        both = dict(self.likelihoods)
+        for name, likelihood in other.likelihoods.items():
+            both[name] = both[name] * likelihood if name in both else likelihood
+            if not both[name].any():
+                return None
+        return Findings(self.states, both)
+
+
+def read_findings(evidence: Mapping[str, Any] | None, states: Mapping[str, States]) -> Findings:
+    """Read evidence about one case.
+
+    Parameters
+    ----------
+    evidence : mapping, optional
+        Of each variable its state; a set or list of states, one of which it has; or a mapping from every state to
+        its likelihood. None or NaN says that it is unknown.
+    states : mapping from str to tuple of states
+        Of all variables of the network.
+
+    Raises
+    ------
+    TypeError
+        The evidence is no mapping.
+    ValueError
+        There is no such variable or state, or a likelihood is negative, infinite or 0 for every state.
+    """
+    if evidence is None:
+        evidence = {}
+    if not isinstance(evidence, Mapping):
+        raise TypeError(f"evidence is {evidence!r}; give it as a mapping from variable to state")
+    found: dict[str, Array] = {}
+    for name, finding in evidence.items():
+        require_variable(name, states)
+        if isinstance(finding, Mapping | set | frozenset | list | tuple) or not is_missing(finding):
+            found[name] = _likelihood(name, finding, states[name])
+    return Findings(states, found)
+
+
+def _likelihood(name: str, finding: Any, states: States) -> Array:
+    likelihood = np.zeros(len(states))
+    if isinstance(finding, Mapping):
+        for state, weight in finding.items():
+            likelihood[state_code(name, state, states)] = weight
+        absent = [state for state in states if state not in finding]
+        if absent:
+            raise ValueError(
+                f"the likelihood of {name!r} lacks its state {absent[0]!r}; state one for each, 0 if need be"
+            )
+        if not np.isfinite(likelihood).all() or (likelihood < 0).any() or not likelihood.any():
+            raise ValueError(
+                f"the likelihood of {name!r} is {dict(finding)!r}; give finite numbers of at least 0, not all of them 0"
+            )
+        return likelihood
+    several = finding if isinstance(finding, set | frozenset | list | tuple) else [finding]
+    if not several:
+        raise ValueError(f"no state of {name!r} is left possible; name at least one, or leave it out")
+    for state in several:
+        likelihood[state_code(name, state, states)] = 1
+    return likelihood
+
+
+def read_codes(table: Any, states: Mapping[str, States], ignored: str | None = None) -> Array:
+    """Read a table of cases as codes, (n, V), −1 where a cell is missing or a variable has no column.
+
+    Parameters
+    ----------
+    table : table (n, d)
+        Any data frame, its columns named as the variables, in any order; or an array with a column a variable, in
+        the order of the network.
+    states : mapping from str to tuple of states
+        Of all variables of the network.
+    ignored : str, optional
+        A variable whose column is not read.
+
+    Raises
+    ------
+    ValueError
+        A column is no variable, or a cell no state of its variable.
+    """
+    opened = read_table(table)
+    names = opened.names if opened.named else tuple(states)
+    if len(names) != len(opened.names):
+        raise ValueError(
+            f"the table has {len(opened.names)} columns without names, but the network has {len(states)} variables; "
+            "name the columns, or give one for each variable"
+        )
+    for name in names:
+        if name not in states:
+            raise ValueError(f"column {name!r} is no variable of the network; {closest(name, states)}, or drop it")
+    places = {name: place for place, name in enumerate(states)}
+    codes = np.full((opened.n_rows, len(states)), -1, np.int64)
+    for j, name in enumerate(names):
+        if name == ignored:
+            continue
+        column = Column(name, "categorical", states[name], declared=True)
+        try:
+            read, strange = opened.codes([j], Schema((column,)), [column], slice(0, opened.n_rows))
+        except ValueError:  # no cell is even of the kind of the states
+            strange = {name: 1}
+        if strange:
+            raise _stranger(opened.column(j, categorical=True), column)
+        codes[:, places[name]] = read[:, 0].astype(np.int64) - 1
+    return codes
+
+
+def _stranger(seen: Column, column: Column) -> ValueError:
+    name, states = column.name, column.categories
+    cell = next((cell for cell in seen.categories if cell not in column.lookup), None)
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    return ValueError(f"column {name!r} holds {cell!r}, which is no state of {name!r}; {closest(cell, states)}")

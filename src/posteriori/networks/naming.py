@@ -1,0 +1,58 @@
+"""Names of variables and states: looked up, and the nearest one suggested."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from posteriori.tables import Cell
+
+States = tuple[Cell, ...]
+
+
+def closest(name: Any, names: Iterable[Any]) -> str:
+    """Return a hint at the most similar name, or at what names there are."""
+    known = list(names)
+    folded = {str(other).casefold(): other for other in known}
+    found = difflib.get_close_matches(str(name).casefold(), folded, n=1)
+    if found:
+        return f"did you mean {folded[found[0]]!r}?"
+    if not known:
+        return "there is none"
+    shown = ", ".join(map(repr, known[:8])) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
+    return f"there are {shown}" if len(known) > 1 else f"there is {shown}"
+
+
+def require_variable(name: Any, names: Collection[str]) -> None:
+    """Raise ValueError unless the network has the variable."""
+    if not isinstance(name, str) or name not in names:
+        raise ValueError(f"the network has no variable {name!r}; {closest(name, names)}")
+
+
+def state_code(variable: str, state: Any, states: States) -> int:
+    """Return the place of a state among those of its variable.
+
+    Raises
+    ------
+    ValueError
+        The variable has no such state.
+    """
+    if isinstance(state, np.generic):
+        state = state.item()
+    try:
+        return states.index(state)
+    except ValueError:
+        raise ValueError(f"{variable!r} has no state {state!r}; {closest(state, states)}") from None
+
+
+def as_names(names: str | Iterable[str]) -> tuple[str, ...]:
+    """Return one name, or several, as a tuple: a string is one name, never its letters."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def state_by_state(states: Mapping[str, States], codes: Iterable[int]) -> str:
+    """Write a configuration as a sentence does: smoke = 'yes', tub = 'no'."""
+    return ", ".join(f"{name} = {known[code]!r}" for (name, known), code in zip(states.items(), codes, strict=True))

@@ -1,0 +1,71 @@
+"""Rows of evidence as the kernels read them, and threads over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+
+from posteriori.kernels import Evidence
+from posteriori.typing import Array
+
+T = TypeVar("T")
+
+
+def read_evidence(cardinalities: tuple[int, ...], codes: Array, soft: Mapping[int, Array]) -> Evidence:
+    """Return codes, likelihoods side by side, and where those of each variable begin.
+
+    Parameters
+    ----------
+    cardinalities : tuple of int (V,)
+    codes : ndarray of int (n, V)
+        −1 where unknown.
+    soft : mapping from int to ndarray (n, K) or (K,)
+
+    Raises
+    ------
+    ValueError
+        A code is no state of its variable, or the codes or a likelihood have another shape.
+    """
+    codes = np.require(codes, np.int64, ["C", "W"])  # a read-only array would be another signature of the kernels
+    if codes.ndim != 2 or codes.shape[1] != len(cardinalities):
+        raise ValueError(f"the codes have shape {codes.shape}; each of {len(cardinalities)} variables needs a column")
+    strange = codes >= np.array(cardinalities, np.int64)
+    if strange.any():
+        i, v = np.argwhere(strange)[0]
+        raise ValueError(f"code {codes[i, v]} in row {i} is none of the {cardinalities[v]} states of variable {v}")
+    n = len(codes)
+    soft_at = np.full(len(cardinalities), -1, np.int64)
+    likelihoods = np.empty((n, sum(cardinalities[v] for v in soft)))
+    start = 0
+    for v, likelihood in soft.items():
+        stop = start + cardinalities[v]
+        if np.shape(likelihood) not in ((cardinalities[v],), (n, cardinalities[v])):
+            raise ValueError(
+                f"the likelihood of variable {v} has shape {np.shape(likelihood)}; ({cardinalities[v]},) or "
+                f"({n}, {cardinalities[v]}) is needed"
+            )
+        likelihoods[:, start:stop] = likelihood
+        soft_at[v], start = start, stop
+    return Evidence(codes, likelihoods, soft_at)
+
+
+def take(evidence: Evidence, rows: slice) -> Evidence:
+    """Return the evidence of some rows."""
+    return Evidence(evidence.codes[rows], evidence.soft[rows], evidence.soft_at)
+
+
+def slices_of(n: int, size: int) -> Iterator[slice]:
+    """Yield consecutive slices of n rows."""
+    return (slice(start, min(start + size, n)) for start in range(0, n, max(size, 1)))
+
+
+def share_out(work: Callable[[slice], T], slices: list[slice], n_jobs: int | None = None) -> list[T]:
+    """Return what work makes of each slice, in their order, by as many threads as there are slices, or n_jobs."""
+    n_jobs = len(slices) if n_jobs is None else min(n_jobs, len(slices))
+    if n_jobs <= 1:
+        return [work(rows) for rows in slices]
+    with ThreadPoolExecutor(n_jobs) as threads:
+        return list(threads.map(work, slices))

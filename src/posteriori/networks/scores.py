@@ -1,0 +1,239 @@
+"""How well a graph explains cases: scores that are sums over families, counted when they are first asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import joblib
+import numpy as np
+
+from posteriori import kernels
+from posteriori.networks.cases import Cases
+from posteriori.networks.naming import closest
+from posteriori.statistics.distinct_rows import DistinctRows
+from posteriori.tables import quote
+from posteriori.typing import Array
+
+MOST_CELLS = 1 << 22  # of a family: a larger table has more cells than rows could fill
+_WORTH_A_THREAD = 1 << 19  # increments
+
+
+class Score(Protocol):
+    """A decomposable score, Σ_v score(v, parents of v), in nats: the higher, the better."""
+
+    def penalty(self, n: float) -> float:
+        """Return what a free parameter costs, given the weight of all rows."""
+
+    @property
+    def pseudo_rows(self) -> float:
+        """The equivalent sample size of a Bayesian score; 0 where the log-likelihood is penalised."""
+
+
+@dataclass(frozen=True)
+class BIC:
+    r"""The Bayesian information criterion, as a score to be maximised.
+
+    .. math::
+        \sum_v \Big( \sum_{a,k} n_{vak} \log \frac{n_{vak}}{n_{va}} - \tfrac{1}{2} \log n \cdot q_v (K_v - 1) \Big)
+
+    q_v configurations a of the parents, K_v states k. Half of −BIC as it is elsewhere written; of the same value for
+    graphs that state the same independences.
+
+    References
+    ----------
+    Schwarz (1978), Estimating the dimension of a model, Annals of Statistics 6.
+    """
+
+    pseudo_rows = 0.0
+
+    def penalty(self, n: float) -> float:
+        """Return ½·log n."""
+        return 0.5 * math.log(max(n, 1.0))
+
+
+@dataclass(frozen=True)
+class AIC:
+    r"""Akaike's information criterion, as a score to be maximised.
+
+    .. math:: \sum_v \Big( \sum_{a,k} n_{vak} \log \frac{n_{vak}}{n_{va}} - q_v (K_v - 1) \Big)
+
+    References
+    ----------
+    Akaike (1974), A new look at the statistical model identification, IEEE Transactions on Automatic Control 19.
+    """
+
+    pseudo_rows = 0.0
+
+    def penalty(self, n: float) -> float:
+        """Return 1."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class BDeu:
+    r"""The log marginal likelihood under Dirichlet priors that treat graphs of the same independences alike.
+
+    .. math::
+        \sum_v \sum_a \Big( \log \frac{\Gamma(s / q_v)}{\Gamma(n_{va} + s / q_v)}
+        + \sum_k \log \frac{\Gamma(n_{vak} + s / (q_v K_v))}{\Gamma(s / (q_v K_v))} \Big)
+
+    Parameters
+    ----------
+    equivalent_sample_size : float, default 10
+        s in pseudo-rows, > 0. Graphs become denser as it grows.
+
+    References
+    ----------
+    Heckerman, Geiger & Chickering (1995), Learning Bayesian networks: the combination of knowledge and statistical
+    data, Machine Learning 20, equation 28.
+    """
+
+    equivalent_sample_size: float = 10.0
+
+    def __post_init__(self) -> None:
+        require_sample_size(self.equivalent_sample_size)
+
+    @property
+    def pseudo_rows(self) -> float:
+        """Return the equivalent sample size."""
+        return float(self.equivalent_sample_size)
+
+    def penalty(self, n: float) -> float:
+        """Return 0: the prior sees to it."""
+        return 0.0
+
+
+def require_sample_size(size: Any) -> None:
+    """Raise ValueError unless an equivalent sample size is a positive number of rows."""
+    if isinstance(size, bool) or not isinstance(size, int | float | np.number) or not 0 < size < math.inf:
+        raise ValueError(f"equivalent_sample_size is {size!r}; it must be a number of rows above 0")
+
+
+_BY_NAME: dict[str, Score] = {"bic": BIC(), "aic": AIC(), "bdeu": BDeu()}
+
+
+def as_score(score: Any) -> Score:
+    """Return a score, stated by its name or as an object."""
+    if isinstance(score, str):
+        if score.lower() not in _BY_NAME:
+            raise ValueError(f"score is {score!r}; {closest(score, _BY_NAME)}")
+        return _BY_NAME[score.lower()]
+    if not (hasattr(score, "penalty") and hasattr(score, "pseudo_rows")):
+        raise TypeError(f"score is {score!r}; give 'bic', 'aic', 'bdeu' or BDeu(equivalent_sample_size=…)")
+    known: Score = score
+    return known
+
+
+@dataclass(frozen=True)
+class FamilyScores:
+    """The scores of families on some rows: each is counted once, when it is first asked for.
+
+    Attributes
+    ----------
+    columns : ndarray (d + 1, m)
+        The states of the distinct rows, a variable after the other, and a last one that has one state only.
+    weight : ndarray (m,)
+        Of integers where the rows have such weights: these add faster.
+    cardinalities : ndarray (d + 1,)
+    penalty, pseudo_rows : float
+        Of the score.
+    n_jobs : int
+    """
+
+    columns: Array
+    weight: Array
+    cardinalities: Array
+    penalty: float
+    pseudo_rows: float
+    n_jobs: int = 1
+    _known: dict[tuple[int, int], float] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, rows: DistinctRows, score: Score, n_jobs: int | None = None) -> FamilyScores:
+        """Return the scores on some rows, of which no cell is missing."""
+        codes, weight = rows.codes.values, rows.weight
+        columns = np.zeros((codes.shape[1] + 1, len(codes)), codes.dtype)
+        np.subtract(codes.T, 1, out=columns[:-1])
+        n = float(weight.sum())
+        if n < 2**31 and (weight == np.floor(weight)).all():
+            weight = weight.astype(np.int32)
+        jobs = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
+        cardinalities = np.array([*rows.cardinalities, 1], np.int64)
+        return cls(columns, weight, cardinalities, score.penalty(n), score.pseudo_rows, jobs)
+
+    @property
+    def n_variables(self) -> int:
+        """The number of variables, d."""
+        return len(self.cardinalities) - 1
+
+    @property
+    def n_counted(self) -> int:
+        """How many families have been counted."""
+        return len(self._known)
+
+    def family(self, v: int, parents: Sequence[int]) -> float:
+        """Return the score of a variable with its parents; −inf if its table had more than MOST_CELLS cells."""
+        *rest, last = sorted(parents) or [self.n_variables]
+        return float(self.with_each(v, rest, [last])[0])
+
+    def graph(self, parents: Sequence[Sequence[int]]) -> float:
+        """Return the score of a graph, by the parents of each variable."""
+        return math.fsum(self.family(v, chosen) for v, chosen in enumerate(parents))
+
+    def with_each(self, v: int, parents: Sequence[int], added: Sequence[int]) -> Array:
+        """Return the scores of a variable with its parents and one more, for each of those added."""
+        rest = sum(1 << u for u in parents)
+        keys = [(v, rest | 1 << u) for u in added]
+        configurations = math.prod(int(self.cardinalities[u]) for u in parents)
+        room = MOST_CELLS // (configurations * int(self.cardinalities[v]))
+        for key, u in zip(keys, added, strict=True):
+            if self.cardinalities[u] > room:
+                self._known.setdefault(key, -math.inf)
+        absent = [(key, u) for key, u in zip(keys, added, strict=True) if key not in self._known]
+        if absent:
+            scores = self._counted(v, parents, configurations, np.array([u for _, u in absent], np.int64))
+            self._known.update((key, score) for (key, _), score in zip(absent, scores.tolist(), strict=True))
+        return np.array([self._known[key] for key in keys])
+
+    def _counted(self, v: int, parents: Sequence[int], configurations: int, added: Array) -> Array:
+        spelled = np.empty(len(self.weight), np.uint32)
+        kernels.spell(self.columns, self.cardinalities, np.array([*parents, v], np.int64), spelled)
+        out = np.empty(len(added))
+
+        def work(part: slice) -> None:
+            kernels.score_families(
+                self.columns, self.weight, self.cardinalities, spelled, configurations, int(self.cardinalities[v]),
+                added[part], self.penalty, self.pseudo_rows, out[part],
+            )  # fmt: skip
+
+        n_parts = min(self.n_jobs, 1 + len(spelled) * len(added) // _WORTH_A_THREAD, len(added))
+        if n_parts == 1:
+            work(slice(None))
+            return out
+        size = -(-len(added) // n_parts)
+        with ThreadPoolExecutor(n_parts) as threads:
+            list(threads.map(work, [slice(start, start + size) for start in range(0, len(added), size)]))
+        return out
+
+
+def read_rows(cases: Cases, purpose: str) -> DistinctRows:
+    """Return the rows of some cases.
+
+    Raises
+    ------
+    ValueError
+        A cell is missing: families with and without it would be compared on different rows.
+    """
+    rows: DistinctRows = cases.reduce(DistinctRows)
+    absent = (rows.codes.values == 0).any(axis=0)
+    if absent.any():
+        names = quote([column.name for column, some in zip(cases.columns, absent, strict=True) if some])
+        raise ValueError(
+            f"{names} lack cells, and {purpose} compares families on the same complete rows; drop such rows, fill the "
+            "cells, or use method='chow_liu', which takes each pair of columns on the rows that have both"
+        )
+    return rows

@@ -1,0 +1,40 @@
+"""The weights of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from posteriori.typing import Array
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
+    """Return the weights as float64, (n,).
+
+    Raises
+    ------
+    ValueError
+        There is not one a row, one is no number, negative or not finite, or all are zero.
+    """
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight)
+    try:
+        if weight.dtype.kind not in "biufO":
+            raise TypeError
+        weight = weight.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight holds what is no number; give one number a row") from None
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n_rows},): one weight a row")
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight holds {weight[bad[0]]:g} in row {bad[0]}; weights must be finite and not negative"
+        )
+    if n_rows and not weight.any():
+        raise ValueError("every sample_weight is zero; at least one row must have some weight")
+    return np.require(weight, requirements=["C", "A", "W"])

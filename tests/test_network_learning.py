@@ -1,0 +1,463 @@
+"""Learning networks: counts by hand, expectations by enumeration, scores by their formulas."""
+
+import itertools
+import math
+import re
+import warnings
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.special import gammaln
+from sklearn.exceptions import ConvergenceWarning
+
+import posteriori as po
+from posteriori.networks import AIC, BIC, CPT, DAG, BDeu, learn_structure, score_structure
+
+DAYS = {
+    "rain": ["yes", "yes", "no", "no", "no", "no"],
+    "wet": ["yes", "yes", "yes", "no", "no", "no"],
+}
+
+
+def random_dag(rng, names, p=0.5):
+    order = [names[k] for k in rng.permutation(len(names))]
+    return DAG(tuple(names), tuple(pair for pair in itertools.combinations(order, 2) if rng.random() < p))
+
+
+def random_cases(rng, n, cardinalities, missing=0.0):
+    """Return a frame of dependent columns of strings."""
+    codes = rng.integers(0, 12, (n, 1)) + rng.integers(0, 4, (n, len(cardinalities)))
+    columns = {}
+    for j, k in enumerate(cardinalities):
+        cells = [f"s{code % k}" for code in codes[:, j]]
+        columns[f"v{j}"] = [None if rng.random() < missing else cell for cell in cells]
+    kinds = [pl.Enum([f"s{i}" for i in range(k)]) for k in cardinalities]
+    return pl.DataFrame(columns, schema=dict(zip(columns, kinds, strict=True)))
+
+
+def random_tables(rng, dag, states):
+    """Return the network of a graph with tables drawn at random, none of them nearly flat."""
+    cpts = []
+    for name in dag.nodes:
+        parents = {parent: states[parent] for parent in dag.parents[name]}
+        shape = (*map(len, parents.values()), len(states[name]))
+        table = rng.dirichlet(np.full(shape[-1], 0.5), shape[:-1])
+        cpts.append(CPT(name, states[name], parents, table))
+    return po.BayesianNetwork(cpts=cpts)
+
+
+def counted(frame, names, states):
+    """Return the counts of some columns' configurations, row after row; rows with a missing cell count nowhere."""
+    table = np.zeros([len(states[name]) for name in names])
+    for row in frame.select(names).iter_rows():
+        if None not in row:
+            table[tuple(states[name].index(cell) for name, cell in zip(names, row, strict=True))] += 1
+    return table
+
+
+# Tables ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("smoothing", "wet", "rain"),
+    [
+        ({"alpha": 0}, [[3 / 4, 1 / 4], [0, 1]], [4 / 6, 2 / 6]),
+        ({}, [[4 / 6, 2 / 6], [1 / 4, 3 / 4]], [5 / 8, 3 / 8]),
+        ({"alpha": 0.5}, [[3.5 / 5, 1.5 / 5], [0.5 / 3, 2.5 / 3]], [4.5 / 7, 2.5 / 7]),
+        ({"alpha": {"wet": [[0, 1], [2, 0]]}}, [[3 / 5, 2 / 5], [2 / 4, 2 / 4]], [5 / 8, 3 / 8]),
+        ({"equivalent_sample_size": 8}, [[5 / 8, 3 / 8], [2 / 6, 4 / 6]], [8 / 14, 6 / 14]),
+    ],
+)
+def test_tables_are_the_counts_of_paper(smoothing, wet, rain):
+    net = po.BayesianNetwork([("rain", "wet")]).fit(pl.DataFrame(DAYS), **smoothing)
+    assert net.states("wet") == ("no", "yes")
+    assert_allclose(net.cpt("wet").probabilities, wet)
+    assert_allclose(net.cpt("rain").probabilities, rain)
+    assert net.log_likelihood_trace_ == ()
+
+
+def test_every_kind_of_table_gives_the_same_network(constructor):
+    columns = {"sky": ["clear", "fog", "fog", "clear"], "windy": [True, False, True, True], "floors": [3, 1, 3, 2]}
+    net = po.BayesianNetwork([("sky", "windy"), ("sky", "floors")])
+    if "numpy" in constructor.__name__:
+        table = constructor({name: columns[name] for name in net.variables})
+    else:
+        table = constructor({name: columns[name] for name in reversed(net.variables)})
+    net.fit(table)
+    assert [net.states(name) for name in net.variables] == [("clear", "fog"), (False, True), (1, 2, 3)]
+    assert_allclose(net.cpt("floors").probabilities, [[1 / 5, 2 / 5, 2 / 5], [2 / 5, 1 / 5, 2 / 5]])
+
+
+def test_stated_states_stay_and_learned_ones_are_forgotten():
+    net = po.BayesianNetwork([("rain", "wet")], states={"rain": ["yes", "maybe", "no"]}).fit(pl.DataFrame(DAYS))
+    assert net.states("rain") == ("yes", "maybe", "no")
+    assert_allclose(net.cpt("wet").probabilities, [[1 / 4, 3 / 4], [1 / 2, 1 / 2], [4 / 6, 2 / 6]])
+    net.fit(pl.DataFrame({"rain": ["no", "yes"], "wet": ["little", "much"]}))
+    assert net.states("wet") == ("little", "much")
+    assert net.states("rain") == ("yes", "maybe", "no")
+
+
+def test_a_configuration_that_no_row_shows_is_left_uniform_with_one_warning():
+    net = po.BayesianNetwork([("rain", "wet")], states={"rain": ["no", "maybe", "yes"]})
+    with pytest.warns(UserWarning, match=r"left uniform: 'wet' where rain = 'maybe'; smooth") as caught:
+        net.fit(pl.DataFrame(DAYS), alpha=0)
+    assert len(caught) == 1
+    assert_allclose(net.cpt("wet").probabilities[1], [0.5, 0.5])
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.3]))
+def test_weights_are_repetitions_and_parts_are_the_whole(seed, missing):
+    rng = np.random.default_rng(seed)
+    frame = random_cases(rng, 30, (2, 3, 2), missing)
+    dag = random_dag(rng, frame.columns)
+    weight = rng.integers(0, 3, len(frame))
+    weight[0] = 1
+    repeated = frame[np.repeat(np.arange(len(frame)), weight)]
+    one = po.BayesianNetwork(dag.edges, variables=dag.nodes).fit(frame, sample_weight=weight, tol=1e-9, max_iter=2000)
+    two = po.BayesianNetwork(dag.edges, variables=dag.nodes).fit(repeated, tol=1e-9, max_iter=2000)
+    parts = po.BayesianNetwork(dag.edges, variables=dag.nodes).fit(frame[:11], tol=1e-9, max_iter=2000)
+    parts.partial_fit(frame[11:])
+    whole = po.BayesianNetwork(dag.edges, variables=dag.nodes).fit(frame, tol=1e-9, max_iter=2000)
+    for name in dag.nodes:
+        assert_allclose(one.cpt(name).probabilities, two.cpt(name).probabilities, atol=1e-12)
+        assert_allclose(parts.cpt(name).probabilities, whole.cpt(name).probabilities, atol=1e-12)
+
+
+def test_a_new_state_in_a_later_part_extends_the_tables():
+    first, second = pl.DataFrame(DAYS), pl.DataFrame({"rain": ["hail", None], "wet": ["yes", "dew"]})
+    parts = po.BayesianNetwork([("rain", "wet")]).fit(first).partial_fit(second)
+    assert parts == po.BayesianNetwork([("rain", "wet")]).fit(pl.concat([first, second]))
+    assert parts.states("rain") == ("hail", "no", "yes")
+
+
+def test_stated_tables_have_no_counts_to_add_to():
+    net = po.BayesianNetwork([("rain", "wet")]).partial_fit(pl.DataFrame(DAYS))
+    net.add_cpt("rain", {"no": 0.5, "yes": 0.5})
+    with pytest.raises(ValueError, match="there are no counts to add to; use fit"):
+        net.partial_fit(pl.DataFrame(DAYS))
+
+
+# Missing cells --------------------------------------------------------------------------------------------------
+
+
+def expected_by_enumeration(net, frame, scope):
+    """Return Σ_i p(scope | known cells of row i), by summing the joint."""
+    joint = net.joint(*net.variables).probabilities
+    total = np.zeros([len(net.states(name)) for name in scope])
+    axes = [net.variables.index(name) for name in scope]
+    for row in frame.select(net.variables).iter_rows():
+        place = tuple(
+            slice(None) if cell is None else slice(k := net.states(name).index(cell), k + 1)
+            for name, cell in zip(net.variables, row, strict=True)
+        )
+        kept = np.zeros_like(joint)
+        kept[place] = joint[place]
+        summed = kept.sum(axis=tuple(axis for axis in range(joint.ndim) if axis not in axes))
+        total += summed.transpose(np.argsort(np.argsort(axes))) / kept.sum()
+    return total
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.7]))
+def test_em_ends_where_expected_counts_give_the_same_tables_and_never_falls(seed, alpha):
+    rng = np.random.default_rng(seed)
+    frame = random_cases(rng, 25, (2, 3, 2), 0.25)
+    dag = random_dag(rng, frame.columns)
+    states = {name: frame[name].drop_nulls().unique().sort().to_list() for name in frame.columns}
+    net = po.BayesianNetwork(dag.edges, variables=dag.nodes, states=states)
+    net.fit(frame, alpha=alpha + 1e-3, tol=1e-14, max_iter=20_000)
+    for cpt in net.cpts:
+        counts = expected_by_enumeration(net, frame, (*cpt.parents, cpt.variable)) + alpha + 1e-3
+        assert_allclose(cpt.probabilities, counts / counts.sum(axis=-1, keepdims=True), atol=1e-4)
+    if alpha == 0.0:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a configuration that no row shows
+            net.fit(frame, alpha=0, tol=1e-7, max_iter=5000)
+        trace = np.array(net.log_likelihood_trace_)
+        assert (np.diff(trace) >= -1e-9).all()
+        assert_allclose(trace[-1], net.log_likelihood(frame).sum(), atol=1e-4)
+
+
+def test_em_where_whole_rows_are_missing_is_the_closed_form():
+    frame = random_cases(np.random.default_rng(0), 200, (2, 3))
+    nothing = pl.concat([frame, frame.clear(5)])
+    closed = po.BayesianNetwork([("v0", "v1")]).fit(frame, alpha=0)
+    net = po.BayesianNetwork([("v0", "v1")]).fit(nothing, alpha=0, tol=1e-12, max_iter=1000)
+    assert len(net.log_likelihood_trace_) > 1
+    for cpt in closed.cpts:
+        assert_allclose(net.cpt(cpt.variable).probabilities, cpt.probabilities, atol=1e-6)
+    assert_allclose(net.log_likelihood_trace_[-1], closed.log_likelihood(frame).sum(), atol=1e-6)
+
+
+def test_missing_at_random_is_not_dropped():
+    """The second column is asked for only where the first is "s1": complete rows alone would mislead."""
+    rng = np.random.default_rng(1)
+    a = rng.random(20_000) < 0.5
+    b = np.where(rng.random(20_000) < 0.9, a, ~a)
+    frame = pl.DataFrame({"a": a, "b": b}).with_columns(
+        pl.when(pl.col("b") & (pl.Series(rng.random(20_000)) < 0.8)).then(None).otherwise(pl.col("a")).alias("a")
+    )
+    net = po.BayesianNetwork([("a", "b")]).fit(frame, tol=1e-9, max_iter=2000)
+    assert_allclose(net.cpt("a").probabilities, [0.5, 0.5], atol=0.02)
+    assert frame.drop_nulls()["a"].mean() < 0.25
+
+
+def test_a_variable_that_is_never_seen_is_learned_as_a_class():
+    rng = np.random.default_rng(0)
+    truth = po.BayesianNetwork([("kind", f"x{j}") for j in range(4)])
+    truth.add_cpt("kind", {"a": 0.3, "b": 0.7})
+    for j in range(4):
+        truth.add_cpt(f"x{j}", {"a": {"no": 0.9, "yes": 0.1}, "b": {"no": 0.15, "yes": 0.85}})
+    rows = truth.sample(5000, random_state=rng)
+    net = po.BayesianNetwork(truth.edges, states={"kind": ["one", "other"]})
+    net.fit(rows.drop("kind"), tol=1e-9, max_iter=2000)
+    assert_allclose(np.sort(net.cpt("kind").probabilities), [0.3, 0.7], atol=0.03)
+    assert net.log_likelihood(rows.drop("kind")).sum() > truth.log_likelihood(rows.drop("kind")).sum() - 5
+
+
+def test_em_that_runs_out_of_steps_says_so():
+    frame = random_cases(np.random.default_rng(0), 50, (2, 3), 0.3)
+    with pytest.warns(ConvergenceWarning, match=r"stopped after 2 steps with a last gain of .* nats"):
+        po.BayesianNetwork([("v0", "v1")]).fit(frame, max_iter=2, tol=0.0)
+
+
+# Bad input ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("table", "more", "message"),
+    [
+        ({"rain": ["no"]}, {}, "the table has no column 'wet'; add it, or, if it can never be seen, state its states"),
+        ({**DAYS, "wett": DAYS["wet"]}, {}, "column 'wett' is no variable of the network; did you mean 'wet'?"),
+        ({**DAYS, "wet": [0.5, 1.5, 2.0, 1, 1, 1]}, {}, "column 'wet' holds numbers such as 0.5, and a variable"),
+        ({"rain": ["no"] * 50, "wet": list(range(50))}, {}, "column 'wet' holds 50 different integers"),
+        ({**DAYS, "rain": ["yes", "noo"] * 3}, {"states": {"rain": ["yes", "no"]}}, "holds 'noo', which is no state"),
+        ({**DAYS, "rain": [1, 2] * 3}, {"states": {"rain": ["yes", "no"]}}, "column 'rain' holds 1, which is no state"),
+        ({**DAYS, "wet": [None] * 6}, {}, "no cell of column 'wet' has a value"),
+    ],
+)
+def test_tables_that_cannot_be_learned_from_are_refused(table, more, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        po.BayesianNetwork([("rain", "wet")], **more).fit(pl.DataFrame(table))
+
+
+def test_a_state_that_a_data_type_declares_but_the_network_lacks_is_refused_where_a_row_has_it():
+    kind = pl.Enum(["yes", "no", "maybe"])
+    net = po.BayesianNetwork([("rain", "wet")], states={"rain": ["yes", "no"]})
+    frame = pl.DataFrame(DAYS, schema_overrides={"rain": kind})
+    assert net.fit(frame).states("rain") == ("yes", "no")
+    with pytest.raises(ValueError, match="column 'rain' holds 'maybe', which is no state"):
+        net.fit(pl.concat([frame, pl.DataFrame({"rain": ["maybe"], "wet": ["no"]}, schema=frame.schema)]))
+
+
+@pytest.mark.parametrize(
+    ("smoothing", "message"),
+    [
+        ({"alpha": -1}, "alpha of 'rain' is -1; pseudo-counts are finite and at least 0"),
+        ({"alpha": {"wett": 1}}, "no variable 'wett'; did you mean 'wet'?"),
+        ({"alpha": {"wet": [1, 2, 3]}}, "alpha of 'wet' has shape (3,); give one number, or one for each cell"),
+        ({"alpha": 1, "equivalent_sample_size": 1}, "two ways to smooth"),
+        ({"equivalent_sample_size": 0}, "must be a number of rows above 0"),
+        ({"max_iter": 0}, "max_iter is 0; it must be a whole number of at least 1"),
+        ({"tol": -1.0}, "tol is -1.0; it must be at least 0 nats a row"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(smoothing, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        po.BayesianNetwork([("rain", "wet")]).fit(pl.DataFrame(DAYS), **smoothing)
+
+
+# Scores ---------------------------------------------------------------------------------------------------------
+
+
+def score_by_formula(dag, frame, states, score):
+    total = 0.0
+    for name in dag.nodes:
+        counts = counted(frame, [*dag.parents[name], name], states)
+        counts = counts.reshape(-1, counts.shape[-1])
+        q, k = counts.shape
+        n_a = counts.sum(axis=1)
+        if isinstance(score, BDeu):
+            s = score.equivalent_sample_size
+            total += (gammaln(s / q) - gammaln(n_a + s / q)).sum()
+            total += (gammaln(counts + s / (q * k)) - gammaln(s / (q * k))).sum()
+        else:
+            seen = counts > 0
+            total += (counts[seen] * np.log((counts / np.maximum(n_a, 1)[:, None])[seen])).sum()
+            total -= q * (k - 1) * (0.5 * math.log(len(frame)) if isinstance(score, BIC) else 1)
+    return total
+
+
+@given(st.integers(0, 10_000), st.sampled_from([BIC(), AIC(), BDeu(), BDeu(0.5)]))
+def test_scores_are_their_formulas(seed, score):
+    rng = np.random.default_rng(seed)
+    frame = random_cases(rng, rng.integers(1, 60), (2, 3, 4, 2))
+    dag = random_dag(rng, frame.columns)
+    states = {name: ["s0", "s1", "s2", "s3"] for name in frame.columns}
+    found = score_structure(dag, frame, score, states=states)
+    assert_allclose(found, score_by_formula(dag, frame, states, score), rtol=1e-11, atol=1e-9)
+    distinct = frame.group_by(frame.columns).len()
+    weighted = score_structure(
+        dag, distinct.select(frame.columns), score, states=states, sample_weight=distinct["len"].to_numpy()
+    )
+    assert_allclose(weighted, found, rtol=1e-11, atol=1e-9)
+
+
+@pytest.mark.parametrize("score", ["bic", "aic", BDeu(3.0)])
+def test_graphs_of_the_same_independences_have_the_same_score(score):
+    frame = random_cases(np.random.default_rng(3), 400, (2, 3, 4))
+    chains = [[("v0", "v1"), ("v1", "v2")], [("v2", "v1"), ("v1", "v0")], [("v1", "v0"), ("v1", "v2")]]
+    same = [score_structure(DAG.of(edges, frame.columns), frame, score) for edges in chains]
+    assert_allclose(same, same[0], rtol=1e-12)
+    collider = score_structure(DAG.of([("v0", "v1"), ("v2", "v1")], frame.columns), frame, score)
+    assert abs(collider - same[0]) > 1
+
+
+def test_a_score_of_another_name_or_kind_is_refused():
+    with pytest.raises(ValueError, match=r"score is 'bick'; did you mean 'bic'\?"):
+        learn_structure(pl.DataFrame(DAYS), score="bick")
+    with pytest.raises(TypeError, match="give 'bic', 'aic', 'bdeu' or BDeu"):
+        learn_structure(pl.DataFrame(DAYS), score=3)
+    with pytest.raises(ValueError, match="must be a number of rows above 0"):
+        BDeu(-1)
+
+
+# Hill climbing --------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.integers(0, 10_000), st.sampled_from(["bic", "aic", "bdeu"]), st.sampled_from([0, 5]), st.sampled_from([0, 2])
+)
+def test_hill_climbing_finds_an_acyclic_summit_within_the_constraints(seed, score, tabu, restarts):
+    rng = np.random.default_rng(seed)
+    frame = random_cases(rng, 150, (2, 3, 2, 2, 3))
+    names = frame.columns
+    pairs = list(itertools.permutations(names, 2))
+    required = random_dag(rng, names, 0.15).edges
+    forbidden = [pair for pair in pairs if rng.random() < 0.2 and pair not in required]
+    allowed = None if rng.random() < 0.5 else [pair for pair in pairs if rng.random() < 0.8 or pair in required]
+    most = max([2, *(sum(v == name for _, v in required) for name in names)])
+    limits = {"required": required, "forbidden": forbidden, "allowed": allowed, "max_parents": most}
+    found = learn_structure(frame, score=score, tabu=tabu, restarts=restarts, random_state=seed, **limits)
+    edges = set(found.dag.edges)  # a DAG refuses cycles
+    assert edges >= set(required)
+    assert edges.isdisjoint(forbidden)
+    assert allowed is None or edges <= set(allowed)
+    assert max(map(len, found.dag.parents.values())) <= most
+    # The sum of its moves is what its score is when counted anew, and no neighbour within the constraints has more.
+    assert_allclose(found.score, score_structure(found.dag, frame, score), rtol=1e-12)
+    again = learn_structure(frame, score=score, tabu=tabu, restarts=restarts, random_state=seed, n_jobs=1, **limits)
+    assert (again.dag, again.score, again.trace) == (found.dag, found.score, found.trace)
+    for u, v in pairs:
+        for changed in (edges ^ {(u, v)}, (edges - {(u, v)}) | {(v, u)} if (u, v) in edges else edges):
+            if not changed >= set(required) or (changed - edges) & set(forbidden):
+                continue
+            if allowed is not None and not changed <= set(allowed):
+                continue
+            if max(sum(child == name for _, child in changed) for name in names) > most:
+                continue
+            if nx.is_directed_acyclic_graph(nx.DiGraph(changed)):
+                assert score_structure(DAG(tuple(names), tuple(changed)), frame, score) <= found.score + 1e-6
+
+
+def skeleton_and_colliders(dag):
+    joined = {frozenset(edge) for edge in dag.edges}
+    colliders = {
+        (frozenset((a, b)), child)
+        for child, parents in dag.parents.items()
+        for a, b in itertools.combinations(parents, 2)
+        if frozenset((a, b)) not in joined
+    }
+    return joined, colliders
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_many_rows_give_a_network_back_up_to_equivalence(seed):
+    rng = np.random.default_rng(seed)
+    names = ("a", "b", "c", "d", "e")
+    states = {name: ("x", "y", "z")[: rng.integers(2, 4)] for name in names}
+    dag = random_dag(rng, names, 0.4)
+    truth = random_tables(rng, dag, states)
+    rows = truth.sample(100_000, random_state=rng)
+    found = po.learn_network(rows, restarts=5)
+    assert score_structure(found, rows) >= score_structure(truth.dag, rows) - 1e-6
+    assert skeleton_and_colliders(found.dag) == skeleton_and_colliders(truth.dag)
+    gap = found.log_likelihood(rows).mean() - truth.log_likelihood(rows).mean()
+    assert abs(gap) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"required": [("a", "b")], "forbidden": [("a", "b")]}, "the edge 'a' → 'b' is required and forbidden"),
+        ({"required": [("a", "b")], "allowed": [("b", "a")]}, "is required but not among the allowed ones"),
+        ({"required": [("a", "b"), ("b", "a")]}, "of the required edges: the edges form a cycle"),
+        ({"required": [("a", "c"), ("b", "c")], "max_parents": 1}, "'c' has 2 required parents, more than max_parents"),
+        ({"forbidden": [("a", "x")]}, "forbidden names 'x', which is no variable"),
+        ({"forbidden": [("a", "a")]}, "forbidden has an edge from 'a' to itself"),
+        ({"max_parents": -1}, "max_parents is -1"),
+        ({"tabu": -1}, "tabu is -1"),
+        ({"root": "a"}, "only a tree has one"),
+        ({"method": "pc"}, "method is 'pc'; it must be 'hill_climbing' or 'chow_liu'"),
+        ({"method": "chow_liu", "required": [("a", "b")]}, "a Chow-Liu tree takes no constraints"),
+        ({"method": "chow_liu", "score": "bdeu"}, "a Chow-Liu tree takes 'bic', 'aic' or"),
+    ],
+)
+def test_constraints_that_contradict_each_other_are_refused(limits, message):
+    frame = pl.DataFrame({"a": ["x", "y"], "b": ["x", "y"], "c": ["x", "y"]})
+    with pytest.raises(ValueError, match=re.escape(message)):
+        po.learn_network(frame, **limits)
+
+
+def test_hill_climbing_refuses_missing_cells_and_a_tree_takes_them():
+    frame = random_cases(np.random.default_rng(0), 500, (2, 2, 3), 0.1)
+    with pytest.raises(ValueError, match="columns 'v0', 'v1', 'v2' lack cells, and hill climbing compares"):
+        po.learn_network(frame)
+    net = po.learn_network(frame, "chow_liu")
+    assert len(net.edges) == 2
+    assert len(net.log_likelihood_trace_) > 1
+
+
+# Chow-Liu -------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10_000))
+def test_no_tree_is_more_likely_than_that_of_chow_and_liu(seed):
+    frame = random_cases(np.random.default_rng(seed), 60, (2, 3, 2, 3))
+    found = po.learn_network(frame, "chow_liu", root="v2", alpha=1e-12)
+    assert found.dag.parents["v2"] == ()
+    trees = []
+    for edges in itertools.combinations(itertools.combinations(frame.columns, 2), 3):
+        tree = nx.Graph(edges)
+        if nx.is_tree(tree) and len(tree) == 4:
+            directed = list(nx.bfs_edges(tree, "v0"))
+            trees.append(po.BayesianNetwork(directed).fit(frame, alpha=1e-12))
+    assert len(trees) == 16
+    best = max(tree.log_likelihood(frame).sum() for tree in trees)
+    assert_allclose(found.log_likelihood(frame).sum(), best, rtol=1e-9)
+
+
+def test_a_penalised_tree_leaves_out_edges_that_are_not_worth_their_parameters():
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 1000)
+    frame = pd.DataFrame({"a": a, "b": a ^ (rng.random(1000) < 0.1), "c": rng.integers(0, 3, 1000)})
+    assert len(po.learn_network(frame, "chow_liu").edges) == 2
+    assert po.learn_network(frame, "chow_liu", score="bic").edges == (("a", "b"),)
+
+
+def test_sampling_and_learning_is_a_round_trip(shared_data):
+    truth = po.read_network(shared_data / "bif" / "asia.bif")
+    rows = truth.sample(200_000, random_state=0)
+    net = po.BayesianNetwork(truth.edges, variables=truth.variables).fit(rows)
+    for cpt in truth.cpts:
+        parents = truth.joint(*cpt.parents).probabilities if cpt.parents else np.ones(())
+        error = np.abs(net.cpt(cpt.variable).probabilities - cpt.probabilities)
+        bound = 5 * np.sqrt(cpt.probabilities * (1 - cpt.probabilities) / (200_000 * parents[..., None] + 1e-300))
+        assert (error <= bound + 2 / (200_000 * parents[..., None] + 2)).all()
+    found = po.learn_network(rows, restarts=3)
+    assert score_structure(found, rows) >= score_structure(truth, rows) - 1e-6
