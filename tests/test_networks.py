@@ -597,7 +597,7 @@ def test_networks_are_saved_and_loaded(tmp_path, capsys):
     po.save(net, tmp_path / "net.posteriori")
     again = po.load(tmp_path / "net.posteriori")
     assert again == net
-    assert again.get_params() == net.get_params()
+    assert again.to_parameters() == net.to_parameters()
     assert again.joint().to_dict() == net.joint().to_dict()
     pl.DataFrame({"a": [0]}).write_csv(tmp_path / "table.csv")
     assert main(["predict", str(tmp_path / "net.posteriori"), str(tmp_path / "table.csv")]) == 2

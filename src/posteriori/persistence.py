@@ -95,7 +95,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 
     arrays: dict[str, Array] = {}
     if isinstance(estimator, networks.BayesianNetwork):
-        content = {"model": "BayesianNetwork", "parameters": _pack(estimator.get_params(), "parameters", arrays)}
+        content = {"model": "BayesianNetwork", "parameters": _pack(estimator.to_parameters(), "parameters", arrays)}
     else:
         content = _content_of(estimator, "", arrays)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -40,6 +40,9 @@ from posteriori.tables.objects import is_missing
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import decode, write_column, write_table
 from posteriori.typing import Array
+
+if TYPE_CHECKING:
+    from posteriori.networks import BayesianNetwork
 
 
 class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
@@ -361,6 +364,20 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
             component = np.array(places)
         columns = self.model_.sample(component, rng)
         return write_table(self.model_.schema, columns), self.classes_[component]
+
+    def to_network(self) -> BayesianNetwork:
+        """Return the same joint distribution as a Bayesian network, the class a parent of every feature.
+
+        Raises
+        ------
+        ValueError
+            A column holds numbers, or the model is no network: naive Bayes, `TreeAugmentedNaiveBayes` and
+            `KDependenceBayes` of categories are.
+        """
+        from posteriori.networks.conversion import network_of
+
+        check_is_fitted(self, "model_")
+        return network_of(self.model_, self.target_)
 
     # Fitted values ----------------------------------------------------------------------------------------------
 

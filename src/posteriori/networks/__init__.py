@@ -1,5 +1,6 @@
 """Bayesian networks: a joint distribution as a product of conditional probability tables along a graph."""
 
+from posteriori.networks.classifier import NetworkClassifier
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG, Independence
 from posteriori.networks.distributions import ConditionalDistribution, Distribution, Marginals, MostProbable
@@ -24,6 +25,7 @@ __all__ = [
     "LearnedStructure",
     "Marginals",
     "MostProbable",
+    "NetworkClassifier",
     "Trail",
     "Triple",
     "Why",

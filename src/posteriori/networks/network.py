@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from posteriori.typing import Array
 
 Method = Literal["exact", "sampling"]
 Evidence = Mapping[str, Any]
+
+if TYPE_CHECKING:
+    from posteriori.networks.classifier import NetworkClassifier
 
 
 class BayesianNetwork:
@@ -119,7 +122,7 @@ class BayesianNetwork:
         for cpt in tables:
             self._add(cpt)
 
-    def get_params(self) -> dict[str, Any]:
+    def to_parameters(self) -> dict[str, Any]:
         """Return the arguments that make an equal network."""
         return {
             "edges": self.edges,
@@ -619,6 +622,24 @@ class BayesianNetwork:
         require_variable(target, self.variables)
         codes = read_codes(table, self._known_states, ignored=target)
         return self._inference.marginals(codes, [self.variables.index(target)], n_jobs=n_jobs)[0]
+
+    def as_classifier(self, target: str, *, n_jobs: int | None = None) -> NetworkClassifier:
+        """Return a scikit-learn classifier, ready to predict one variable from any of the others.
+
+        Parameters
+        ----------
+        target : str
+        n_jobs : int, optional
+            Threads; all cores by default.
+
+        Raises
+        ------
+        ValueError
+            There is no such variable.
+        """
+        from posteriori.networks.classifier import NetworkClassifier
+
+        return NetworkClassifier(self, target, n_jobs=n_jobs)._set(self)
 
     def marginals(
         self,

@@ -248,7 +248,7 @@ def score_structure(
     dag = structure.dag if isinstance(structure, BayesianNetwork) else structure
     known = _as_states(states)
     if isinstance(structure, BayesianNetwork):
-        known = structure.get_params()["states"] | known
+        known = structure.to_parameters()["states"] | known
     cases = open_cases(table, dag.nodes, known, sample_weight, n_jobs)
     scores = FamilyScores.of(read_rows(cases, "a score"), as_score(score), n_jobs)
     place = {name: v for v, name in enumerate(dag.nodes)}

@@ -1,0 +1,80 @@
+"""A classifier of categories as a network: the class is a parent of every feature."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from posteriori.densities import Categorical, KDependence, Tree
+from posteriori.model import GenerativeModel
+from posteriori.networks.cpt import CPT
+from posteriori.networks.network import BayesianNetwork
+from posteriori.tables import Column
+from posteriori.typing import Array
+
+
+def network_of(model: GenerativeModel, target: Column) -> BayesianNetwork:
+    """Return the network p(y)·Π_j p(x_j | y, parents of x_j) of a fitted classifier whose columns hold categories.
+
+    Parameters
+    ----------
+    model : GenerativeModel
+        Naive Bayes, a tree that all classes share, or k-dependence.
+    target : Column
+        The classes; its variable is called by the name of their column, or "class" where they had none.
+
+    Raises
+    ------
+    ValueError
+        A column holds numbers, or had no category; or the model is no network with the class above every feature.
+    """
+    schema = model.schema
+    for column in schema.columns:
+        if column.kind != "categorical":
+            raise ValueError(
+                f"column {column.name!r} holds numbers, and a network's variables have states; "
+                "cut it into categories first"
+            )
+        if not column.categories:
+            raise ValueError(f"column {column.name!r} had no category in training, so it has no states; leave it out")
+    label = _unused(schema.target or "class", schema.names)
+    parents: dict[int, tuple[int, ...]] = {}
+    tables: dict[int, Array] = {}
+    for block, parameters in zip(model.blocks, model.parameters, strict=True):
+        for place, (above, table) in enumerate(_families(block.density, parameters)):
+            j = block.columns[place]
+            parents[j], tables[j] = tuple(block.columns[p] for p in above), np.exp(table)
+    states = {column.name: column.categories for column in schema.columns}
+    cpts = [CPT(label, target.categories, {}, np.exp(model.log_prior))]
+    for j, name in enumerate(schema.names):
+        of_states = {label: target.categories} | {schema.names[p]: states[schema.names[p]] for p in parents[j]}
+        cpts.append(CPT(name, states[name], of_states, tables[j]))
+    return BayesianNetwork(cpts=cpts)
+
+
+def _families(density: Any, parameters: Any) -> list[tuple[tuple[int, ...], Array]]:
+    """Return the parents of each column of a block, and log p(x_j | z, parents), (Z, K of each parent…, K_j)."""
+    if isinstance(density, Categorical):
+        return [((), parameters.column(j)) for j in range(len(parameters.cardinalities))]
+    if isinstance(density, Tree) and len(parameters.parents) == 1:
+        above = [() if p < 0 else (p,) for p in parameters.parents[0].tolist()]
+        return [(of_j, _seen(parameters.conditional(j))) for j, of_j in enumerate(above)]
+    if isinstance(density, KDependence):
+        return [(of_j, _seen(parameters.table(j))) for j, of_j in enumerate(parameters.parents)]
+    if isinstance(density, Tree):
+        raise ValueError(
+            "each class has a tree of its own, so there is no one graph; TreeAugmentedNaiveBayes shares one"
+        )
+    raise ValueError(f"a {density.name} model is no network with the class above every feature")
+
+
+def _seen(table: Array) -> Array:
+    """Return a table without the slots of missing cells."""
+    return table[(slice(None), *[slice(1, None)] * (table.ndim - 1))]
+
+
+def _unused(name: str, taken: tuple[str, ...]) -> str:
+    while name in taken:
+        name += "_"
+    return name

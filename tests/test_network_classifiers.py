@@ -1,0 +1,104 @@
+"""Classifiers as networks, and networks as classifiers: the same posterior, whichever way it is asked for."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+import posteriori as po
+
+COLUMNS = {"sky": ["clear", "grey", "rain"], "wind": ["calm", "gale"], "warm": [False, True], "day": [1, 2, 3]}
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    sky = (y + rng.integers(0, 2, 300)) % 3
+    return pl.DataFrame(
+        {
+            "sky": np.array(COLUMNS["sky"])[sky],
+            "wind": np.array(COLUMNS["wind"])[((sky > 1) ^ (rng.random(300) < 0.2)).astype(int)],
+            "warm": rng.random(300) < 0.3 + 0.4 * y,
+            "day": rng.integers(1, 4, 300),
+            "play": np.array(["no", "yes"])[y],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def grid():
+    """Return every row there can be, each cell also missing."""
+    cells = [[*states, None] for states in COLUMNS.values()]
+    return pl.DataFrame(list(itertools.product(*cells)), schema=list(COLUMNS), orient="row")
+
+
+MODELS = {
+    "naive": po.NaiveBayes(categorical_features=["day"]),
+    "tan": po.TreeAugmentedNaiveBayes(categorical_features=["day"]),
+    "kdb": po.KDependenceBayes(2, categorical_features=["day"]),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_classifier_and_its_network_give_one_posterior(name, table, grid):
+    model = MODELS[name].fit(table, "play")
+    network = model.to_network()
+    rows = grid.drop_nulls() if name == "kdb" else grid  # where a parent is missing kDB falls back, the network sums
+    assert_allclose(network.predict_proba(rows, "play"), model.predict_proba(rows), atol=1e-12)
+    classifier = network.as_classifier("play")
+    assert_array_equal(classifier.classes_, model.classes_)
+    assert_allclose(classifier.predict_proba(rows), model.predict_proba(rows), atol=1e-12)
+    assert_allclose(network.log_likelihood(rows), model.score_samples(rows), rtol=1e-10)
+
+
+def test_the_class_is_above_every_feature(table):
+    network = MODELS["tan"].fit(table, "play").to_network()
+    assert {child for parent, child in network.edges if parent == "play"} == set(COLUMNS)
+    tree = {(parent, child) for child, parent in MODELS["tan"].tree_.items() if parent is not None}
+    assert tree == {edge for edge in network.edges if edge[0] != "play"}
+    assert network.n_parameters == MODELS["tan"].n_parameters_
+
+
+def test_a_class_without_a_name_and_one_that_a_feature_has(table):
+    X, y = table.drop("play"), table["play"].to_list()
+    assert "class" in po.NaiveBayes(categorical_features=["day"]).fit(X, y).to_network().variables
+    taken = X.rename({"sky": "class"})
+    assert "class_" in po.NaiveBayes(categorical_features=["day"]).fit(taken, y).to_network().variables
+
+
+def test_what_is_no_network(table):
+    with pytest.raises(ValueError, match=r"column 'day' holds numbers, and a network's variables have states"):
+        po.NaiveBayes().fit(table, "play").to_network()
+    with pytest.raises(ValueError, match=r"each class has a tree of its own"):
+        po.ChowLiuClassifier(categorical_features=["day"]).fit(table, "play").to_network()
+    with pytest.raises(ValueError, match=r"averaged one-dependence model is no network"):
+        po.AveragedOneDependence(categorical_features=["day"]).fit(table, "play").to_network()
+
+
+def test_any_variable_can_be_the_class(table):
+    network = MODELS["tan"].fit(table, "play").to_network()
+    weather = network.as_classifier("sky")
+    rows = table.drop("sky")
+    assert_allclose(weather.predict_proba(rows), network.predict_proba(rows, "sky"))
+    assert_array_equal(weather.predict(rows), weather.classes_[weather.predict_proba(rows).argmax(axis=1)])
+    assert_allclose(np.exp(weather.predict_log_proba(rows)), weather.predict_proba(rows))
+    assert weather.score(rows, table["sky"].to_numpy()) > 0.4
+    assert weather.n_features_in_ == 4
+    with pytest.raises(ValueError, match=r"no variable 'sk'; did you mean 'sky'"):
+        network.as_classifier("sk")
+
+
+def test_a_network_classifier_learns_its_tables_anew(table):
+    network = po.NaiveBayes(categorical_features=["day"]).fit(table, "play").to_network()
+    learner = clone(network.as_classifier("play"))
+    X, y = table.drop("play").to_pandas(), table["play"].to_numpy()
+    again = learner.fit(X, y)
+    assert_allclose(
+        again.predict_proba(X), po.NaiveBayes(categorical_features=["day"], prior_alpha=1.0).fit(X, y).predict_proba(X)
+    )
+    assert cross_val_score(learner, X, y, cv=3).mean() > 0.5
