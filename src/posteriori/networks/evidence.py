@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -152,20 +153,29 @@ def read_codes(table: Any, states: Mapping[str, States], ignored: str | None = N
     for name in names:
         if name not in states:
             raise ValueError(f"column {name!r} is no variable of the network; {closest(name, states)}, or drop it")
-    places = {name: place for place, name in enumerate(states)}
+    read = [j for j, name in enumerate(names) if name != ignored]
+    columns = tuple(_column(names[j], states[names[j]], tuple(map(type, states[names[j]]))) for j in read)
+    everything = slice(0, opened.n_rows)
+    try:
+        found, strange = opened.codes(read, Schema(columns), columns, everything)
+    except ValueError:  # a column in which no cell is even of the kind of the states
+        strange = {column.name: 1 for column in columns}
+    if strange:
+        for j, column in zip(read, columns, strict=True):
+            seen = opened.column(j, categorical=True) if column.name in strange else column
+            if any(cell not in column.lookup for cell in seen.categories):
+                raise _stranger(seen, column)
     codes = np.full((opened.n_rows, len(states)), -1, np.int64)
-    for j, name in enumerate(names):
-        if name == ignored:
-            continue
-        column = Column(name, "categorical", states[name], declared=True)
-        try:
-            read, strange = opened.codes([j], Schema((column,)), [column], slice(0, opened.n_rows))
-        except ValueError:  # no cell is even of the kind of the states
-            strange = {name: 1}
-        if strange:
-            raise _stranger(opened.column(j, categorical=True), column)
-        codes[:, places[name]] = read[:, 0].astype(np.int64) - 1
+    places = {name: place for place, name in enumerate(states)}
+    codes[:, [places[column.name] for column in columns]] = found.astype(np.int64) - 1
     return codes
+
+
+@functools.lru_cache(maxsize=4096)
+def _column(name: str, states: States, kinds: tuple[type, ...]) -> Column:
+    """Return a variable as a column, whose look-ups are kept from one table to the next; True is not 1."""
+    del kinds
+    return Column(name, "categorical", states, declared=True)
 
 
 def _stranger(seen: Column, column: Column) -> ValueError:

@@ -201,7 +201,7 @@ def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
         return encode_objects(series.to_list(), column)
     if dtype in _STRINGS:
         if column.kinds != {"strings"} or len(series) <= _FEW:  # an Enum takes longer to set up than a few look-ups
-            return encode_objects(series.cast(pl.String).to_list(), column)
+            return encode_objects(series.to_list(), column)
         if dtype == column.strings and not n_missing:
             return np.add(series.to_physical().to_numpy(), 1, dtype=np.uint16, casting="unsafe"), 0
         codes = series.cast(column.strings, strict=False).to_physical().cast(pl.UInt16) + 1

@@ -114,7 +114,10 @@ def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
             if not is_missing(cell):
                 plain_cell(cell, column.name)
         raise
-    strangers = [cell for cell in (cells[i] for i in np.flatnonzero(codes == 0)) if not is_missing(cell)]
+    unmatched = np.flatnonzero(codes == 0)
+    if len(unmatched) == cells.count(None):
+        return codes, 0
+    strangers = [cell for cell in (cells[i] for i in unmatched) if not is_missing(cell)]
     column.require_kinds({kind_of(plain_cell(cell, column.name)) for cell in strangers})
     return codes, len(strangers)
 
