@@ -105,7 +105,7 @@ class JointCounts:
                 table = gather(table.swapaxes(0, axis), slots[j]).swapaxes(0, axis)
             parts.append(table.ravel())
         cardinalities = tuple(len(places) for places in columns)
-        return JointCounts(cardinalities, self.scopes, len(components), np.concatenate(parts))
+        return JointCounts(cardinalities, self.scopes, len(components), np.concatenate([np.empty(0), *parts]))
 
 
 @dataclass(frozen=True)
