@@ -28,6 +28,10 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m pip install --quiet --editable ".[bench]"
 	cd benchmarks && ../$(PYTHON) naive_bayes.py && ../$(PYTHON) gaussian_discriminant.py && ../$(PYTHON) dependence.py
 
+.PHONY: tables
+tables: .venv ## Measure the classifiers of docs/dependence.md anew (minutes; needs the data folder)
+	$(PYTHON) docs/make_dependence_tables.py --sweep
+
 .PHONY: pictures
 pictures: .venv ## Draw the pictures of the README anew
 	$(PYTHON) docs/make_pictures.py

@@ -75,8 +75,9 @@ class KDependenceBayes(DependenceEstimator):
 
     Parameters
     ----------
-    k : int, default 1
-        Parents a feature, ≥ 0; more than there are features before it do no harm.
+    k : int, default 2
+        Parents a feature, ≥ 0; more than there are features before it do no harm. The default did best of 0 to 3 in
+        docs/dependence.md.
     bins, backoff, alpha, priors, prior_alpha, categorical_features, n_jobs
         As in `TreeAugmentedNaiveBayes`.
 
@@ -119,7 +120,7 @@ class KDependenceBayes(DependenceEstimator):
 
     def __init__(
         self,
-        k: int = 1,
+        k: int = 2,
         *,
         bins: Any = "mdlp",
         backoff: float | None = 10.0,
