@@ -271,14 +271,34 @@ def test_a_penalty_leaves_out_edges_that_do_not_pay():
 
 
 def test_back_off_is_the_formula_by_hand():
-    counts = np.zeros((1, 3, 3))
-    counts[0, 1:, 1:] = [[3, 1], [0, 2]]
+    counts = np.zeros((2, 3, 3))
+    counts[:, 1:, 1:] = [[[3, 1], [0, 2]], [[0, 0], [5, 0]]]
     s, alpha = 2.0, 1.0
-    p_x = np.array([3 + alpha, 3 + alpha]) / (6 + 2 * alpha)
-    p_xz = (np.array([3, 3]) + s * p_x) / (6 + s)
-    given = (np.array([[3, 1], [0, 2]]) + s * p_xz) / (np.array([[4], [2]]) + s)
-    found = np.exp(BackOff(s, alpha).log_conditional(counts)[0, :, 1:])
-    assert_allclose(found, np.vstack([p_xz, given]))
+    p_x = np.array([8 + alpha, 3 + alpha]) / (11 + 2 * alpha)
+    p_xz = (np.array([[3, 3], [5, 0]]) + alpha * p_x) / (np.array([[6], [5]]) + alpha)
+    p_xa = (np.array([[3, 1], [5, 2]]) + s * p_x) / (np.array([[4], [7]]) + s)
+    n_az = np.array([[[4], [2]], [[0], [5]]])
+    given = (counts[:, 1:, 1:] + s / 2 * p_xz[:, np.newaxis] + s / 2 * p_xa) / (n_az + s)
+    found = np.exp(BackOff(s, alpha).log_conditional(counts)[:, :, 1:])
+    assert_allclose(found, np.concatenate([p_xz[:, np.newaxis], given], axis=1))
+
+
+@pytest.mark.parametrize("smoothing", [BackOff(3.0), BackOff(None, 0.5), BackOff(0.0, 0.0)])
+def test_many_columns_given_one_parent_are_smoothed_as_each_by_itself(smoothing):
+    rng = np.random.default_rng(0)
+    tables = [rng.poisson(1.0, (3, 5, k + 1)).astype(float) for k in (4, 1, 3)]
+    tables[0][1] = 0.0
+    expected = [smoothing.log_conditional(table) for table in tables]
+    single = np.concatenate([table[:, 0] for table in expected], axis=1)
+    found = smoothing.log_given_parent(np.concatenate(tables, axis=2), single, np.array([0, 5, 7]))
+    assert_allclose(np.exp(found), np.exp(np.concatenate(expected, axis=2)))
+
+
+def test_a_combination_that_no_row_shows_says_half_of_what_the_class_alone_would():
+    counts = np.zeros((2, 3, 3))
+    counts[0, 1, 1:], counts[1, 1, 1:] = [9, 1], [1, 9]
+    found = np.exp(BackOff(4.0, 0.0).log_conditional(counts)[:, :, 1:])
+    assert_allclose(found[:, 2], (found[:, 0] + 0.5) / 2.0)
 
 
 def test_without_back_off_it_is_pseudo_counts_a_category():

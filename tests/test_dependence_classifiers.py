@@ -16,15 +16,15 @@ from posteriori.datasets import load_penguins
 from posteriori.learning.selection import out_of_fold
 
 MODELS = {
-    "tan": po.TreeAugmentedNaiveBayes(),
-    "tan mdlp": po.TreeAugmentedNaiveBayes(bins="mdlp"),
-    "tan gaussian": po.TreeAugmentedNaiveBayes(continuous="gaussian"),
-    "tan bic": po.TreeAugmentedNaiveBayes(penalty="bic", backoff=None),
-    "chow-liu": po.ChowLiuClassifier(),
-    "chow-liu gaussian": po.ChowLiuClassifier(continuous="gaussian", penalty="aic"),
-    "kdb 1": po.KDependenceBayes(1),
-    "kdb 3": po.KDependenceBayes(3),
-    "aode": po.AveragedOneDependence(),
+    "tan": po.TreeAugmentedNaiveBayes(bins=8),
+    "tan mdlp": po.TreeAugmentedNaiveBayes(),
+    "tan gaussian": po.TreeAugmentedNaiveBayes(continuous="gaussian", bins=8),
+    "tan bic": po.TreeAugmentedNaiveBayes(bins=8, penalty="bic", backoff=None),
+    "chow-liu": po.ChowLiuClassifier(bins=8),
+    "chow-liu gaussian": po.ChowLiuClassifier(continuous="gaussian", bins=8, penalty="aic"),
+    "kdb 1": po.KDependenceBayes(1, bins=8),
+    "kdb 3": po.KDependenceBayes(3, bins=8),
+    "aode": po.AveragedOneDependence(bins=8),
     "full joint": po.FullJointClassifier(bins=3, verbose=False),
 }
 CHECKED = [
@@ -134,6 +134,16 @@ def test_cross_validation_equals_refitting(name, table):
         assert_allclose(result.posterior[held_out], expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("cls", [po.TreeAugmentedNaiveBayes, po.ChowLiuClassifier])
+def test_cross_validation_of_numbers_alone_equals_refitting(cls, table):
+    frame = table.select("x", "twice", "y")
+    result = out_of_fold(cls(continuous="gaussian"), frame, "y", folds=3)
+    for k in range(3):
+        held_out = pl.Series(result.fold == k)
+        expected = cls(continuous="gaussian").fit(frame.filter(~held_out), "y").predict_proba(frame.filter(held_out))
+        assert_allclose(result.posterior[held_out.to_numpy()], expected, atol=1e-9)
+
+
 def test_models_survive_a_file(model, table, tmp_path):
     fitted = type(model)(**model.get_params()).fit(table.drop("y"), table["y"])
     po.save(fitted, tmp_path / "model.posteriori")
@@ -220,7 +230,7 @@ def test_a_numeric_tree_never_puts_a_number_above_a_category():
 def test_a_tree_without_a_class_is_the_only_class_of_a_classifier(table):
     rows = table.drop("y")
     tree = po.ChowLiuTree().fit(rows)
-    classifier = po.ChowLiuClassifier().fit(rows, np.zeros(len(rows), int))
+    classifier = po.ChowLiuClassifier(bins=tree.bins).fit(rows, np.zeros(len(rows), int))
     assert_allclose(tree.score_samples(rows), classifier.score_samples(rows))
     assert tree.score(rows) == pytest.approx(classifier.score_samples(rows).mean())
     assert tree.sample(3, random_state=0).columns == rows.columns

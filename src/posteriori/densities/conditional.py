@@ -12,15 +12,23 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class BackOff:
-    r"""Conditional tables that shrink towards those of fewer parents.
+    r"""Conditional tables that shrink towards what is known without the last parent, and without the component.
 
     .. math::
-        p(x \mid a_1 \ldots a_t, z) = \frac{n_{a_1 \ldots a_t z x} + s\, p(x \mid a_1 \ldots a_{t-1}, z)}
-        {n_{a_1 \ldots a_t z} + s}, \qquad
-        p(x \mid z) = \frac{n_{zx} + s\, p(x)}{n_z + s}, \qquad p(x) = \frac{n_x + \alpha}{n + K \alpha}
+        p(x \mid a_1 \ldots a_t, z) = \frac{n_{a_1 \ldots a_t z x} + \tfrac{s}{2}\, p(x \mid a_1 \ldots a_{t-1}, z)
+        + \tfrac{s}{2}\, p(x \mid a_1 \ldots a_t)}{n_{a_1 \ldots a_t z} + s}
 
-    Each step is the posterior mean under a Dirichlet prior of s pseudo-rows that is centred on the step before, so that
-    combinations of parents that few rows show say little that their parts do not say.
+    with, free of the component, and at the roots,
+
+    .. math::
+        p(x \mid a_1 \ldots a_t) = \frac{n_{a_1 \ldots a_t x} + s\, p(x \mid a_1 \ldots a_{t-1})}
+        {n_{a_1 \ldots a_t} + s}, \qquad
+        p(x \mid z) = \frac{n_{zx} + \alpha\, p(x)}{n_z + \alpha}, \qquad
+        p(x) = \frac{n_x + \alpha}{n + K \alpha}
+
+    Each is the posterior mean under a Dirichlet prior of pseudo-rows that are drawn from the tables before it. Half of
+    them keep the parents and forget the component: a combination of parents that few rows show then says little of the
+    component, whereas p(x | z) alone would bring back the naive factor, which counts evidence twice.
 
     Parameters
     ----------
@@ -28,7 +36,7 @@ class BackOff:
         s in pseudo-rows, ≥ 0. None: each table by itself, with alpha pseudo-counts a category,
         p(x | a, z) = (n + alpha) / (n_a + K·alpha).
     alpha : float
-        Pseudo-count a category: of p(x) where tables back off.
+        Where tables back off, the pseudo-count a category of p(x), and the pseudo-rows that draw p(x | z) to it.
 
     References
     ----------
@@ -36,7 +44,7 @@ class BackOff:
     one step back). MacKay & Peto, A hierarchical Dirichlet language model, Natural Language Engineering 1 (1995).
     """
 
-    strength: float | None = 5.0
+    strength: float | None = 10.0
     alpha: float = 1.0
 
     def log_conditional(self, counts: Array) -> Array:
@@ -53,17 +61,19 @@ class BackOff:
             Where a parent is missing (code 0): given the others alone. Where the child is missing: 0.
         """
         observed = _with_sums(counts[..., 1:])
-        probability = np.empty(observed.shape)
+        everyone = observed.sum(axis=0, keepdims=True)
         n_parents = observed.ndim - 2
         root: tuple[slice | int, ...] = (slice(None), *[0] * n_parents)
-        probability[root] = self._given_component(observed[root])
+        probability, pooled = np.empty(observed.shape), np.empty(everyone.shape)
+        pooled[root] = self._of_everyone(everyone[root])
+        probability[root] = self._shrunk(observed[root], pooled[root], self.alpha)
         for t in range(1, n_parents + 1):
             before: tuple[slice | int, ...] = (slice(None),) * t
             rest = (0,) * (n_parents - t)
-            lower = probability[(*before, 0, *rest)]
-            probability[(*before, slice(1, None), *rest)] = self._posterior_mean(
-                observed[(*before, slice(1, None), *rest)], np.expand_dims(lower, t)
-            )
+            given, lower = (*before, slice(1, None), *rest), (*before, 0, *rest)
+            pooled[given] = self._shrunk(everyone[given], np.expand_dims(pooled[lower], t), self.strength)
+            halfway = (np.expand_dims(probability[lower], t) + pooled[given]) / 2.0
+            probability[given] = self._shrunk(observed[given], halfway, self.strength)
         result = np.zeros(counts.shape)
         with np.errstate(divide="ignore"):
             np.log(probability, out=result[..., 1:])
@@ -86,23 +96,34 @@ class BackOff:
         observed[:, :, starts] = 0.0
         single = np.exp(log_single)[:, np.newaxis]
         single[:, :, starts] = 0.0
-        added: Array | float = self.alpha if self.strength is None else self.strength * single
-        in_all = np.repeat(self.alpha * (widths - 1) if self.strength is None else self.strength + 0 * widths, widths)
-        total = np.repeat(np.add.reduceat(observed, starts, axis=2), widths, axis=2) + in_all
-        with np.errstate(divide="ignore", invalid="ignore"):
-            result = np.log(np.where(total > 0, (observed + added) / total, single))
+
+        def summed(weights: Array) -> Array:
+            return np.repeat(np.add.reduceat(weights, starts, axis=-1), widths, axis=-1)
+
+        if self.strength is None:
+            added: Array | float = self.alpha
+            in_all: Array | float = np.repeat(self.alpha * (widths - 1), widths)
+        else:
+            everyone = observed.sum(axis=0)
+            alone = everyone.sum(axis=0) + self.alpha
+            alone[starts] = 0.0
+            alone = _ratio(alone, summed(alone), 0.0)
+            pooled = _ratio(everyone + self.strength * alone, summed(everyone) + self.strength, alone)
+            single = (single + pooled) / 2.0
+            added, in_all = self.strength * single, self.strength
+        with np.errstate(divide="ignore"):
+            result = np.log(_ratio(observed + added, summed(observed) + in_all, single))
         result[:, 0] = log_single
         result[:, :, starts] = 0.0
         return result
 
-    def _given_component(self, counts: Array) -> Array:
-        """Return p(x | z), (Z, K), from counts (Z, K)."""
-        uniform = np.full(counts.shape[1], 1.0 / max(counts.shape[1], 1))
-        everyone = _shares(counts.sum(axis=0) + self.alpha, uniform)
-        return self._posterior_mean(counts, everyone)
+    def _of_everyone(self, counts: Array) -> Array:
+        """Return p(x), (1, K), from counts (1, K)."""
+        return _shares(counts + self.alpha, np.full(counts.shape, 1.0 / max(counts.shape[1], 1)))
 
-    def _posterior_mean(self, counts: Array, lower: Array) -> Array:
-        added = self.alpha if self.strength is None else self.strength * lower
+    def _shrunk(self, counts: Array, lower: Array, pseudo_rows: float | None) -> Array:
+        """Return the posterior mean under pseudo-rows of a lower table, or without strength under pseudo-counts."""
+        added = self.alpha if self.strength is None or pseudo_rows is None else pseudo_rows * lower
         return _shares(counts + added, lower)
 
 
@@ -185,6 +206,9 @@ def _with_sums(counts: Array) -> Array:
 
 def _shares(counts: Array, otherwise: Array) -> Array:
     """Return the counts as shares of their sum along the last axis; otherwise where there are none."""
-    total = counts.sum(axis=-1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        return np.where(total > 0, counts / np.where(total > 0, total, 1.0), otherwise)
+    return _ratio(counts, counts.sum(axis=-1, keepdims=True), otherwise)
+
+
+def _ratio(part: Array, whole: Array, otherwise: Array | float) -> Array:
+    """Return part / whole; otherwise where there is nothing."""
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), otherwise)

@@ -110,7 +110,7 @@ class JointCounts:
                 table = gather(table.swapaxes(0, axis), slots[j]).swapaxes(0, axis)
             parts.append(table.ravel())
         cardinalities = tuple(len(places) for places in columns)
-        return JointCounts(cardinalities, self.scopes, len(components), np.concatenate(parts))
+        return JointCounts(cardinalities, self.scopes, len(components), np.concatenate([np.empty(0), *parts]))
 
     def has_missing(self) -> bool:
         """Whether any row had a missing cell."""

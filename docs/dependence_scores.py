@@ -1,0 +1,89 @@
+"""Cross-validated scores of models on a folder of real tables: what the pages of measurements are made of."""
+
+from __future__ import annotations
+
+import csv
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from posteriori.learning.metrics import accuracy, fill_undefined, log_loss
+from posteriori.learning.selection import out_of_fold
+
+FOLDS = 5
+MOST_ROWS = 3000
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Table:
+    """A set of rows with their classes."""
+
+    name: str
+    X: pl.DataFrame
+    y: pl.Series
+    n_numbers: int
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes the rows show."""
+        return self.y.n_unique()
+
+
+@dataclass(frozen=True)
+class Score:
+    """Log-loss in nats a row, and accuracy, of rows held out."""
+
+    log_loss: float
+    accuracy: float
+
+
+def data_folder() -> Path | None:
+    """Return the folder of tables, POSTERIORI_DATA or ../shared/data beside the repository; None if there is none."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("POSTERIORI_DATA", beside))
+    return folder if (folder / "INDEX.tsv").exists() else None
+
+
+def tables(folder: Path) -> Iterator[Table]:
+    """Read every set that has a target, at most 3000 of its rows, without classes too rare for five folds."""
+    with (folder / "INDEX.tsv").open(encoding="utf-8", newline="") as lines:
+        for line in csv.DictReader(lines, delimiter="\t"):
+            if line["target"]:
+                yield _read(folder / line["file"], line)
+
+
+def _read(path: Path, line: dict[str, str]) -> Table:
+    rows = pl.read_csv(path, infer_schema_length=None)
+    target, listed = line["target"], line["categorical_columns"]
+    features = [name for name in rows.columns if name != target]
+    named = {"all": features, "none": []}.get(listed, listed.split(";"))
+    rows = rows.with_columns(pl.col(name).cast(pl.String) for name in [*named, target])
+    rows = rows.filter(pl.col(target).is_not_null())
+    if len(rows) > MOST_ROWS:
+        rows = rows[np.sort(np.random.default_rng(SEED).permutation(len(rows))[:MOST_ROWS]).tolist()]
+    rows = rows.filter(pl.len().over(target) >= FOLDS)
+    return Table(line["name"], rows.select(features), rows[target], len(features) - len(named))
+
+
+def score(estimator: Any, table: Table) -> Score:
+    """Return the five-fold log-loss and accuracy."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of categories that a fold has not met
+        held_out = out_of_fold(estimator, table.X, table.y, folds=FOLDS, random_state=SEED)
+    posterior = fill_undefined(held_out.posterior, held_out.prior)
+    return Score(log_loss(held_out.components, posterior), accuracy(held_out.components, posterior))
+
+
+def ranks(losses: np.ndarray) -> np.ndarray:
+    """Return the rank of each model (columns) on each set (rows), 1 the least; ties share."""
+    rounded = np.round(losses, 6)
+    below = (rounded[:, np.newaxis, :] < rounded[:, :, np.newaxis]).sum(axis=2)
+    equal = (rounded[:, np.newaxis, :] == rounded[:, :, np.newaxis]).sum(axis=2)
+    return below + (equal + 1) / 2

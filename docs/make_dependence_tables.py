@@ -1,0 +1,161 @@
+"""Measure the classifiers of dependent features on real tables, and put the figures into docs/dependence.md.
+
+Usage: python docs/make_dependence_tables.py [--sweep]   (--sweep: the settings as well, which `make tables` does)
+
+The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository. Where
+there is none, nothing is written.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from dependence_scores import Table, data_folder, ranks, score, tables
+
+import posteriori as po
+
+PAGE = Path(__file__).parent / "dependence.md"
+NAIVE = "naive Bayes, binned"
+MODELS: dict[str, Any] = {
+    "naive Bayes, Gaussian": po.NaiveBayes(n_jobs=1),
+    NAIVE: po.NaiveBayes(distributions="binned", n_jobs=1),
+    "TAN": po.TreeAugmentedNaiveBayes(n_jobs=1),
+    "TAN, Gaussian": po.TreeAugmentedNaiveBayes(continuous="gaussian", n_jobs=1),
+    "Chow-Liu": po.ChowLiuClassifier(n_jobs=1),
+    "kDB 1": po.KDependenceBayes(1, n_jobs=1),
+    "kDB 2": po.KDependenceBayes(2, n_jobs=1),
+    "AODE": po.AveragedOneDependence(n_jobs=1),
+}
+SWEPT = ("TAN", "Chow-Liu", "kDB 1", "kDB 2", "AODE")
+BINS = (4, 5, 8, 10, 16, "mdlp")
+STRENGTHS = (None, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
+PENALTIES = (None, "aic", "bic")
+PARENTS = (0, 1, 2, 3)
+
+
+def measure(models: dict[str, Any], sets: list[Table]) -> np.ndarray:
+    """Return log-loss and accuracy, (sets, models, 2)."""
+    result = np.empty((len(sets), len(models), 2))
+    for row, table in enumerate(sets):
+        for column, model in enumerate(models.values()):
+            one = score(model, table)
+            result[row, column] = one.log_loss, one.accuracy
+        print(".", end="", flush=True)
+    print()
+    return result
+
+
+def score_tables(sets: list[Table]) -> str:
+    """Return the table of all models on all sets, and the summary of each model."""
+    scores = measure(MODELS, sets)
+    losses = scores[:, :, 0]
+    lines = [_head(["set", "rows", "features", "classes", *MODELS])]
+    for table, of_set in zip(sets, scores, strict=True):
+        best = of_set[:, 0].min()
+        cells = [_cell(loss, accuracy, loss <= best + 5e-4) for loss, accuracy in of_set]
+        numbers = f"{table.X.width} ({table.n_numbers})"
+        lines.append(_row([table.name, str(len(table.y)), numbers, str(table.n_classes), *cells]))
+    naive = losses[:, [list(MODELS).index(NAIVE)]]
+    better = (losses < naive - 5e-4).sum(axis=0)
+    worse = (losses > naive + 5e-4).sum(axis=0)
+    facts = ["mean log-loss", "median", "mean rank", "mean accuracy", "better than binned naive Bayes", "worse"]
+    summary = [_head(["model", *facts])]
+    for column, name in enumerate(MODELS):
+        loss = losses[:, column]
+        cells = [f"{loss.mean():.3f}", f"{np.median(loss):.3f}", f"{ranks(losses)[:, column].mean():.1f}"]
+        cells += [f"{scores[:, column, 1].mean():.3f}", f"{better[column]} of {len(sets)}", str(worse[column])]
+        summary.append(_row([name, *(cells if name != NAIVE else [*cells[:-2], "–", "–"])]))
+    return "\n".join(summary) + "\n\n" + "\n".join(lines)
+
+
+def sweep_tables(sets: list[Table]) -> str:
+    """Return the tables of settings: each parameter alone, the others at their defaults."""
+    with_numbers = [table for table in sets if table.n_numbers]
+    trees = ("TAN", "Chow-Liu")
+    parts = [
+        _sweep("bins", BINS, SWEPT, with_numbers),
+        _sweep("continuous", ("binned", "gaussian"), trees, with_numbers),
+        _sweep("backoff", STRENGTHS, SWEPT, sets),
+        _sweep("penalty", PENALTIES, trees, sets),
+        _sweep("k", PARENTS, ("kDB 2",), sets),
+    ]
+    return "\n\n".join(parts)
+
+
+def evidence_table(sets: list[Table]) -> str:
+    """Return, where TAN loses to naive Bayes, what its tree holds, what chance alone would, and stronger back-off."""
+    strengths = (2.0, 10.0, 40.0, 160.0)
+    head = [f"TAN, back-off {strength:g}" for strength in strengths]
+    lines = [_head(["set", "rows", "nats in the tree", "nats by chance", "naive Bayes, binned", *head])]
+    for table in sets:
+        naive, plain = score(MODELS[NAIVE], table).log_loss, score(MODELS["TAN"], table).log_loss
+        if plain <= naive + 5e-4:
+            continue
+        tan = type(MODELS["TAN"])(n_jobs=1).fit(table.X, table.y)
+        free = {
+            column.name: (len(column.cuts) if column.is_binned else len(column.categories) - 1)
+            for column in tan.model_.schema.columns
+        }
+        cells = sum(free[parent] * free[child] for parent, child in tan.edge_weights_)
+        chance = table.n_classes * cells / (2 * len(table.y))
+        losses = [score(type(tan)(backoff=strength, n_jobs=1), table).log_loss for strength in strengths]
+        facts = [sum(tan.edge_weights_.values()), chance]
+        numbers = [f"{fact:.2f}" for fact in facts] + [f"{loss:.3f}" for loss in (naive, *losses)]
+        lines.append(_row([table.name, str(len(table.y)), *numbers]))
+    return "\n".join(lines)
+
+
+def _sweep(parameter: str, values: tuple[Any, ...], names: tuple[str, ...], sets: list[Table]) -> str:
+    cells: list[list[str]] = [[f"`{value!r}`".replace("'", '"')] for value in values]
+    for name in names:
+        models = {str(value): type(MODELS[name])(**MODELS[name].get_params() | {parameter: value}) for value in values}
+        scores = measure(models, sets)
+        losses, rank = scores[:, :, 0], ranks(scores[:, :, 0]).mean(axis=0)
+        accuracy = scores[:, :, 1].mean(axis=0)
+        for place in range(len(values)):
+            loss = losses[:, place]
+            known = MODELS[name].get_params()[parameter] == values[place]
+            text = f"{loss.mean():.3f} · {np.median(loss):.3f} · {rank[place]:.1f} · {accuracy[place]:.3f}"
+            cells[place].append(f"**{text}**" if known else text)
+    head = _head([f"`{parameter}`", *names])
+    return f"On {len(sets)} sets:\n\n" + "\n".join([head, *map(_row, cells)])
+
+
+def _cell(loss: float, accuracy: float, best: bool) -> str:
+    return f"**{loss:.3f}** · {accuracy:.3f}" if best else f"{loss:.3f} · {accuracy:.3f}"
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _head(cells: list[str]) -> str:
+    return _row(cells) + "\n|" + "-|" * len(cells)
+
+
+def replace_block(name: str, text: str) -> None:
+    """Put the text between the marks of a block of the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    before, found, after = page.partition(begin)
+    if not found or end not in after:
+        raise ValueError(f"{PAGE.name} has no block {begin.strip()} … {end}; add the two lines")
+    PAGE.write_text(before + begin + text + "\n" + end + after.partition(end)[2], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    folder = data_folder()
+    if folder is None:
+        print("skipped: no tables; set POSTERIORI_DATA to their folder, or put it at ../shared/data")
+        sys.exit()
+    start = time.perf_counter()
+    found = list(tables(folder))
+    replace_block("scores", score_tables(found))
+    replace_block("evidence", evidence_table(found))
+    if "--sweep" in sys.argv[1:]:
+        replace_block("settings", sweep_tables(found))
+    print(f"took {time.perf_counter() - start:.0f} s")
