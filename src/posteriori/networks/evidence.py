@@ -35,7 +35,7 @@ class Findings:
     def hard(self) -> dict[int, int]:
         """The state of each variable of which one state only is possible, both by their places."""
         return {
-            place: int(np.argmax(self.likelihoods[name]))
+            place: self.likelihoods[name].tolist().index(1.0)
             for place, name in enumerate(self.states)
             if name in self.likelihoods and self._is_certain(name)
         }
@@ -59,8 +59,8 @@ class Findings:
 
     def _is_certain(self, name: str) -> bool:
         # A likelihood of one state that is not 1 still says how probable the evidence is: it stays soft.
-        likelihood = self.likelihoods[name]
-        return np.count_nonzero(likelihood) == 1 and likelihood.max() == 1
+        likelihood = self.likelihoods[name].tolist()
+        return likelihood.count(0.0) == len(likelihood) - 1 and max(likelihood) == 1.0
 
     def __and__(self, other: Findings) -> Findings | None:
         """Return both findings as one; None where they contradict each other about a variable."""

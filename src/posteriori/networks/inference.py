@@ -40,6 +40,8 @@ class PrunedTree:
 
     def take(self, codes: Array) -> Array:
         """Return the codes of the variables of the tree."""
+        if self.kept == tuple(range(codes.shape[-1])):
+            return np.ascontiguousarray(codes)
         return np.ascontiguousarray(codes[..., self.kept])
 
     def soft(self, soft: dict[int, Array]) -> dict[int, Array]:
