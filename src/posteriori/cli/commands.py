@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from posteriori.cli import network as networks
+
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import (
     align,
@@ -374,3 +376,10 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
 
     found = {"command": "show", **facts.model_facts(estimator)}
     (tables.print_json if as_json else pages.print_model)(found)
+
+
+_command(networks.query)
+_networks = typer.Typer(help="Bayesian networks: show one, draw from one, learn one.", rich_markup_mode="rich")
+for _one in (networks.show, networks.sample, networks.learn):
+    _networks.command(help=_help(_one))(_one)
+app.add_typer(_networks, name="network")

@@ -1,0 +1,104 @@
+"""Questions as probability theory writes them: P(lung | smoke=yes, xray=abnormal)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from posteriori.cli.messages import Refusal
+
+_WORD = re.compile(r"""\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^\s=,|()"']+))""")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, each variable with its state or None for all of them, and what is given."""
+
+    asked: dict[str, str | None]
+    given: dict[str, str]
+
+    @property
+    def is_event(self) -> bool:
+        """Whether every variable asked has a state, so that the answer is one number."""
+        return all(state is not None for state in self.asked.values())
+
+
+def parse_question(text: str) -> Question:
+    """Read P(a, b=yes | c=no); names and states with blanks or signs of their own go into quotes.
+
+    Raises
+    ------
+    Refusal
+        The text is no such expression: says where it breaks.
+    """
+    reader = _Reader(text)
+    if not re.match(r"\s*[Pp]\s*\(", text):
+        reader.refuse("begin with P(")
+    reader.at = text.index("(") + 1
+    asked = reader.findings(stated=False)
+    given: dict[str, str | None] = {}
+    if reader.takes("|"):
+        given = reader.findings(stated=True)
+    reader.require(")")
+    if text[reader.at :].strip():
+        reader.refuse("nothing may follow the closing parenthesis")
+    twice = [name for name in asked if name in given]
+    if twice:
+        raise Refusal(f"{twice[0]!r} is both asked for and given in {text!r}; leave it out on one side")
+    if len({state is None for state in asked.values()}) > 1:
+        raise Refusal(f"{text!r} states some of what is asked and not the rest; give each a state, or none")
+    return Question(asked, {name: str(state) for name, state in given.items()})
+
+
+def parse_findings(text: str) -> dict[str, str]:
+    """Read smoke=yes, xray=abnormal."""
+    reader = _Reader(text)
+    found = reader.findings(stated=True) if text.strip() else {}
+    if text[reader.at :].strip():
+        reader.refuse("separate findings by commas")
+    return {name: str(state) for name, state in found.items()}
+
+
+class _Reader:
+    """A place in a text, which moves on as the text is understood."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def findings(self, stated: bool) -> dict[str, str | None]:
+        """Read names, each with its state; stated says that it must have one."""
+        found: dict[str, str | None] = {}
+        while True:
+            name = self.word("name a variable")
+            if name in found:
+                self.refuse(f"{name!r} stands here twice")
+            found[name] = self.word("name a state") if self.takes("=") else None
+            if stated and found[name] is None:
+                self.refuse(f"say which state {name!r} has: {name}=…")
+            if not self.takes(","):
+                return found
+
+    def word(self, wanted: str) -> str:
+        match = _WORD.match(self.text, self.at)
+        if match is None:
+            self.refuse(wanted)
+        assert match is not None
+        self.at = match.end()
+        return next(part for part in match.groups() if part is not None)
+
+    def takes(self, sign: str) -> bool:
+        """Go past a sign, if it comes next."""
+        rest = self.text[self.at :]
+        if not rest.lstrip().startswith(sign):
+            return False
+        self.at += len(rest) - len(rest.lstrip()) + len(sign)
+        return True
+
+    def require(self, sign: str) -> None:
+        if not self.takes(sign):
+            self.refuse(f"{sign} is missing")
+
+    def refuse(self, wanted: str) -> None:
+        done, rest = self.text[: self.at], self.text[self.at :]
+        raise Refusal(f"cannot read the expression after {done!r}, at {rest!r}: {wanted}; as in P(lung | smoke=yes)")

@@ -1,0 +1,272 @@
+"""The commands about Bayesian networks: query, and network show, sample and learn."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+# Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
+from posteriori.cli.checks import columns_named, open_output
+from posteriori.cli.expressions import parse_findings, parse_question
+from posteriori.cli.messages import Refusal, refusing
+from posteriori.cli.reading import check_place, read_frame
+
+if TYPE_CHECKING:
+    from posteriori.networks import BayesianNetwork
+
+NetworkPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="NET", help="A network: .bif, .xmlbif, .xml (also .gz), or .posteriori.", show_default=False
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")]
+
+
+class Method(StrEnum):
+    """How a question is answered."""
+
+    exact = "exact"
+    sampling = "sampling"
+
+
+class Search(StrEnum):
+    """How a graph is learned."""
+
+    hill_climbing = "hill-climbing"
+    chow_liu = "chow-liu"
+
+
+class Score(StrEnum):
+    """What a learned graph maximises."""
+
+    bic = "bic"
+    aic = "aic"
+    bdeu = "bdeu"
+
+
+def load_network(path: Path) -> BayesianNetwork:
+    """Read a network from a file of a known format, or one that `po.save` wrote."""
+    from posteriori.networks import BayesianNetwork, read_network
+    from posteriori.persistence import load
+
+    if not path.exists():
+        raise Refusal(f"there is no file {str(path)!r}")
+    with refusing():
+        loaded = load(path) if path.suffix == ".posteriori" else read_network(path)
+    if not isinstance(loaded, BayesianNetwork):
+        raise Refusal(f"{str(path)!r} holds a {type(loaded).__name__}, not a network; posteriori explain asks that one")
+    return loaded
+
+
+def query(
+    network: NetworkPath,
+    question: Annotated[str, typer.Argument(metavar="EXPRESSION", help='As in "P(lung | smoke=yes)".')],
+    method: Annotated[Method, typer.Option(help="By a junction tree, or by likelihood weighting.")] = Method.exact,
+    samples: Annotated[int, typer.Option(metavar="N", min=1, help="Samples of likelihood weighting.")] = 10_000,
+    seed: Annotated[int | None, typer.Option(min=0, help="Makes sampling repeatable.", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a question about a network.
+
+    P(a, b | c=yes) is a table of all states of a and b; P(a=yes, b=no | c=yes) is one number. Names with blanks,
+    and states with signs such as = or a comma, go into quotes.
+
+    Example:
+
+        posteriori query asia.bif "P(lung | smoke=yes, xray=yes)"
+    """
+    asked = parse_question(question)
+    net = load_network(network)
+    with refusing():
+        given = {name: _state(net, name, state) for name, state in asked.given.items()}
+        wanted = {name: None if state is None else _state(net, name, state) for name, state in asked.asked.items()}
+        answer = net.query(*wanted, evidence=given, method=method.value, n_samples=samples, random_state=seed)
+    probabilities = answer.probabilities
+    errors = answer.standard_errors
+    if asked.is_event:
+        place = tuple(net.states(name).index(state) for name, state in wanted.items())
+        cells = [(wanted, float(probabilities[place]), None if errors is None else float(errors[place]))]
+    else:
+        import itertools
+
+        states = list(itertools.product(*(net.states(name) for name in wanted)))
+        flat = probabilities.ravel().tolist()
+        spread = [None] * len(flat) if errors is None else errors.ravel().tolist()
+        cells = [(dict(zip(wanted, row, strict=True)), p, e) for row, p, e in zip(states, flat, spread, strict=True)]
+    found = {
+        "command": "query",
+        "network": str(network),
+        "question": question,
+        "given": given,
+        "method": method.value,
+        "answer": [{"states": states, "probability": p, "standard_error": e} for states, p, e in cells],
+    }
+    _print_json(found) if as_json else _print_answer(found, asked.is_event)
+
+
+def show(network: NetworkPath, as_json: AsJson = False) -> None:
+    """Show a network: its variables, their states and parents, and how large it is.
+
+    Example:
+
+        posteriori network show asia.bif
+    """
+    net = load_network(network)
+    variables = [
+        {"name": name, "states": list(net.states(name)), "parents": list(net.dag.parents[name])}
+        for name in net.variables
+    ]
+    found = {
+        "command": "network show",
+        "network": str(network),
+        "n_variables": len(net.variables),
+        "n_edges": len(net.edges),
+        "n_parameters": net.n_parameters,
+        "variables": variables,
+    }
+    _print_json(found) if as_json else _print_network(found)
+
+
+def sample(
+    network: NetworkPath,
+    rows: Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="How many rows to draw.")] = 10,
+    evidence: Annotated[str, typer.Option(metavar="A=x,B=y", help="What is known of every row.")] = "",
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write a table. Default: CSV on stdout.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Makes the draw repeatable.", show_default=False)] = None,
+) -> None:
+    """Draw rows from a network, exactly, also given evidence.
+
+    Example:
+
+        posteriori network sample asia.bif -n 5 --evidence smoke=yes --seed 1
+    """
+    findings = parse_findings(evidence)
+    write = open_output(output, network)
+    net = load_network(network)
+    with refusing():
+        given = {name: _state(net, name, state) for name, state in findings.items()}
+        write(net.sample(rows, given or None, random_state=seed))
+
+
+def learn(
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table of categories.", show_default=False)],
+    output: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: .bif, .xmlbif or .posteriori.")],
+    method: Annotated[Search, typer.Option(help="How the graph is learned.")] = Search.hill_climbing,
+    score: Annotated[Score, typer.Option(help="What hill climbing maximises.")] = Score.bic,
+    max_parents: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Of a variable, in hill climbing.", show_default=False)
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn a network from a table whose columns are categories, and save it.
+
+    Hill climbing wants every cell present; chow-liu learns from incomplete rows as well.
+
+    Example:
+
+        posteriori network learn votes.csv --output votes.bif
+    """
+    check_place(output, table)
+    frame = read_frame(table)
+    dropped = columns_named(ignore, frame.columns, "--ignore")
+    frame = frame.select([name for name in frame.columns if name not in dropped])
+    if not frame.width:
+        raise Refusal(f"{table.name!r} has no column left; a network needs a variable")
+
+    from posteriori.networks import learn_network, write_network
+    from posteriori.persistence import save
+
+    climbing = method is Search.hill_climbing
+    with refusing():
+        net = learn_network(
+            frame,
+            "hill_climbing" if climbing else "chow_liu",
+            score=score.value if climbing else None,
+            max_parents=max_parents if climbing else None,
+        )
+        save(net, output) if output.suffix == ".posteriori" else write_network(net, output)
+    found = {
+        "command": "network learn",
+        "table": str(table),
+        "rows": frame.height,
+        "method": method.value,
+        "n_parameters": net.n_parameters,
+        "edges": [{"parent": parent, "child": child} for parent, child in net.edges],
+        "output": str(output),
+    }
+    _print_json(found) if as_json else _print_learned(found)
+
+
+def _state(net: BayesianNetwork, name: str, written: str) -> Any:
+    """Return the state that is written so; states that are numbers or booleans are written as text here."""
+    from posteriori.networks.naming import require_variable
+
+    require_variable(name, net.variables)
+    states = net.states(name)
+    if written in states:
+        return written
+    return next((state for state in states if str(state).casefold() == written.casefold()), written)
+
+
+def _print_json(found: dict[str, Any]) -> None:
+    from posteriori.cli.tables import print_json
+
+    print_json(found)
+
+
+def _print_answer(found: dict[str, Any], is_event: bool) -> None:
+    from posteriori.cli.tables import console, label_text, new_table, number, print_table
+
+    out = console()
+    sampled = found["method"] == "sampling"
+    if is_event:
+        (cell,) = found["answer"]
+        error = f" ± {number(cell['standard_error'])}" if sampled else ""
+        out.print(f"{found['question']} = {number(cell['probability'], 6)}{error}")
+        return
+    names = list(found["answer"][0]["states"])
+    headers = [*map(label_text, names), "probability", *(["standard error"] if sampled else [])]
+    table = new_table(*headers, left=len(names))
+    for cell in found["answer"]:
+        extra = [number(cell["standard_error"])] if sampled else []
+        table.add_row(*map(label_text, cell["states"].values()), f"{cell['probability']:.6f}", *extra)
+    out.print(found["question"])
+    print_table(out, table)
+
+
+def _print_network(found: dict[str, Any]) -> None:
+    from posteriori.cli.tables import console, label_text, new_table, print_table
+
+    out = console()
+    out.print(
+        f"{found['network']}: {found['n_variables']} variables, {found['n_edges']} edges, "
+        f"{found['n_parameters']:,} parameters"
+    )
+    table = new_table("variable", "states", "parents", left=3)
+    for variable in found["variables"]:
+        table.add_row(
+            label_text(variable["name"]),
+            ", ".join(map(label_text, variable["states"])),
+            ", ".join(map(label_text, variable["parents"])) or "–",
+        )
+    print_table(out, table)
+
+
+def _print_learned(found: dict[str, Any]) -> None:
+    from posteriori.cli.tables import console, label_text, new_table, print_table
+
+    out = console()
+    out.print(f"{found['table']}: {found['rows']} rows")
+    table = new_table("parent", "child", left=2)
+    for edge in found["edges"]:
+        table.add_row(label_text(edge["parent"]), label_text(edge["child"]))
+    print_table(out, table)
+    out.print(f"{found['n_parameters']:,} parameters")
+    out.print(f"saved to {found['output']}")
