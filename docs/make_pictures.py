@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 
 import posteriori as po
 from posteriori.datasets import load_penguins
-from posteriori.plotting import plot_decision_regions, plot_densities, plot_explanation
+from posteriori.plotting import plot_decision_regions, plot_densities, plot_explanation, plot_network, plot_tree
 
 PICTURES = Path(__file__).parent / "pictures"
 ROW = 314
@@ -38,6 +38,28 @@ def draw_penguins(path: Path) -> None:
     plt.close(figure)
 
 
+def draw_tree(path: Path) -> None:
+    """Draw which measurements of a penguin depend on which, once its species is known."""
+    model = po.TreeAugmentedNaiveBayes(continuous="gaussian").fit(load_penguins(), "species")
+    figure = plot_tree(model).figure
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+
+
+def draw_network(path: Path) -> None:
+    """Draw the sprinkler network: the grass is wet, and the sprinkler was on, which explains the rain away."""
+    net = po.BayesianNetwork([("cloudy", "sprinkler"), ("cloudy", "rain"), ("sprinkler", "wet"), ("rain", "wet")])
+    net.add_cpt("cloudy", [0.5, 0.5], states=["yes", "no"])
+    net.add_cpt("sprinkler", [[0.1, 0.9], [0.5, 0.5]], states=["on", "off"])
+    net.add_cpt("rain", [[0.8, 0.2], [0.2, 0.8]], states=["yes", "no"])
+    net.add_cpt("wet", [[[0.99, 0.01], [0.9, 0.1]], [[0.9, 0.1], [0.0, 1.0]]], states=["yes", "no"])
+    figure = plot_network(net, {"wet": "yes", "sprinkler": "on"}).figure
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+
+
 if __name__ == "__main__":
     PICTURES.mkdir(exist_ok=True)
     draw_penguins(PICTURES / "penguins.png")
+    draw_tree(PICTURES / "tree.png")
+    draw_network(PICTURES / "network.png")

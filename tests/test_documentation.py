@@ -5,6 +5,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -51,10 +52,19 @@ def test_every_method_is_described(name):
     assert inspect.getdoc(getattr(po.NaiveBayes, name))
 
 
-def test_the_python_of_the_readme_runs(capsys):
+def run_the_python_of_the_readme():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    exec("\n".join(blocks), {})
+    names = {}
+    exec("\n".join(blocks), names)
+    return names
+
+
+def test_the_python_of_the_readme_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    net = run_the_python_of_the_readme()["net"]
     assert "posterior" in capsys.readouterr().out
+    assert round(net.probability({"rain": "yes"}, given={"wet": "yes"}), 2) == 0.71
+    assert round(net.probability({"rain": "yes"}, given={"wet": "yes", "sprinkler": "on"}), 2) == 0.32
 
 
 WITH_SESSIONS = [page for page in sorted((ROOT / "docs").glob("*.md")) if "```pycon" in page.read_text()]
@@ -75,10 +85,11 @@ def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
     penguins = ROOT / "src" / "posteriori" / "datasets" / "penguins.csv"
     page = (ROOT / "README.md").read_text()
     commands = [line.split("#")[0] for line in re.findall(r"\.venv/bin/posteriori (.*)", page)]
-    assert len(commands) == 4
+    assert len(commands) == 6
     monkeypatch.chdir(tmp_path)
+    run_the_python_of_the_readme()  # writes the network that the commands read
     for command in commands:
-        words = command.replace("src/posteriori/datasets/penguins.csv", str(penguins)).split()
+        words = shlex.split(command.replace("src/posteriori/datasets/penguins.csv", str(penguins)))
         assert main(words) == 0, capsys.readouterr().err
     assert (tmp_path / "penguins.posteriori").exists()
 

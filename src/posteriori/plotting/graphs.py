@@ -1,0 +1,255 @@
+"""Networks and trees, drawn from parents down to children."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from posteriori.plotting.canvas import GREY, INK, PALETTE, open_axes, shorten
+from posteriori.plotting.layout import Layout, layered
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from posteriori.networks import BayesianNetwork
+
+_LETTER, _LINE, _PAD = 0.085, 0.2, 0.09  # inches, at the size of letters below
+_POINTS = 9.0
+_BAR = 0.75
+_MOST_WITH_BARS = 45
+
+
+def plot_network(
+    network: BayesianNetwork,
+    evidence: Mapping[str, Any] | None = None,
+    *,
+    bars: bool | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a network, with p(variable | evidence) as bars in its nodes.
+
+    Parameters
+    ----------
+    network : BayesianNetwork
+    evidence : mapping, optional
+        As `BayesianNetwork.query` takes it; variables of which something is known stand out.
+    bars : bool, optional
+        Whether nodes show their probabilities; default: in networks of up to 45 variables.
+    ax : matplotlib Axes, optional
+        Default: of a new figure, as large as the network needs.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        The evidence names no variable or state of the network, or is impossible.
+    ImportError
+        Matplotlib is not installed.
+    """
+    known = dict(evidence or {})
+    shown = len(network.variables) <= _MOST_WITH_BARS if bars is None else bars
+    beliefs = _beliefs(network, known) if shown else {name: {} for name in network.variables}
+    size = {name: _size(name, states) for name, states in beliefs.items()}
+    layout = layered(size, network.edges)
+    ax, scale = _open(ax, layout)
+    for parent, child in network.edges:
+        _draw_edge(ax, layout, size, parent, child, scale)
+    for name, states in beliefs.items():
+        _draw_node(ax, layout.centre[name], size[name], name, states, name in known, scale)
+    return ax
+
+
+def plot_tree(model: Any, label: Any = None, *, ax: Axes | None = None) -> Axes:
+    """Draw which features depend on which, given the class; the wider an edge, the more information it holds.
+
+    Parameters
+    ----------
+    model : fitted TreeAugmentedNaiveBayes, ChowLiuClassifier, ChowLiuTree or KDependenceBayes
+    label : class label, optional
+        Whose tree to draw, where each class has its own.
+    ax : matplotlib Axes, optional
+        Default: of a new figure, as large as the tree needs.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        There is no such class; or each class has a tree, and no label says which.
+    TypeError
+        The model has no tree.
+    ImportError
+        Matplotlib is not installed.
+    """
+    edges, names = _edges_of(model, label)
+    size = {name: _size(name, {}) for name in names}
+    layout = layered(size, list(edges), down=0.75)
+    ax, scale = _open(ax, layout)
+    greatest = max((nats for nats in edges.values() if nats is not None), default=0.0)
+    for (parent, child), nats in edges.items():
+        width = 1.2 if nats is None or greatest <= 0 else 0.6 + 4.4 * max(nats, 0.0) / greatest
+        _draw_edge(ax, layout, size, parent, child, scale, width, None if nats is None else f"{nats:.3f}")
+    for name in names:
+        _draw_node(ax, layout.centre[name], size[name], name, {}, False, scale)
+    target = getattr(getattr(model, "model_", None), "schema", None)
+    given = (target.target if target is not None else None) or "the class"
+    titles = {"ChowLiuTree": "what depends on what"}
+    if label is not None:
+        title = f"given {given} = {shorten(label)}"
+    else:
+        title = titles.get(type(model).__name__, f"given {given}")
+    if any(nats is not None for nats in edges.values()):
+        title += "; numbers are nats"
+    ax.set_title(title, loc="left", fontsize=_POINTS * 1.1 * scale, color=INK)
+    return ax
+
+
+def _edges_of(model: Any, label: Any) -> tuple[dict[tuple[str, str], float | None], tuple[str, ...]]:
+    """Return the edges of a model's tree with their information, where it is known, and all its features."""
+    if hasattr(model, "parents_"):
+        parents = model.parents_
+        return {(parent, child): None for child, of_child in parents.items() for parent in of_child}, tuple(parents)
+    if not hasattr(model, "tree_"):
+        raise TypeError(f"a {type(model).__name__} that is not fitted, or that has no tree, cannot be drawn as one")
+    tree, weights = model.tree_, model.edge_weights_
+    if any(isinstance(one, dict) for one in tree.values()):
+        if label is None:
+            raise ValueError(f"each class has a tree of its own; say which: label={next(iter(tree))!r}")
+        if label not in tree:
+            raise ValueError(f"{label!r} is not a class; the classes are {list(tree)}")
+        tree, weights = tree[label], weights[label]
+    elif label is not None:
+        raise ValueError(f"all classes share the tree; leave label={label!r} out")
+    return dict(weights), tuple(tree)
+
+
+def _beliefs(network: BayesianNetwork, known: dict[str, Any]) -> dict[str, dict[str, float]]:
+    marginals = network.query(evidence=known, joint=False)
+    beliefs = {}
+    for name in network.variables:
+        states = network.states(name)
+        if name in marginals:
+            probabilities = marginals[name].probabilities.tolist()
+        else:
+            probabilities = [float(state == known[name]) for state in states]
+        beliefs[name] = dict(zip(map(shorten, states), probabilities, strict=True))
+    return beliefs
+
+
+def _size(name: str, states: Mapping[str, float]) -> tuple[float, float]:
+    """Return the width and height of a node's box in inches."""
+    inside = max(map(_length, states), default=0.0) + _PAD + _BAR + 5 * _LETTER if states else 0.0
+    width = max(1.1 * _length(shorten(name)), inside) + 2 * _PAD
+    return width, _LINE * (1 + len(states)) + 2 * _PAD
+
+
+def _length(text: str) -> float:
+    """Return about how long a text is in inches; capitals are wide."""
+    return sum(1.2 * _LETTER if letter.isupper() else _LETTER for letter in text)
+
+
+def _open(ax: Axes | None, layout: Layout) -> tuple[Axes, float]:
+    """Return axes in the units of the layout, and by how much letters and lines shrink to fit them."""
+    width, height = layout.width + 0.3, layout.height + 0.3
+    own = ax is None
+    ax = open_axes(ax, max(width, 2.5) + 0.2, max(height, 1.2) + 0.4)
+    ax.set_axis_off()
+    ax.set(xlim=(-0.15, width - 0.15), ylim=(-0.15, height - 0.15), aspect="equal")
+    if own:
+        return ax, 1.0
+    space = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    return ax, float(min(space.width / width, space.height / height, 1.0))
+
+
+def _draw_edge(
+    ax: Axes,
+    layout: Layout,
+    size: Mapping[str, tuple[float, float]],
+    parent: str,
+    child: str,
+    scale: float,
+    width: float = 1.1,
+    note: str | None = None,
+) -> None:
+    """Draw an edge that leaves its parent's box below, and enters its child's above."""
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    (x0, y0), (x1, y1) = layout.centre[parent], layout.centre[child]
+    points = [(x0, y0 - size[parent][1] / 2.0), *layout.way[parent, child], (x1, y1 + size[child][1] / 2.0)]
+    vertices, codes = [points[0]], [Path.MOVETO]
+    for (xa, ya), (xb, yb) in itertools.pairwise(points):
+        middle = (ya + yb) / 2.0
+        vertices += [(xa, middle), (xb, middle), (xb, yb)]
+        codes += [Path.CURVE4] * 3
+    arrow = FancyArrowPatch(
+        path=Path(np.array(vertices), codes),
+        arrowstyle=f"-|>,head_length={4 + width},head_width={1.8 + 0.5 * width}",
+        lw=width * scale,
+        color=GREY,
+        shrinkA=0.0,
+        shrinkB=0.0,
+        mutation_scale=scale,
+        zorder=1,
+    )
+    ax.add_patch(arrow)
+    if note:
+        (xa, ya), (xb, yb) = points[-2:]
+        ax.text(
+            (xa + xb) / 2.0,
+            (ya + yb) / 2.0,
+            note,
+            fontsize=0.8 * _POINTS * scale,
+            color=INK,
+            ha="center",
+            va="center",
+            bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.85},
+            zorder=2,
+        )
+
+
+def _draw_node(
+    ax: Axes,
+    centre: tuple[float, float],
+    size: tuple[float, float],
+    name: str,
+    states: Mapping[str, float],
+    is_known: bool,
+    scale: float,
+) -> None:
+    """Draw a box with the name, and a bar for each state."""
+    from matplotlib.patches import FancyBboxPatch, Rectangle
+
+    (x, y), (width, height) = centre, size
+    left, top = x - width / 2.0, y + height / 2.0
+    box = FancyBboxPatch(
+        (left, y - height / 2.0),
+        width,
+        height,
+        boxstyle="round,pad=0,rounding_size=0.06",
+        fc="#FFF3DC" if is_known else "white",
+        ec=PALETTE[1] if is_known else INK,
+        lw=(2.0 if is_known else 0.9) * scale,
+        zorder=3,
+    )
+    ax.add_patch(box)
+    letters: dict[str, Any] = {"va": "center", "color": INK, "zorder": 5}
+    weight = "bold" if states else "normal"
+    line = top - _PAD - _LINE / 2.0
+    ax.text(x, line, shorten(name), ha="center", fontsize=_POINTS * scale, fontweight=weight, **letters)
+    bar_right = left + width - _PAD - 5 * _LETTER
+    for state, probability in states.items():
+        line -= _LINE
+        ax.text(left + _PAD, line, state, ha="left", fontsize=0.9 * _POINTS * scale, **letters)
+        for length, colour in ((_BAR, "#EEEEEE"), (_BAR * probability, PALETTE[1] if is_known else PALETTE[0])):
+            ax.add_patch(Rectangle((bar_right - _BAR, line - 0.06), length, 0.12, fc=colour, lw=0, zorder=4))
+        shown = f"{probability:.0%}" if probability >= 0.0995 or probability in (0, 1) else f"{probability:.1%}"
+        ax.text(left + width - _PAD, line, shown, ha="right", fontsize=0.85 * _POINTS * scale, **letters)

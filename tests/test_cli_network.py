@@ -1,0 +1,122 @@
+"""The commands about networks, as a person types them."""
+
+import json
+
+import polars as pl
+import pytest
+
+import posteriori as po
+from posteriori.cli import main
+from posteriori.cli.expressions import parse_findings, parse_question
+from posteriori.cli.messages import Refusal
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("networks")
+    net = po.BayesianNetwork([("smoke", "lung"), ("smoke", "bad cough")])
+    net.add_cpt("smoke", [0.3, 0.7], states=["yes", "no"])
+    net.add_cpt("lung", [[0.1, 0.9], [0.01, 0.99]], states=["yes", "no"])
+    net.add_cpt("bad cough", [[0.5, 0.5], [0.2, 0.8]], states=["a,b", "none"])
+    po.write_network(net, path / "lungs.xmlbif")
+    po.save(net, path / "lungs.posteriori")
+    net.sample(400, random_state=0).write_csv(path / "cases.csv")
+    return path
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.mark.parametrize("name", ["lungs.xmlbif", "lungs.posteriori"])
+def test_a_question(folder, capsys, name):
+    code, out, _ = run(capsys, "query", folder / name, "P(smoke=yes | lung=yes)")
+    assert code == 0
+    assert out.strip() == f"P(smoke=yes | lung=yes) = {0.03 / 0.037:.6f}"
+    _, out, _ = run(capsys, "query", folder / name, "P(smoke, lung)", "--json")
+    found = json.loads(out)["answer"]
+    assert len(found) == 4
+    assert sum(cell["probability"] for cell in found) == pytest.approx(1.0)
+    _, out, _ = run(capsys, "query", folder / name, "P(smoke | lung=yes)")
+    assert "0.810811" in out
+
+
+def test_a_question_with_odd_names(folder, capsys):
+    code, out, _ = run(capsys, "query", folder / "lungs.xmlbif", """P("bad cough"='a,b' | smoke=yes)""")
+    assert (code, out.split()[-1]) == (0, "0.5")
+
+
+def test_sampling_says_how_sure_it_is(folder, capsys):
+    question = ("query", folder / "lungs.xmlbif", "P(smoke=yes | lung=yes)", "--method", "sampling", "--seed", 1)
+    _, out, _ = run(capsys, *question)
+    assert "±" in out
+    assert run(capsys, *question)[1] == out
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("P(lung | smok=yes)", "no variable 'smok'; did you mean 'smoke'?"),
+        ("P(lung | smoke=ye)", "'smoke' has no state 'ye'; did you mean 'yes'?"),
+        ("P(lung | smoke)", "say which state 'smoke' has"),
+        ("lung | smoke=yes", "begin with P("),
+        ("P(lung | smoke=yes", ") is missing"),
+        ("P(lung) + 1", "nothing may follow"),
+        ("P(lung, lung)", "'lung' stands here twice"),
+        ("P()", "name a variable"),
+        ("P(lung | lung=yes)", "both asked for and given"),
+        ("P(lung=yes, smoke)", "states some of what is asked and not the rest"),
+    ],
+)
+def test_a_question_that_cannot_be_read(folder, capsys, question, sentence):
+    code, out, err = run(capsys, "query", folder / "lungs.xmlbif", question)
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_files_that_are_no_networks(folder, capsys):
+    assert "there is no file" in run(capsys, "query", folder / "none.bif", "P(a)")[2]
+    po.save(po.NaiveBayes().fit([["a"], ["b"]], [0, 1]), folder / "naive.posteriori")
+    assert "holds a NaiveBayes, not a network" in run(capsys, "query", folder / "naive.posteriori", "P(a)")[2]
+
+
+def test_parsing():
+    asked = parse_question(""" p( a , "b c" = 'd' | e=f/g ) """.replace(" , \"b c\" = 'd'", ""))
+    assert asked.asked == {"a": None}
+    assert asked.given == {"e": "f/g"}
+    assert not asked.is_event
+    assert parse_question("P(a=b,c=d)").is_event
+    assert parse_findings(" a=b , c = 'd e' ") == {"a": "b", "c": "d e"}
+    assert parse_findings("") == {}
+    with pytest.raises(Refusal, match="separate findings by commas"):
+        parse_findings("a=b c=d")
+
+
+def test_showing_and_drawing(folder, capsys):
+    code, out, _ = run(capsys, "network", "show", folder / "lungs.xmlbif")
+    assert code == 0
+    assert "3 variables, 2 edges, 5 parameters" in " ".join(out.split())
+    _, out, _ = run(capsys, "network", "show", folder / "lungs.xmlbif", "--json")
+    assert json.loads(out)["variables"][1]["parents"] == ["smoke"]
+    drawn = ("network", "sample", folder / "lungs.xmlbif", "-n", 30, "--seed", 1, "--evidence", "smoke=yes")
+    _, out, _ = run(capsys, *drawn)
+    frame = pl.read_csv(out.encode())
+    assert frame.shape == (30, 3)
+    assert set(frame["smoke"]) == {"yes"}
+
+
+@pytest.mark.parametrize("method", ["hill-climbing", "chow-liu"])
+def test_learning(folder, capsys, method):
+    output = folder / f"{method}.posteriori"
+    code, out, _ = run(capsys, "network", "learn", folder / "cases.csv", "--output", output, "--method", method)
+    assert code == 0
+    assert "saved to" in out
+    assert set(po.load(output).variables) == {"smoke", "lung", "bad cough"}
+    code, _, err = run(
+        capsys, "network", "learn", folder / "cases.csv", "--output", folder / "x.bif", "--ignore", "lun"
+    )
+    assert code == 2
+    assert "did you mean 'lung'" in err

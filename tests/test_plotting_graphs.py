@@ -1,0 +1,137 @@
+"""Networks and trees on paper: nothing on top of anything, every arrow downwards, and what is known stands out."""
+
+import itertools
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+from posteriori.plotting import plot_network, plot_tree
+from posteriori.plotting.layout import layered
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def sprinkler():
+    net = po.BayesianNetwork([("cloudy", "sprinkler"), ("cloudy", "rain"), ("sprinkler", "wet"), ("rain", "wet")])
+    net.add_cpt("cloudy", [0.5, 0.5], states=["yes", "no"])
+    net.add_cpt("sprinkler", [[0.1, 0.9], [0.5, 0.5]], states=["on", "off"])
+    net.add_cpt("rain", [[0.8, 0.2], [0.2, 0.8]], states=["yes", "no"])
+    net.add_cpt("wet", [[[0.99, 0.01], [0.9, 0.1]], [[0.9, 0.1], [0.0, 1.0]]], states=["yes", "no"])
+    return net
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+@st.composite
+def graphs(draw):
+    n = draw(st.integers(1, 14))
+    pairs = list(itertools.combinations(range(n), 2))
+    edges = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=25)) if pairs else []
+    size = {f"v{k}": (draw(st.floats(0.3, 2.0)), draw(st.floats(0.2, 1.0))) for k in range(n)}
+    return size, [(f"v{i}", f"v{j}") for i, j in edges]
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs())
+def test_no_boxes_overlap_and_every_edge_goes_down(graph):
+    size, edges = graph
+    layout = layered(size, edges)
+    for one, other in itertools.combinations(size, 2):
+        (x, y), (u, v) = layout.centre[one], layout.centre[other]
+        beside = abs(x - u) >= (size[one][0] + size[other][0]) / 2 - 1e-6
+        above = abs(y - v) >= (size[one][1] + size[other][1]) / 2 - 1e-6
+        assert beside or above
+    for parent, child in edges:
+        heights = [layout.centre[parent][1], *(y for _, y in layout.way[parent, child]), layout.centre[child][1]]
+        assert all(one > other for one, other in itertools.pairwise(heights))
+    for name, (x, y) in layout.centre.items():
+        assert x - size[name][0] / 2 >= -1e-6
+        assert x + size[name][0] / 2 <= layout.width + 1e-6
+        assert y - size[name][1] / 2 >= -1e-6
+        assert y + size[name][1] / 2 <= layout.height + 1e-6
+
+
+def test_a_chain_stands_upright_and_a_layout_is_the_same_each_time():
+    size = dict.fromkeys("abc", (1.0, 0.5))
+    layout = layered(size, [("a", "b"), ("b", "c")])
+    assert np.ptp([x for x, _ in layout.centre.values()]) < 1e-6
+    assert layered(size, [("a", "b"), ("b", "c")]) == layout
+
+
+def test_a_network_shows_its_probabilities(sprinkler):
+    ax = plot_network(sprinkler)
+    assert len([patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)]) == 4
+    assert {"cloudy", "sprinkler", "rain", "wet", "on", "off"} <= set(texts(ax))
+    assert f"{sprinkler.probability({'wet': 'yes'}):.0%}" in texts(ax)
+
+
+def test_evidence_stands_out(sprinkler):
+    ax = plot_network(sprinkler, {"wet": "yes"})
+    boxes = [patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
+    assert len({mpl.colors.to_hex(box.get_edgecolor()) for box in boxes}) == 2
+    assert "100%" in texts(ax)
+    assert f"{sprinkler.probability({'rain': 'yes'}, given={'wet': 'yes'}):.0%}" in texts(ax)
+
+
+def test_soft_evidence_and_no_bars(sprinkler):
+    ax = plot_network(sprinkler, {"rain": {"yes": 1.0, "no": 0.5}})
+    assert "cloudy" in texts(ax)
+    assert set(texts(plot_network(sprinkler, bars=False))) == {"cloudy", "sprinkler", "rain", "wet"}
+
+
+def test_a_wrong_finding_is_refused(sprinkler):
+    with pytest.raises(ValueError, match="did you mean 'rain'"):
+        plot_network(sprinkler, {"rian": "yes"})
+
+
+def test_a_tree_is_drawn_with_its_information():
+    model = po.TreeAugmentedNaiveBayes().fit(load_penguins(), "species")
+    ax = plot_tree(model)
+    arrows = [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)]
+    assert len(arrows) == len(model.edge_weights_)
+    assert set(model.tree_) <= set(texts(ax))
+    assert {f"{nats:.3f}" for nats in model.edge_weights_.values()} <= set(texts(ax))
+    widths = [arrow.get_linewidth() for arrow in arrows]
+    assert np.argmax(widths) == np.argmax(list(model.edge_weights_.values()))
+    assert ax.get_title(loc="left") == "given species; numbers are nats"
+
+
+def test_trees_of_classes_of_no_class_and_several_parents():
+    penguins = load_penguins()
+    own = po.ChowLiuClassifier().fit(penguins, "species")
+    assert "given species = Gentoo" in plot_tree(own, "Gentoo").get_title(loc="left")
+    with pytest.raises(ValueError, match="each class has a tree of its own; say which: label='Adelie'"):
+        plot_tree(own)
+    with pytest.raises(ValueError, match="'Emperor' is not a class"):
+        plot_tree(own, "Emperor")
+    assert plot_tree(po.ChowLiuTree().fit(penguins)).get_title(loc="left").startswith("what depends on what")
+    plot_tree(po.KDependenceBayes(2).fit(penguins, "species"))
+    with pytest.raises(ValueError, match="all classes share the tree"):
+        plot_tree(po.TreeAugmentedNaiveBayes().fit(penguins, "species"), "Gentoo")
+    with pytest.raises(TypeError, match="a NaiveBayes that is not fitted, or that has no tree"):
+        plot_tree(po.NaiveBayes().fit(penguins, "species"))
+
+
+def test_the_axes_given_are_drawn_on(sprinkler):
+    _, (left, right) = plt.subplots(1, 2)
+    assert plot_network(sprinkler, ax=left) is left
+    tree = po.ChowLiuTree().fit(pl.DataFrame({"a": ["x", "y"] * 9, "b": ["u", "v"] * 9}))
+    assert plot_tree(tree, ax=right) is right
