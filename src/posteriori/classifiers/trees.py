@@ -31,6 +31,8 @@ class _TreeEstimator(DependenceEstimator):
         "continuous": [StrOptions({"binned", "gaussian"})],
         "penalty": [None, StrOptions({"aic", "bic"})],
         "missing": [StrOptions({"pairs", "em"})],
+        "unlabelled": [object],
+        "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "backoff": BACKOFF,
@@ -50,6 +52,8 @@ class _TreeEstimator(DependenceEstimator):
         priors: Any = None,
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
+        unlabelled: Any = "error",
+        unlabelled_weight: float = 1.0,
         tol: float = 1e-5,
         max_iter: int = 200,
         n_jobs: int | None = None,
@@ -63,6 +67,8 @@ class _TreeEstimator(DependenceEstimator):
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -77,11 +83,6 @@ class _TreeEstimator(DependenceEstimator):
 
     def _binned(self, schema: Schema) -> tuple[int, ...]:
         return schema.of_kind("continuous") if self.continuous == "binned" else ()
-
-    @property
-    def n_iter_(self) -> int:
-        """Passes over the rows to learn from them: steps of EM, or 1."""
-        return max(1, len(self.log_likelihood_trace_))
 
     @property
     def _tree(self) -> TreeParameters:
@@ -128,6 +129,12 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
         Pseudo-rows a class in the prior.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric.
+    unlabelled : "error", "learn" or label, default "error"
+        What a missing label (NaN, None, null) is: an error; or to be inferred, its row teaching through EM (see Notes).
+        Any other value, as −1, is a label that stands for a missing one, and learned from in the same way.
+    unlabelled_weight : float, default 1.0
+        In [0, 1]: the weight of a row without label (Nigam et al. 2000). A model whose assumptions do not hold may
+        learn less from many of them than from none; choose it by rows that are held out.
     tol, max_iter : float, int
         EM ends at a gain in log-likelihood of at most tol nats a row, or with a warning after max_iter steps.
     n_jobs : int, optional
@@ -140,6 +147,8 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
         The parent of each column by name, None at a root.
     edge_weights_ : dict
         The information of each edge (parent, child), in nats a row, less its penalty.
+    transduction_ : ndarray (n,)
+        The labels of the rows of the last `fit`, those inferred that were missing; where `unlabelled` is not "error".
     log_likelihood_trace_ : ndarray
         Of the present cells before each step of EM, in nats; empty where there was none.
     n_iter_ : int
@@ -151,13 +160,23 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
 
     Notes
     -----
+    Rows without label count for each class by its posterior, in turn with the model that they give, from that of the
+    labelled rows on: the EM algorithm (Dempster, Laird & Rubin 1977), which never lowers log p(x, y) of the labelled
+    rows plus log p(x) of the others where estimates are of maximum likelihood. Labels are taken to be missing
+    at random.
+
+    Each step of EM finds the parents anew (as Meilă & Jordan do for mixtures of trees); but with ``missing="em"`` they
+    stay those that the labelled rows say.
+
     The statistics are those of all pairs of columns, over the rows in which both are present: one pass, O(n·d²), and
     8·C·Σ_ij (K_i + 1)(K_j + 1) bytes. `partial_fit` chooses the tree anew from all rows seen; bins stay those of the
     first call.
 
     References
     ----------
-    Friedman, Geiger & Goldszmidt, Bayesian network classifiers, Machine Learning 29 (1997), section 4.
+    Friedman, Geiger & Goldszmidt, Bayesian network classifiers, Machine Learning 29 (1997), section 4. Meilă & Jordan,
+    Learning with mixtures of trees, JMLR 1 (2000). Nigam, McCallum, Thrun & Mitchell, Text classification from labeled
+    and unlabeled documents using EM, Machine Learning 39 (2000).
 
     Examples
     --------
@@ -198,6 +217,7 @@ class ChowLiuClassifier(_TreeEstimator):
     ----------
     continuous, bins, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
     priors, prior_alpha, categorical_features, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
+    unlabelled, unlabelled_weight : as in `TreeAugmentedNaiveBayes`
 
     Attributes
     ----------
@@ -281,7 +301,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         name: checks
         for name, checks in _TreeEstimator._parameter_constraints.items()
-        if name not in ("priors", "prior_alpha")
+        if name not in ("priors", "prior_alpha", "unlabelled", "unlabelled_weight")
     } | {"bins": [Interval(Integral, 2, None, closed="left"), "array-like"]}
 
     def __init__(
