@@ -3,6 +3,7 @@
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.dependence import AveragedOneDependence, FullJointClassifier, KDependenceBayes
 from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
+from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.trees import ChowLiuClassifier, ChowLiuTree, TreeAugmentedNaiveBayes
 
@@ -14,6 +15,7 @@ __all__ = [
     "GaussianDiscriminant",
     "GenerativeEstimator",
     "KDependenceBayes",
+    "MixtureModel",
     "NaiveBayes",
     "TreeAugmentedNaiveBayes",
 ]

@@ -211,14 +211,14 @@ def learn(
     return learned
 
 
-def warn_of_haste(learned: Learned, limits: Limits) -> None:
+def warn_of_haste(learned: Learned, limits: Limits, stacklevel: int = 5) -> None:
     """Warn where EM ran out of steps."""
     if not learned.converged:
         gain = learned.trace[-1] - learned.trace[-2] if len(learned.trace) > 1 else math.inf
         warnings.warn(
             f"EM stopped after {limits.max_steps} steps with a last gain of {gain:.3g} nats; raise max_iter or tol",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
 
 
