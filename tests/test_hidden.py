@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import posteriori as po
+from posteriori.datasets import load_penguins
 from posteriori.learning.em import expect_hidden
 from posteriori.learning.selection import out_of_fold
 from posteriori.sources import MemorySource
@@ -178,6 +179,26 @@ def test_unlabelled_rows_help_where_labels_are_few():
     assert_array_equal(many.classes_, [0, 1])
     assert (many.transduction_ == y).mean() > 0.9
     assert_array_equal(many.transduction_[:8], y[:8])
+
+
+def test_unlabelled_penguins_help_one_model_and_hurt_another():
+    penguins = load_penguins()
+    species = np.array(penguins["species"].to_list(), dtype=object)
+    X, right = penguins.drop("species"), {}
+    for seed in range(20):
+        shuffled = np.random.default_rng(seed).permutation(len(species))
+        known = np.concatenate([shuffled[species[shuffled] == name][:5] for name in sorted(set(species))])
+        some = np.full(len(species), None, dtype=object)
+        some[known] = species[known]
+        others = np.setdiff1d(np.arange(len(species)), known)
+        for kind in (po.GaussianDiscriminant, po.NaiveBayes):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                alone = kind().fit(X[known], species[known]).predict(X[others])
+                together = kind(unlabelled="learn").fit(X, some).transduction_[others]
+            right.setdefault(kind, []).append([(one == species[others]).mean() for one in (alone, together)])
+    assert_allclose(np.mean(right[po.GaussianDiscriminant], axis=0), [0.96, 0.99], atol=0.02)
+    assert_allclose(np.mean(right[po.NaiveBayes], axis=0), [0.91, 0.75], atol=0.02)
 
 
 LABELS = {

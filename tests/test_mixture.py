@@ -173,10 +173,10 @@ def test_the_prior_keeps_a_component_from_collapsing(covariance):
 
 def test_what_collapses_is_told():
     X = np.concatenate([np.random.default_rng(0).normal(size=(60, 2)), np.full((3, 2), 30.0)])
-    with pytest.warns(
-        UserWarning, match="a covariance is singular in columns 'x0', 'x1': a component has collapsed"
-    ) as caught:
-        po.MixtureModel(2, pseudo_rows=0.0, start=np.repeat([0, 1], [60, 3])).fit(X)
+    collapsed = "a covariance is singular in columns 'x0', 'x1': a component has collapsed"
+    for covariance in ("diagonal", "full"):
+        with pytest.warns(UserWarning, match=collapsed) as caught:
+            po.MixtureModel(2, covariance=covariance, pseudo_rows=0.0, start=np.repeat([0, 1], [60, 3])).fit(X)
     assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match=r"components with hardly a row: 1 \(0 rows\)"):
         po.MixtureModel(2, start=np.zeros(63, int)).fit(X)

@@ -136,14 +136,14 @@ class GenerativeModel:
         label = batch.assignment.component[:, np.newaxis]
         log_joint = self._log_joint(batch, with_shared=False)
         log_joint[(label >= 0) & (label != np.arange(self.n_components))] = -np.inf
-        log_likelihood = log_sum(log_joint)
+        log_likelihood = np.empty(len(log_joint))
+        kernels.share_out(log_joint, log_likelihood)
         impossible = np.flatnonzero(np.isneginf(log_likelihood) & (batch.assignment.weight > 0))
         if len(impossible):
             raise ValueError(
                 f"row {batch.start + impossible[0]} cannot be produced by any component that may have made it, so that "
                 "it cannot teach; set alpha > 0, or correct a number that lies absurdly far from all others"
             )
-        kernels.normalise(log_joint)
         return log_joint, log_likelihood
 
     def log_evidence(self, batch: Batch) -> Array:

@@ -54,6 +54,8 @@ class Mixed:
 
 Tile = Numbers | Codes | Mixed
 
+_LEAST_SHARE = 1e-18
+
 
 @dataclass(frozen=True)
 class Assignment:
@@ -150,13 +152,14 @@ class Batch:
     def shares(self, responsibilities: Array) -> Iterator[Batch]:
         """Yield, component by component, the rows that it may have made, each with its share of their weight.
 
-        What is linear in the weights, as every sufficient statistic is, adds up over these to its expectation.
+        What is linear in the weights, as every sufficient statistic is, adds up over these to its expectation. Shares
+        so small that no sum of doubles over many rows would show them are left out.
         """
         assert self.assignment is not None
         n_components = self.assignment.n_components
         for z in range(n_components):
             weight = self.assignment.weight * responsibilities[:, z]
-            rows = np.flatnonzero(weight > 0)
+            rows = np.flatnonzero((weight > 0) & (responsibilities[:, z] > _LEAST_SHARE))
             component = np.full(len(rows), z, np.int32)
             yield replace(self.rows(rows), assignment=Assignment(component, weight[rows], n_components))
 
