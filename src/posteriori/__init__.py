@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         FullJointClassifier,
         GaussianDiscriminant,
         KDependenceBayes,
+        MixtureModel,
         NaiveBayes,
         TreeAugmentedNaiveBayes,
     )
@@ -38,6 +39,7 @@ _HOMES = {
     "GaussianDiscriminant": "classifiers",
     "KDependenceBayes": "classifiers",
     "MDLPDiscretizer": "preprocessing",
+    "MixtureModel": "classifiers",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
     "TreeAugmentedNaiveBayes": "classifiers",
@@ -62,6 +64,7 @@ __all__ = [
     "GaussianDiscriminant",
     "KDependenceBayes",
     "MDLPDiscretizer",
+    "MixtureModel",
     "NaiveBayes",
     "Poisson",
     "TreeAugmentedNaiveBayes",

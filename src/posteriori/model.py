@@ -122,6 +122,30 @@ class GenerativeModel:
         kernels.normalise(log_joint)
         return log_joint
 
+    def responsibilities(self, batch: Batch) -> tuple[Array, Array]:
+        """Return p(z | x, label), (n, Z), and log p(x, label) in nats, (n,), of rows some of whose labels are hidden.
+
+        Of those it is p(z | x), and log p(x). What the components share is left out of both.
+
+        Raises
+        ------
+        ValueError
+            No component that may have made a row of any weight can produce it.
+        """
+        assert batch.assignment is not None
+        label = batch.assignment.component[:, np.newaxis]
+        log_joint = self._log_joint(batch, with_shared=False)
+        log_joint[(label >= 0) & (label != np.arange(self.n_components))] = -np.inf
+        log_likelihood = np.empty(len(log_joint))
+        kernels.share_out(log_joint, log_likelihood)
+        impossible = np.flatnonzero(np.isneginf(log_likelihood) & (batch.assignment.weight > 0))
+        if len(impossible):
+            raise ValueError(
+                f"row {batch.start + impossible[0]} cannot be produced by any component that may have made it, so that "
+                "it cannot teach; set alpha > 0, or correct a number that lies absurdly far from all others"
+            )
+        return log_joint, log_likelihood
+
     def log_evidence(self, batch: Batch) -> Array:
         """Return log p(x) in nats, (n,)."""
         return log_sum(self.log_joint(batch))

@@ -1,10 +1,12 @@
 """scikit-learn estimators: parameters and validation, nothing numeric."""
 
 from posteriori.classifiers.base import GenerativeEstimator
+from posteriori.classifiers.chow_liu_tree import ChowLiuTree
 from posteriori.classifiers.dependence import AveragedOneDependence, FullJointClassifier, KDependenceBayes
 from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
+from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.naive_bayes import NaiveBayes
-from posteriori.classifiers.trees import ChowLiuClassifier, ChowLiuTree, TreeAugmentedNaiveBayes
+from posteriori.classifiers.trees import ChowLiuClassifier, TreeAugmentedNaiveBayes
 
 __all__ = [
     "AveragedOneDependence",
@@ -14,6 +16,7 @@ __all__ = [
     "GaussianDiscriminant",
     "GenerativeEstimator",
     "KDependenceBayes",
+    "MixtureModel",
     "NaiveBayes",
     "TreeAugmentedNaiveBayes",
 ]

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.validation import (
-    categorical_places,
-    generator,
-    matched_places,
-    warn_of_empty_columns,
-)
+from posteriori.classifiers.modelled import ModelledEstimator
+from posteriori.classifiers.validation import generator, labels_to_learn, warn_of_empty_columns
 from posteriori.explain import Explanation
 from posteriori.learning.binning import binned_schema, bins_of
 from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled
@@ -45,17 +41,17 @@ if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork
 
 
-class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
+class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
     """A prior times class-conditional densities, behind scikit-learn's methods.
 
     A model says which density makes which columns (`_blocks`) and what its prior is (`_prior`); reading, folding,
     estimating, predicting, drawing and explaining are the same for all.
     """
 
-    distributions: Any
-    categorical_features: Any
     priors: Any
-    n_jobs: int | None
+    unlabelled: Any = "error"
+    unlabelled_weight: float = 1.0
+    transduction_: Array
 
     @abstractmethod
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
@@ -87,7 +83,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
             NumPy, a list of rows, pandas, polars, pyarrow or anything that narwhals reads. NaN, None and null are
             missing cells. Strings, booleans and categories are categorical, other numbers continuous.
         y : array-like (n,) or str
-            The label of each row, or the name of the column of X that holds them.
+            The label of each row, or the name of the column of X that holds them. Where the parameter `unlabelled`
+            says so, NaN, None and null are labels to be inferred, and their rows teach through EM.
         sample_weight : array-like (n,), optional
             The weight of each row, ≥ 0: a row of weight k counts as k rows.
 
@@ -135,7 +132,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, last: bool) -> Self:
         """Learn from rows; first and last say whether there were none before, and none will follow."""
-        source, target = self._open(X, y, classes, sample_weight, first)
+        source, target = self._open(X, y, classes, sample_weight, first, last)
         blocks = self._blocks(source.schema)
         wanted = unsettled(blocks)
         if wanted and not last:
@@ -150,13 +147,26 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         self._adopt(learn(source, blocks, self._prior(target), past, statistics, self._limits()), target)
         if first:
             self._classes_closed = classes is not None
+        self._transduce(source)
         return self
 
-    def _open(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> tuple[MemorySource, Column]:
-        """Return labelled rows as a source, and the classes; first says to infer the schema from these rows."""
+    def _transduce(self, source: MemorySource) -> None:
+        """Set the labels of the rows that were learned from, those that were missing as the model infers them."""
+        if hasattr(self, "transduction_"):
+            del self.transduction_
+        if source.labels is None or not source.labels.may_miss:
+            return
+        model = self.model_
+        source = replace(source, schema=model.schema)
+        self.transduction_ = self.classes_[source.map(lambda batch: model.responsibilities(batch)[0].argmax(axis=1))]
+
+    def _open(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, last: bool = True
+    ) -> tuple[MemorySource, Column]:
+        """Return rows to learn from as a source, and the classes; first says to infer the schema from these rows."""
         self._validate_params()
         table = read_table(X)
-        labels = read_labels(y, table)
+        labels = labels_to_learn(read_labels(y, table), self.unlabelled, "unlabelled" in self.get_params(), last)
         columns = [j for j in range(len(table.names)) if labels.name is None or j != labels.place]
         if not columns:
             raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
@@ -171,7 +181,9 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
             schema = self._extended_schema(table, places)
             target = self._extended_classes(classes, labels)
         weight = check_weights(sample_weight, table.n_rows)
-        return MemorySource(table, schema, places, labels, target, weight, n_jobs=self.n_jobs), target
+        share = float(self.unlabelled_weight)
+        rows = MemorySource(table, schema, places, labels, target, weight, n_jobs=self.n_jobs, unlabelled_weight=share)
+        return rows, target
 
     def _adopt(self, learned: Learned, target: Column) -> Self:
         self.statistics_ = learned.statistics
@@ -182,14 +194,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def _set_model(self, model: GenerativeModel, target: Column) -> Self:
-        self.model_ = model
-        self.target_ = target
+        self._keep_model(model, target)
         self.classes_ = write_column(target)
-        self.n_features_in_ = len(model.schema.columns)
-        if model.schema.named:
-            self.feature_names_in_ = np.array(model.schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
         return self
 
     def _past_statistics(self, schema: Schema, target: Column, blocks: tuple[Block, ...]) -> JointStatistics:
@@ -206,15 +212,6 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self.statistics_.reindexed(components, moves)
 
     # The columns and the classes --------------------------------------------------------------------------------
-
-    def _categorical(self, names: Sequence[str]) -> set[int]:
-        """Return which of the features are categorical whatever their data type."""
-        return categorical_places(self.categorical_features, self.distributions, names)
-
-    def _places(self, table: Table, target: str | None = None) -> tuple[int, ...]:
-        schema = self.model_.schema
-        learned = hasattr(self, "statistics_")
-        return matched_places(table, schema, type(self).__name__, target, warn_of_lost_names=learned)
 
     def _extended_schema(self, table: Table, places: Sequence[int]) -> Schema:
         schema = self.model_.schema
@@ -271,10 +268,6 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         """Return log p(x, y) = log p(y) + log p(x | y) in nats, (n, C), with missing cells integrated out."""
         return self._map(X, lambda model: model.log_joint)
 
-    def score_samples(self, X: Any) -> Array:
-        """Return log p(x) in nats, (n,): the lower, the stranger the row."""
-        return self._map(X, lambda model: model.log_evidence)
-
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
         table = read_table(X)
@@ -308,16 +301,6 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         log_factors = self._source(X).map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])
         return Explanation(self.classes_, model.schema.names, values, model.log_prior, log_factors, model.given)
-
-    def _source(self, X: Any) -> MemorySource:
-        check_is_fitted(self, "model_")
-        table = read_table(X)
-        places = self._places(table, self.model_.schema.target)
-        return MemorySource(table, self.model_.schema, places, n_jobs=self.n_jobs)
-
-    def _map(self, X: Any, score: Callable[[GenerativeModel], Callable[[Batch], Array]]) -> Array:
-        source = self._source(X)
-        return source.map(score(self.model_))
 
     def _warn_of_impossible(self, impossible: Array) -> Array:
         if impossible.any():
@@ -382,11 +365,6 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
     # Fitted values ----------------------------------------------------------------------------------------------
 
     @property
-    def n_parameters_(self) -> int:
-        """The number of free parameters."""
-        return self._fitted.n_parameters
-
-    @property
     def class_log_prior_(self) -> Array:
         """Log p(y) in nats, (C,)."""
         return self._fitted.log_prior
@@ -402,17 +380,3 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator, ABC):
         if not hasattr(self, "statistics_"):
             raise AttributeError(f"this {type(self).__name__} has not counted any rows")
         return self.statistics_.weight
-
-    @property
-    def _fitted(self) -> GenerativeModel:
-        try:
-            return self.__dict__["model_"]
-        except KeyError:
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit first") from None
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags

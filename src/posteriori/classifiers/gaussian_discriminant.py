@@ -71,6 +71,12 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         Pseudo-count a category of the categorical columns.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric.
+    unlabelled : "error", "learn" or label, default "error"
+        What a missing label (NaN, None, null) is: an error; or to be inferred, its row teaching through EM (see Notes).
+        Any other value, as −1, is a label that stands for a missing one, and learned from in the same way.
+    unlabelled_weight : float, default 1.0
+        In [0, 1]: the weight of a row without label (Nigam et al. 2000). A model whose assumptions do not hold may
+        learn less from many of them than from none; choose it by rows that are held out.
     tol : float, default 1e-5
         EM ends at a gain in log-likelihood of at most this, in nats a row.
     max_iter : int, default 200
@@ -94,9 +100,11 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     explained_variance_ratio_ : ndarray
         The share of the variance between classes along each.
     log_likelihood_trace_ : ndarray
-        Before each M-step of EM, in nats; empty where no cell was missing.
+        Before each M-step of EM, in nats; empty where no cell and no label was missing.
     n_iter_ : int
         Passes over the rows to learn from them: steps of EM, or 1.
+    transduction_ : ndarray (n,)
+        The labels of the rows of the last `fit`, those inferred that were missing; where `unlabelled` is not "error".
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
         Where the columns had names.
@@ -119,7 +127,12 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     `partial_fit` equals one fit of all rows where no cell is missing. Where some are, they are expected under the model
     of the rows at hand, which later rows do not revise.
 
-    Cost: O(n·d²) in BLAS and one read of the rows, for each step of EM.
+    Rows without label count for each class by its posterior, in turn with the model that they give, from that of the
+    labelled rows on: the EM algorithm (Dempster, Laird & Rubin 1977), which never lowers log p(x, y) of the labelled
+    rows plus log p(x) of the others where estimates are of maximum likelihood. With "ledoit_wolf" the shares are of the
+    labelled rows. Labels are taken to be missing at random.
+
+    Cost: O(n·d²) in BLAS and one read of the rows, for each step of EM; C times over for rows without label.
 
     References
     ----------
@@ -127,7 +140,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     discriminant analysis, JASA 84 (1989). Little & Rubin, Statistical Analysis with Missing Data, section 11.2.
     Ledoit & Wolf, A well-conditioned estimator for large-dimensional covariance matrices, J. Multivariate Analysis 88
     (2004), section 3.3. Chen, Wiesel, Eldar & Hero, Shrinkage algorithms for MMSE covariance estimation, IEEE Trans.
-    Signal Processing 58 (2010).
+    Signal Processing 58 (2010). Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled
+    documents using EM, Machine Learning 39 (2000).
 
     Examples
     --------
@@ -148,6 +162,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         "ddof": [Options(Integral, {0, 1})],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "categorical_features": [None, str, "array-like"],
+        "unlabelled": [object],
+        "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [None, Integral],
@@ -166,6 +182,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         ddof: int = 0,
         alpha: float = 1.0,
         categorical_features: Any = "from_dtype",
+        unlabelled: Any = "error",
+        unlabelled_weight: float = 1.0,
         tol: float = 1e-5,
         max_iter: int = 200,
         n_jobs: int | None = None,
@@ -179,6 +197,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.ddof = ddof
         self.alpha = alpha
         self.categorical_features = categorical_features
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -372,13 +392,6 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     def _covariances(self) -> Array:
         parameters = self._gaussian[1]
         return np.broadcast_to(parameters.covariance, (len(parameters.mean), *parameters.covariance.shape[1:]))
-
-    @property
-    def n_iter_(self) -> int:
-        """How many steps EM took; 1 where no cell was missing, so that one pass was enough."""
-        if not hasattr(self, "log_likelihood_trace_"):
-            raise AttributeError("this GaussianDiscriminant has not learned from rows")
-        return max(1, len(self.log_likelihood_trace_))
 
     @property
     def means_(self) -> Array:

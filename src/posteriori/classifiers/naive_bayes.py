@@ -69,6 +69,16 @@ class NaiveBayes(GenerativeEstimator):
         0: variances divide by n (maximum likelihood); 1: by n − 1 (unbiased).
     rate_smoothing : float, default 1.0
         Pseudo-rows that draw a class's Poisson rate to the mean of all rows.
+    unlabelled : "error", "learn" or label, default "error"
+        What a missing label (NaN, None, null) is: an error; or to be inferred, its row teaching through EM (see Notes).
+        Any other value, as −1, is a label that stands for a missing one, and learned from in the same way.
+    unlabelled_weight : float, default 1.0
+        In [0, 1]: the weight of a row without label (Nigam et al. 2000). A model whose assumptions do not hold may
+        learn less from many of them than from none; choose it by rows that are held out.
+    tol : float, default 1e-5
+        EM ends at a gain in log-likelihood of at most this, in nats a row.
+    max_iter : int, default 200
+        EM ends with a warning after as many steps.
     n_jobs : int, optional
         Threads; None or −1 for one a core. The result does not depend on it.
 
@@ -87,6 +97,12 @@ class NaiveBayes(GenerativeEstimator):
     cuts_ : dict
         The cut points of each binned column, by name, in data units; a cell equal to one belongs to the bin above it.
     rate_ : ndarray (C, number of Poisson columns)
+    log_likelihood_trace_ : ndarray
+        Before each M-step of EM, in nats; empty where no label was missing.
+    n_iter_ : int
+        Passes over the rows to learn from them: steps of EM, or 1.
+    transduction_ : ndarray (n,)
+        The labels of the rows of the last `fit`, those inferred that were missing; where `unlabelled` is not "error".
     n_parameters_ : int
         Free parameters: C − 1 for the prior, C·(K − 1) a categorical, C·(K − 1) + 2 a binned, 2·C a Gaussian, C a
         Poisson column.
@@ -101,11 +117,18 @@ class NaiveBayes(GenerativeEstimator):
     A textbook's smoothing that adds to each class one row of all ones and one of all zeros is ``alpha=1`` with
     ``prior_alpha=2``: every category is counted once more, and every class twice.
 
-    Cost: fit and predict read each cell once, O(n·d) and O(n·d·C), in threads, and hold a few thousand rows.
+    Rows without label count for each class by its posterior, in turn with the model that they give, from that of the
+    labelled rows on: the EM algorithm (Dempster, Laird & Rubin 1977), which never lowers log p(x, y) of the labelled
+    rows plus log p(x) of the others where estimates are of maximum likelihood. Labels are taken to be missing
+    at random.
+
+    Cost: fit and predict read each cell once, O(n·d) and O(n·d·C), in threads, and hold a few thousand rows; a step of
+    EM costs as much as both, the sums C times over for rows without label.
 
     References
     ----------
-    Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, 2nd ed., section 6.6.3.
+    Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, 2nd ed., section 6.6.3. Nigam, McCallum, Thrun
+    & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine Learning 39 (2000).
 
     Examples
     --------
@@ -131,6 +154,10 @@ class NaiveBayes(GenerativeEstimator):
         "variance_smoothing": [Interval(Real, 0, None, closed="left"), Options(Real, {math.inf})],
         "ddof": [Options(Integral, {0, 1})],
         "rate_smoothing": [Interval(Real, 0, None, closed="left"), Options(Real, {math.inf})],
+        "unlabelled": [object],
+        "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [None, Integral],
     }
 
@@ -146,6 +173,10 @@ class NaiveBayes(GenerativeEstimator):
         variance_smoothing: float = 1.0,
         ddof: int = 0,
         rate_smoothing: float = 1.0,
+        unlabelled: Any = "error",
+        unlabelled_weight: float = 1.0,
+        tol: float = 1e-5,
+        max_iter: int = 200,
         n_jobs: int | None = None,
     ) -> None:
         self.distributions = distributions
@@ -157,6 +188,10 @@ class NaiveBayes(GenerativeEstimator):
         self.variance_smoothing = variance_smoothing
         self.ddof = ddof
         self.rate_smoothing = rate_smoothing
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
+        self.tol = tol
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
 
     @classmethod
@@ -261,7 +296,7 @@ class NaiveBayes(GenerativeEstimator):
         return Prior(fixed=check_priors(self.priors, classes))
 
     def _limits(self) -> Limits:
-        return Limits()
+        return Limits(self.tol, self.max_iter)
 
     def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
         for block, sums in zip(model.blocks, statistics.blocks, strict=True):

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.dependence import BACKOFF, COMMON, DependenceEstimator
 from posteriori.densities import BackOff, Density, Tree, TreeParameters
 from posteriori.learning.em import Limits
-from posteriori.tables import Schema, read_table
-from posteriori.typing import Array
+from posteriori.tables import Schema
 
 
 class _TreeEstimator(DependenceEstimator):
@@ -31,6 +26,8 @@ class _TreeEstimator(DependenceEstimator):
         "continuous": [StrOptions({"binned", "gaussian"})],
         "penalty": [None, StrOptions({"aic", "bic"})],
         "missing": [StrOptions({"pairs", "em"})],
+        "unlabelled": [object],
+        "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "backoff": BACKOFF,
@@ -50,6 +47,8 @@ class _TreeEstimator(DependenceEstimator):
         priors: Any = None,
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
+        unlabelled: Any = "error",
+        unlabelled_weight: float = 1.0,
         tol: float = 1e-5,
         max_iter: int = 200,
         n_jobs: int | None = None,
@@ -63,6 +62,8 @@ class _TreeEstimator(DependenceEstimator):
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -77,11 +78,6 @@ class _TreeEstimator(DependenceEstimator):
 
     def _binned(self, schema: Schema) -> tuple[int, ...]:
         return schema.of_kind("continuous") if self.continuous == "binned" else ()
-
-    @property
-    def n_iter_(self) -> int:
-        """Passes over the rows to learn from them: steps of EM, or 1."""
-        return max(1, len(self.log_likelihood_trace_))
 
     @property
     def _tree(self) -> TreeParameters:
@@ -131,6 +127,12 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
         Pseudo-rows a class in the prior.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric.
+    unlabelled : "error", "learn" or label, default "error"
+        What a missing label (NaN, None, null) is: an error; or to be inferred, its row teaching through EM (see Notes).
+        Any other value, as −1, is a label that stands for a missing one, and learned from in the same way.
+    unlabelled_weight : float, default 1.0
+        In [0, 1]: the weight of a row without label (Nigam et al. 2000). A model whose assumptions do not hold may
+        learn less from many of them than from none; choose it by rows that are held out.
     tol, max_iter : float, int
         EM ends at a gain in log-likelihood of at most tol nats a row, or with a warning after max_iter steps.
     n_jobs : int, optional
@@ -143,6 +145,8 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
         The parent of each column by name, None at a root.
     edge_weights_ : dict
         The information of each edge (parent, child), in nats a row, less its penalty.
+    transduction_ : ndarray (n,)
+        The labels of the rows of the last `fit`, those inferred that were missing; where `unlabelled` is not "error".
     log_likelihood_trace_ : ndarray
         Of the present cells before each step of EM, in nats; empty where there was none.
     n_iter_ : int
@@ -154,6 +158,14 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
 
     Notes
     -----
+    Rows without label count for each class by its posterior, in turn with the model that they give, from that of the
+    labelled rows on: the EM algorithm (Dempster, Laird & Rubin 1977), which never lowers log p(x, y) of the labelled
+    rows plus log p(x) of the others where estimates are of maximum likelihood. Labels are taken to be missing
+    at random.
+
+    Each step of EM finds the parents anew (as Meilă & Jordan do for mixtures of trees); but with ``missing="em"`` they
+    stay those that the labelled rows say.
+
     The statistics are those of all pairs of columns, over the rows in which both are present: one pass, O(n·d²), and
     8·C·Σ_ij (K_i + 1)(K_j + 1) bytes. `partial_fit` chooses the tree anew from all rows seen; bins stay those of the
     first call.
@@ -163,7 +175,9 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
 
     References
     ----------
-    Friedman, Geiger & Goldszmidt, Bayesian network classifiers, Machine Learning 29 (1997), section 4.
+    Friedman, Geiger & Goldszmidt, Bayesian network classifiers, Machine Learning 29 (1997), section 4. Meilă & Jordan,
+    Learning with mixtures of trees, JMLR 1 (2000). Nigam, McCallum, Thrun & Mitchell, Text classification from labeled
+    and unlabeled documents using EM, Machine Learning 39 (2000).
 
     Examples
     --------
@@ -204,6 +218,7 @@ class ChowLiuClassifier(_TreeEstimator):
     ----------
     continuous, bins, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
     priors, prior_alpha, categorical_features, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
+    unlabelled, unlabelled_weight : as in `TreeAugmentedNaiveBayes`
 
     Attributes
     ----------
@@ -242,159 +257,3 @@ class ChowLiuClassifier(_TreeEstimator):
     def edge_weights_(self) -> dict[Any, dict[tuple[str, str], float]]:
         """For each class, the information of each edge (parent, child), in nats a row, less its penalty."""
         return {label: self._weights(z) for z, label in enumerate(self.classes_.tolist())}
-
-
-class ChowLiuTree(DensityMixin, BaseEstimator):
-    r"""A Chow-Liu tree: a density of rows without a class.
-
-    .. math:: p(x) = \prod_j p(x_j \mid x_{\mathrm{parent}(j)})
-
-    The parents are the spanning tree of most mutual information I(x_i; x_j), the tree of greatest likelihood. It is the
-    one class of a `ChowLiuClassifier`.
-
-    Parameters
-    ----------
-    continuous, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    bins : int or sequence of float, default 8
-        As there, but never "mdlp", which looks at classes.
-    categorical_features, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
-
-    Attributes
-    ----------
-    tree_ : dict
-        The parent of each column by name, None at a root.
-    edge_weights_ : dict
-        The information of each edge (parent, child), in nats a row, less its penalty.
-    n_parameters_, n_features_in_ : int
-    feature_names_in_ : ndarray
-        Where the columns had names.
-
-    References
-    ----------
-    Chow & Liu, Approximating discrete probability distributions with dependence trees, IEEE Trans. IT 14 (1968).
-
-    Examples
-    --------
-    >>> import posteriori as po
-    >>> X = [["a", "u"], ["a", "u"], ["b", "v"], ["b", "v"]] * 10
-    >>> tree = po.ChowLiuTree().fit(X)
-    >>> tree.tree_
-    {'x0': None, 'x1': 'x0'}
-    >>> tree.score_samples([["a", "u"], ["a", "v"], ["a", None]]).round(2)
-    array([-0.81, -2.89, -0.69])
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: checks
-        for name, checks in _TreeEstimator._parameter_constraints.items()
-        if name not in ("priors", "prior_alpha")
-    } | {"bins": [Interval(Integral, 2, None, closed="left"), "array-like"]}
-
-    def __init__(
-        self,
-        *,
-        continuous: str = "binned",
-        bins: Any = 8,
-        penalty: Any = None,
-        missing: str = "pairs",
-        backoff: float | None = 10.0,
-        alpha: float = 1.0,
-        categorical_features: Any = "from_dtype",
-        tol: float = 1e-5,
-        max_iter: int = 200,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.continuous = continuous
-        self.bins = bins
-        self.penalty = penalty
-        self.missing = missing
-        self.backoff = backoff
-        self.alpha = alpha
-        self.categorical_features = categorical_features
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the tree and its tables, forgetting what was learned before.
-
-        Parameters
-        ----------
-        X : array-like or data frame (n, d)
-            As in `NaiveBayes.fit`; missing cells are left out of their pairs.
-        y : None
-            There for scikit-learn's sake.
-        sample_weight : array-like (n,), optional
-            The weight of each row, ≥ 0.
-        """
-        self._validate_params()
-        return self._adopt(self._classifier().fit, X, sample_weight)
-
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows; the tree is that of all rows, bins are those of the first call."""
-        self._validate_params()
-        classifier = self.one_class_ if hasattr(self, "one_class_") else self._classifier()
-        return self._adopt(classifier.partial_fit, X, sample_weight)
-
-    def score_samples(self, X: Any) -> Array:
-        """Return log p(x) in nats, (n,), missing cells summed and integrated out."""
-        check_is_fitted(self, "one_class_")
-        return self.one_class_.score_samples(X)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log p(x) in nats a row."""
-        return float(self.score_samples(X).mean())
-
-    def sample(self, n: int = 1, random_state: Any = None) -> Any:
-        """Draw n rows, as a table like the one the tree was learned from."""
-        check_is_fitted(self, "one_class_")
-        return self.one_class_.sample(n, random_state=random_state)[0]
-
-    @property
-    def tree_(self) -> dict[str, str | None]:
-        """The parent of each column by name, None at a root."""
-        return self._fitted._parents(0)
-
-    @property
-    def edge_weights_(self) -> dict[tuple[str, str], float]:
-        """The information of each edge (parent, child), in nats a row, less its penalty."""
-        return self._fitted._weights(0)
-
-    @property
-    def n_parameters_(self) -> int:
-        """The number of free parameters."""
-        return self._fitted.n_parameters_
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = self._classifier().__sklearn_tags__().input_tags
-        return tags
-
-    @property
-    def n_iter_(self) -> int:
-        """Passes over the rows to learn from them: steps of EM, or 1."""
-        return self._fitted.n_iter_
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns."""
-        return self._fitted.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> Array:
-        """The names of the columns, where they had some."""
-        return self._fitted.feature_names_in_
-
-    @property
-    def _fitted(self) -> ChowLiuClassifier:
-        try:
-            return self.__dict__["one_class_"]
-        except KeyError:
-            raise AttributeError("this ChowLiuTree is not fitted yet; call fit first") from None
-
-    def _classifier(self) -> ChowLiuClassifier:
-        return ChowLiuClassifier(**self.get_params(deep=False))
-
-    def _adopt(self, learn: Any, X: Any, sample_weight: Any) -> Self:
-        self.one_class_ = learn(X, np.zeros(read_table(X).n_rows, np.int64), sample_weight=sample_weight)
-        return self

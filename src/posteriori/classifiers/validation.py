@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from sklearn.utils import check_random_state
 
 from posteriori.model import GenerativeModel
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Schema, Table, quote
+from posteriori.tables import Labels, Schema, Table, quote
+from posteriori.tables.objects import is_missing
 
 
 def find_column(key: Any, names: Sequence[str], parameter: str) -> int:
@@ -73,6 +75,29 @@ def matched_places(
     names = [name for name in table.names if name != target or target in schema.names]
     places = schema.match(names, table.named, model)
     return tuple(table.names.index(names[place]) for place in places)
+
+
+def labels_to_learn(labels: Labels, unlabelled: Any, has_parameter: bool, last: bool) -> Labels:
+    """Return the labels of rows to learn from, some of which may be missing where that is wanted.
+
+    Parameters
+    ----------
+    labels : Labels
+    unlabelled : "error", "learn" or a label
+        The parameter of the estimator; a label is a code for a missing one.
+    has_parameter : bool
+        Whether the estimator lets its user set it.
+    last : bool
+        Whether no more rows follow: EM takes all of them at once.
+    """
+    if unlabelled == "error" or not has_parameter:
+        advice = ', or let them teach by unlabelled="learn"' if has_parameter and last else ""
+        return replace(labels, advice=f"drop or label such rows{advice}")
+    code = None if unlabelled == "learn" or is_missing(unlabelled) else unlabelled
+    if last:
+        return replace(labels, code=code, may_miss=True)
+    advice = "partial_fit learns from labelled rows, and EM needs all rows at once: drop or label such rows, or use fit"
+    return replace(labels, code=code, advice=advice)
 
 
 def generator(random_state: Any) -> np.random.Generator:

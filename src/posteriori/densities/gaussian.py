@@ -104,6 +104,14 @@ class Gaussian:
             variance = np.where(present, variance, np.maximum(overall, floor))
         return GaussianParameters(np.where(present, statistics.mean, overall_mean), variance, shared)
 
+    def undetermined(self, parameters: GaussianParameters, statistics: Moments) -> list[int]:
+        """Return the columns in which `estimate` had to raise a variance, save those without any cell."""
+        everyone = statistics.pooled()
+        seen = everyone.weight[0] > 0
+        overall = everyone.scatter[0] / np.where(seen, everyone.weight[0], 1.0)
+        raised = (parameters.variance <= 1.001 * _VARIANCE_FLOOR * overall) | (overall <= 0)
+        return np.flatnonzero((raised & (statistics.weight > 0)).any(axis=0)).tolist()
+
     def log_density(self, parameters: GaussianParameters, tile: Numbers) -> Array:
         """Return log p(x | z) in nats, (n, Z)."""
         out = np.zeros((len(tile.values), len(parameters.mean)))

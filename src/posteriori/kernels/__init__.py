@@ -4,7 +4,7 @@ Every kernel is serial, releases the GIL and reads C-contiguous tiles, so that t
 A missing number is NaN; a missing category is code 0, which owns a slot of every table.
 """
 
-from posteriori.kernels.bayes import log_evidence, normalise
+from posteriori.kernels.bayes import log_evidence, normalise, share_out
 from posteriori.kernels.binning import beyond_cuts, digitise, mdlp, within_bins
 from posteriori.kernels.distinct_rows import number_rows
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
@@ -51,6 +51,7 @@ __all__ = [
     "pair_information",
     "propagate",
     "score_families",
+    "share_out",
     "spell",
     "tree_log_density",
     "whitened_distance",

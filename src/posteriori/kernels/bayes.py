@@ -37,3 +37,26 @@ def normalise(log_joint):
         share = 1.0 / total
         for z in range(n_components):
             log_joint[i, z] *= share
+
+
+@kernel
+def share_out(log_joint, log_evidence):
+    """Do the work of both: replace each row of log p(x, z) by p(z | x), and write log p(x) to log_evidence[i]."""
+    n, n_components = log_joint.shape
+    for i in range(n):
+        largest = log_joint[i, 0]
+        for z in range(1, n_components):
+            largest = max(largest, log_joint[i, z])
+        if largest == -math.inf:
+            log_evidence[i] = -math.inf
+            for z in range(n_components):
+                log_joint[i, z] = math.nan
+            continue
+        total = 0.0
+        for z in range(n_components):
+            log_joint[i, z] = math.exp(log_joint[i, z] - largest)
+            total += log_joint[i, z]
+        log_evidence[i] = largest + math.log(total)
+        share = 1.0 / total
+        for z in range(n_components):
+            log_joint[i, z] *= share

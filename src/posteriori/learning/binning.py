@@ -14,7 +14,7 @@ from posteriori.model import Block, reject_outside
 from posteriori.sources import Source
 from posteriori.statistics import Counts
 from posteriori.statistics.row_sample import RowSample
-from posteriori.tables import Batch, Codes, Schema
+from posteriori.tables import Assignment, Batch, Codes, Schema
 from posteriori.typing import Array
 
 _CANDIDATES = 1000  # bins of the grid from which cut points are chosen by class
@@ -42,8 +42,8 @@ class Candidates:
         """Return the weight of each class in the grid, from a batch under the schema of the grid."""
         if batch.assignment is None:
             raise ValueError("the batch has no labels to choose cut points by")
-        tile = cast(Codes, batch.take(self.supervised, "categorical"))
-        return Counts.of(tile, batch.assignment)
+        known = batch.labelled()
+        return Counts.of(cast(Codes, known.take(self.supervised, "categorical")), cast(Assignment, known.assignment))
 
     def chosen(self, counts: Counts) -> Schema:
         """Return the schema with those cuts of the grid that minimum description length chooses."""

@@ -1,14 +1,17 @@
-"""Expectation-maximisation: where cells are missing that the statistics cannot do without."""
+"""Expectation-maximisation: where cells that statistics cannot do without, or components, are hidden."""
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from posteriori.densities import ExpectingDensity, SettlingDensity
@@ -17,19 +20,39 @@ from posteriori.learning.fit import estimate
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import Source
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Batch
+from posteriori.tables import Assignment, Batch
+from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What an E-step adds up: the expected statistics of some blocks, and the log-likelihood of their cells in nats."""
+    """What an E-step adds up.
 
+    Attributes
+    ----------
+    weight : ndarray (Z,)
+        The expected weight of each component.
+    blocks : tuple of Statistics
+        The expected statistics of some blocks.
+    log_likelihood : float
+        Of what is observed of them, in nats.
+    """
+
+    weight: Array
     blocks: tuple[Any, ...]
     log_likelihood: float
 
     def __add__(self, other: Expected) -> Expected:
         pairs = zip(self.blocks, other.blocks, strict=True)
-        return Expected(tuple(a + b for a, b in pairs), self.log_likelihood + other.log_likelihood)
+        sums = tuple(a + b for a, b in pairs)
+        return Expected(self.weight + other.weight, sums, self.log_likelihood + other.log_likelihood)
+
+    def within(self, statistics: JointStatistics, places: Sequence[int]) -> JointStatistics:
+        """Return the statistics with those of the blocks at some places as they are expected to be."""
+        parts = list(statistics.blocks)
+        for place, sums in zip(places, self.blocks, strict=True):
+            parts[place] = sums
+        return replace(statistics, weight=self.weight, blocks=tuple(parts))
 
 
 @dataclass(frozen=True)
@@ -42,28 +65,69 @@ class Limits:
 
 @dataclass(frozen=True)
 class Learned:
-    """A model, the statistics it was estimated from, and the log-likelihood of the rows before each M-step."""
+    """A model, the statistics it was estimated from, and the log-likelihood of the rows before each M-step.
+
+    converged says whether EM ended by itself, and not for want of steps.
+    """
 
     model: GenerativeModel
     statistics: JointStatistics
     trace: tuple[float, ...] = ()
+    converged: bool = True
 
 
 def expect(model: GenerativeModel, inexact: Sequence[int]) -> Callable[[Batch], Expected]:
-    """Return the E-step of a batch for some blocks: their statistics, expected over what is missing."""
+    """Return the E-step of a labelled batch for some blocks: their statistics, expected over missing cells."""
 
     def accumulate(batch: Batch) -> Expected:
-        assert batch.assignment is not None  # a source to learn from has labels
+        labels = cast(Assignment, batch.assignment)  # which a source to learn from has
+        weight = np.bincount(labels.component, labels.weight, labels.n_components)
         parts, log_likelihood = [], 0.0
         for place in inexact:
-            block, parameters = model.blocks[place], model.parameters[place]
-            density = cast(ExpectingDensity, block.density)  # or its statistics would be exact
-            sums, part = density.expect(parameters, batch.take(block.columns, block.density.kind), batch.assignment)
+            sums, part = _expected(model, place, batch)
             parts.append(sums)
             log_likelihood += part
-        return Expected(tuple(parts), log_likelihood)
+        return Expected(weight, tuple(parts), log_likelihood)
 
     return accumulate
+
+
+def expect_hidden(model: GenerativeModel, inexact: Sequence[int]) -> Callable[[Batch], Expected]:
+    """Return the E-step of a batch for all blocks, expected over hidden labels and missing cells.
+
+    A row counts for each component that may have made it by its responsibility p(z | x, label); missing cells of the
+    blocks at the places `inexact`, and wherever statistics say that they are not exact, are expected given z.
+    """
+
+    def expected_share(part: Batch) -> Expected:
+        share = cast(Assignment, part.assignment)
+        weight = np.bincount(share.component, share.weight, share.n_components)
+        return Expected(weight, tuple(sums_of(place, part) for place in range(len(model.blocks))), 0.0)
+
+    def sums_of(place: int, part: Batch) -> Any:
+        if place not in inexact:
+            block = model.blocks[place]
+            sums = block.density.needs.of(block.tile(part), cast(Assignment, part.assignment))
+            if sums.is_exact():
+                return sums
+        return _expected(model, place, part)[0]
+
+    def accumulate(batch: Batch) -> Expected:
+        labels = cast(Assignment, batch.assignment)
+        responsibilities, log_likelihood = model.responsibilities(batch)
+        counted = labels.weight > 0
+        total = float(labels.weight[counted] @ log_likelihood[counted])
+        shares = functools.reduce(operator.add, map(expected_share, batch.shares(responsibilities)))
+        return replace(shares, log_likelihood=total)
+
+    return accumulate
+
+
+def _expected(model: GenerativeModel, place: int, batch: Batch) -> tuple[Any, float]:
+    """Return the expected statistics of a block, and the log-likelihood of its cells in nats."""
+    block = model.blocks[place]
+    density = cast(ExpectingDensity, block.density)  # or its statistics would be exact
+    return density.expect(model.parameters[place], block.tile(batch), cast(Assignment, batch.assignment))
 
 
 def unsettled(blocks: tuple[Block, ...]) -> list[str]:
@@ -90,7 +154,11 @@ def settle(
     """Return blocks whose densities are settled, and their statistics, by further looks at the rows where needed."""
 
     def look(block: Block, needs: Any) -> Any:
-        return source.reduce(lambda batch: needs.of(batch.take(block.columns, block.density.kind), batch.assignment))
+        def accumulate(batch: Batch) -> Any:
+            known = batch.labelled()
+            return needs.of(block.tile(known), known.assignment)
+
+        return source.reduce(accumulate)
 
     settled, sums = list(blocks), list(statistics.blocks)
     for place, block in enumerate(blocks):
@@ -108,15 +176,16 @@ def learn(
     statistics: JointStatistics,
     limits: Limits,
 ) -> Learned:
-    """Return the model of some rows: in closed form, or by EM where the statistics of a block are not exact.
+    """Return the model of some rows: in closed form, or by EM where labels, or cells that matter, are hidden.
 
-    EM leaps where its steps are slow (`acceleration`). Densities that take a second look at the rows are settled first;
-    the blocks of the model hold what they became.
+    EM starts from the rows that are labelled, or from any statistics that say how many rows are hidden. It leaps where
+    its steps are slow (`acceleration`) and no label is hidden. Densities that take a second look at the rows are
+    settled first, by the labelled ones; the blocks of the model hold what they became.
 
     Parameters
     ----------
     source : Source
-        The labelled rows.
+        The rows.
     blocks : tuple of Block
     prior : Prior
         Of the components.
@@ -126,47 +195,91 @@ def learn(
         Those of the rows at hand, from one pass.
     limits : Limits
 
+    Warns
+    -----
+    ConvergenceWarning
+        EM ran out of steps.
+
     References
     ----------
-    Dempster, Laird & Rubin, Maximum likelihood from incomplete data via the EM algorithm, JRSS B 39 (1977).
+    Dempster, Laird & Rubin, Maximum likelihood from incomplete data via the EM algorithm, JRSS B 39 (1977). Nigam,
+    McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine Learning 39
+    (2000).
     """
+    learned = climb(source, blocks, prior, past, statistics, limits)
+    warn_of_haste(learned, limits)
+    return learned
+
+
+def warn_of_haste(learned: Learned, limits: Limits, stacklevel: int = 5) -> None:
+    """Warn where EM ran out of steps."""
+    if not learned.converged:
+        gain = learned.trace[-1] - learned.trace[-2] if len(learned.trace) > 1 else math.inf
+        warnings.warn(
+            f"EM stopped after {limits.max_steps} steps with a last gain of {gain:.3g} nats; raise max_iter or tol",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def climb(
+    source: Source,
+    blocks: tuple[Block, ...],
+    prior: Prior,
+    past: JointStatistics | None,
+    statistics: JointStatistics,
+    limits: Limits,
+) -> Learned:
+    """Return what `learn` does, and leave it to the caller to warn."""
 
     def whole(part: JointStatistics) -> JointStatistics:
         return part if past is None else past + part
 
     blocks, statistics = settle(source, blocks, statistics)
-    inexact = [place for place, sums in enumerate(statistics.blocks) if not sums.is_exact()]
-    if not inexact:
+    hidden = statistics.hidden > 0
+    inexact = _inexact(blocks, statistics)
+    if not (inexact or hidden):
         return Learned(estimate(source.schema, blocks, prior, whole(statistics)), whole(statistics))
     start = list(whole(statistics).blocks)
     for place in inexact:
         start[place] = start[place].independent()
     model = estimate(source.schema, blocks, prior, replace(whole(statistics), blocks=tuple(start)))
     rows = float(statistics.weight.sum())
+    if hidden:
+        rows = float(source.reduce(_weight))
     trace: list[float] = []
     path, leap = Path((model,)), Leap(inexact)
+    places = range(len(blocks)) if hidden else inexact
     for _ in range(limits.max_steps):
-        expected = source.reduce(expect(model, inexact))
+        expected = source.reduce(expect_hidden(model, inexact) if hidden else expect(model, inexact))
         if path.leapt and not expected.log_likelihood >= trace[-1]:
             leap, path = leap.shorter(), path.without_leap()
             model = path.models[-1]
             continue
         trace.append(expected.log_likelihood)
-        parts = list(statistics.blocks)
-        for place, sums in zip(inexact, expected.blocks, strict=True):
-            parts[place] = sums
-        statistics = replace(statistics, blocks=tuple(parts))
+        statistics = expected.within(statistics, places)
         model = estimate(source.schema, blocks, prior, whole(statistics))
         # A shrunk covariance is not of maximum likelihood, so that a step may also lower it: what counts is its size.
         if len(trace) > 1 and not path.leapt and abs(trace[-1] - trace[-2]) <= limits.tolerance * rows:
             break
-        model, path, leap = leap.next(path, model, whole(statistics))
+        if not hidden:
+            model, path, leap = leap.next(path, model, whole(statistics))
     else:
-        model = path.models[-1]  # no leap that nothing has judged yet
-        gain = trace[-1] - trace[-2] if len(trace) > 1 else math.inf
-        warnings.warn(
-            f"EM stopped after {limits.max_steps} steps with a last gain of {gain:.3g} nats; raise max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
+        if not hidden:
+            model = path.models[-1]  # no leap that nothing has judged yet
+        return Learned(model, whole(statistics), tuple(trace), converged=False)
     return Learned(model, whole(statistics), tuple(trace))
+
+
+def _inexact(blocks: tuple[Block, ...], statistics: JointStatistics) -> list[int]:
+    """Return the places of the blocks whose statistics have to be expected over missing cells."""
+    pairs = enumerate(zip(blocks, statistics.blocks, strict=True))
+    return [
+        place
+        for place, (block, sums) in pairs
+        if not sums.is_exact() or (statistics.hidden > 0 and getattr(block.density, "expects", False))
+    ]
+
+
+def _weight(batch: Batch) -> float:
+    return float(cast(Assignment, batch.assignment).weight.sum())

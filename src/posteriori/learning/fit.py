@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 
 from posteriori.model import Block, GenerativeModel, Prior, reject_outside
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Batch, Schema, quote
+from posteriori.tables import Assignment, Batch, Schema, quote
 
 
 def collect(blocks: tuple[Block, ...]) -> Callable[[Batch], JointStatistics]:
-    """Return the function that takes a labelled batch to its sufficient statistics."""
+    """Return the function that takes a batch to the sufficient statistics of its labelled rows."""
 
     def accumulate(batch: Batch) -> JointStatistics:
         assignment = batch.assignment
         if assignment is None:
             raise ValueError("the batch has no labels to learn from")
-        weight = np.bincount(assignment.component, assignment.weight, assignment.n_components)
+        known = batch.labelled()
+        labels = cast(Assignment, known.assignment)
+        weight = np.bincount(labels.component, labels.weight, labels.n_components)
+        hidden = float(assignment.weight[assignment.component < 0].sum())
         statistics = []
         for block in blocks:
-            sums = block.density.needs.of(block.tile(batch), assignment)
+            sums = block.density.needs.of(block.tile(known), labels)
             finite = sums.finite()
             if not (block.density.unbounded and finite.all()):
                 reject_outside(block, batch)
@@ -30,7 +34,7 @@ def collect(blocks: tuple[Block, ...]) -> Callable[[Batch], JointStatistics]:
                     names = quote(batch.schema.columns[column].name for column, usable in places if not usable)
                     raise ValueError(f"the square of a value in {names} overflows; rescale the column")
             statistics.append(sums)
-        return JointStatistics(weight, tuple(statistics))
+        return JointStatistics(weight, tuple(statistics), hidden)
 
     return accumulate
 

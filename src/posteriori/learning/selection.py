@@ -74,7 +74,8 @@ def out_of_fold(
     One pass adds up the statistics of each fold; the model of fold k is estimated from the merged statistics of the
     others, which is what refitting k times would give; a second pass scores the rows. Columns binned by quantiles are
     cut where all rows say, whose labels have no part in it; those binned by "mdlp" are cut for each fold by the labels
-    of the others, which takes one more pass a fold.
+    of the others, which takes one more pass a fold. Rows without label teach the models of all folds, and are not
+    judged: they are left out of what is returned.
 
     Parameters
     ----------
@@ -100,10 +101,12 @@ def out_of_fold(
     """
     source, target = estimator._open(X, y, None, sample_weight, first=True)
     n_rows = source.table.n_rows
-    if not 2 <= folds <= n_rows:
-        raise ValueError(f"folds is {folds}; give at least 2 and no more than the {n_rows} rows")
     components = source.labels.components(target, slice(0, n_rows))
-    fold = stratified_folds(components, folds, random_state)
+    judged = np.flatnonzero(components >= 0)
+    if not 2 <= folds <= len(judged):
+        raise ValueError(f"folds is {folds}; give at least 2 and no more than the {len(judged)} rows")
+    fold = np.full(n_rows, -1)
+    fold[judged] = stratified_folds(components[judged], folds, random_state)
     source = replace(source, folds=fold)
     blocks = estimator._blocks(source.schema)
     candidates = find_candidates(source, bins_of(blocks))
@@ -126,7 +129,10 @@ def out_of_fold(
 
     posterior = source.map(score)
     log_prior = np.stack([model.model.log_prior for model in models])
-    return OutOfFold(posterior, np.exp(log_prior)[fold], components, fold, estimator.classes_, estimator)
+    fold = fold[judged]
+    return OutOfFold(
+        posterior[judged], np.exp(log_prior)[fold], components[judged], fold, estimator.classes_, estimator
+    )
 
 
 @dataclass(frozen=True)
@@ -182,7 +188,8 @@ def _per_fold(accumulate: Callable[[Batch], T], folds: int) -> Callable[[Batch],
         labels = batch.assignment
         assert labels is not None
         assert batch.fold is not None
-        component = (batch.fold * labels.n_components + labels.component).astype(np.int32)
+        pair = batch.fold * labels.n_components + labels.component
+        component = np.where(labels.component < 0, -1, pair).astype(np.int32)
         pairs = replace(labels, component=component, n_components=folds * labels.n_components)
         return accumulate(replace(batch, assignment=pairs))
 

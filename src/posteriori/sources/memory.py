@@ -36,8 +36,11 @@ class MemorySource:
         Where each column of the schema stands in the table.
     labels, classes : Labels and Column, optional
         The labels and their classes, where the rows are to be learned from.
+        Of classes without labels, every row's is hidden.
     weight : ndarray (n,), optional
         The weight of each row; 1 where absent.
+    unlabelled_weight : float
+        By which the weight of rows whose label is hidden is multiplied.
     folds : ndarray (n,), optional
         The number of the fold of each row, so that statistics can be kept per fold.
     n_jobs : int, optional
@@ -54,6 +57,7 @@ class MemorySource:
     weight: Array | None = None
     folds: Array | None = None
     n_jobs: int | None = None
+    unlabelled_weight: float = 1.0
     progress: Callable[[int], None] | None = None
 
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
@@ -116,10 +120,12 @@ class MemorySource:
         return Batch.of(schema, start, numbers, codes, unseen, assignment, fold)
 
     def _assignment(self, rows: slice, n_rows: int) -> Assignment | None:
-        if self.labels is None or self.classes is None:
+        if self.classes is None:
             return None
         weight = np.ones(n_rows) if self.weight is None else self.weight[rows]
-        component = self.labels.components(self.classes, rows)
+        component = self.labels.components(self.classes, rows) if self.labels else np.full(n_rows, -1, np.int32)
+        if self.unlabelled_weight != 1.0 and (component < 0).any():
+            weight = np.where(component < 0, self.unlabelled_weight * weight, weight)
         return Assignment(component, weight, len(self.classes.categories))
 
     def _each(self, work: Callable[[Batch], T], take: Callable[[T], object]) -> None:

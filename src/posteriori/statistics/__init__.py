@@ -79,14 +79,18 @@ class JointStatistics:
     weight : ndarray (Z,)
         The weight of the rows of each component.
     blocks : tuple of Statistics
+    hidden : float
+        The weight of the rows whose component is not known; they are in the sums only as an E-step expects them.
     """
 
     weight: Array
     blocks: tuple[Any, ...]
+    hidden: float = 0.0
 
     def __add__(self, other: JointStatistics) -> JointStatistics:
         blocks = zip(self.blocks, other.blocks, strict=True)
-        return JointStatistics(self.weight + other.weight, tuple(a + b for a, b in blocks))
+        sums = tuple(a + b for a, b in blocks)
+        return JointStatistics(self.weight + other.weight, sums, self.hidden + other.hidden)
 
     def reindexed(
         self, components: Sequence[int], columns: Sequence[Sequence[Sequence[int]] | None]
@@ -96,4 +100,5 @@ class JointStatistics:
         return JointStatistics(
             gather(self.weight, components),
             tuple(block.reindexed(components, moves) for block, moves in pairs),
+            self.hidden,
         )

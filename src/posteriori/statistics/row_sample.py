@@ -40,7 +40,7 @@ class RowSample:
         places = [batch.schema.of_kind("continuous").index(column) for column in columns]
         values = np.ascontiguousarray(batch.numbers.values[:, places])
         weight = np.ones(len(batch)) if batch.assignment is None else batch.assignment.weight
-        key = _scatter(np.arange(batch.start, batch.start + len(batch), dtype=np.uint64))
+        key = scatter(np.arange(batch.start, batch.start + len(batch), dtype=np.uint64))
         counted = weight > 0
         if not counted.all():
             key, values, weight = key[counted], values[counted], weight[counted]
@@ -64,7 +64,7 @@ class RowSample:
         return RowSample(self.size, self.key[kept], self.values[kept], self.weight[kept])
 
 
-def _scatter(number: Array) -> Array:
+def scatter(number: Array) -> Array:
     """Return a hash of each number, no two alike: the finaliser of SplitMix64 (Steele, Lea & Flood, 2014)."""
     x = number + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

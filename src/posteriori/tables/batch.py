@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -54,10 +54,15 @@ class Mixed:
 
 Tile = Numbers | Codes | Mixed
 
+_LEAST_SHARE = 1e-18
+
 
 @dataclass(frozen=True)
 class Assignment:
-    """Which component made each row: component (n,), with a weight (n,), out of n_components."""
+    """Which component made each row: component (n,), −1 where it is hidden, with a weight (n,), out of n_components.
+
+    Statistics are sums over rows whose component is known (`Batch.labelled`), or over `shares`.
+    """
 
     component: Array
     weight: Array
@@ -134,6 +139,29 @@ class Batch:
         if tuple(columns) == everything:
             return self.codes
         return self.codes.take([everything.index(column) for column in columns])
+
+    def labelled(self) -> Batch:
+        """Return the rows whose component is known; where that is not all, `start` is not theirs."""
+        labels = self.assignment
+        if labels is None or (labels.component >= 0).all():
+            return self
+        known = np.flatnonzero(labels.component >= 0)
+        given = Assignment(labels.component[known], labels.weight[known], labels.n_components)
+        return replace(self.rows(known), assignment=given)
+
+    def shares(self, responsibilities: Array) -> Iterator[Batch]:
+        """Yield, component by component, the rows that it may have made, each with its share of their weight.
+
+        What is linear in the weights, as every sufficient statistic is, adds up over these to its expectation. Shares
+        so small that no sum of doubles over many rows would show them are left out.
+        """
+        assert self.assignment is not None
+        n_components = self.assignment.n_components
+        for z in range(n_components):
+            weight = self.assignment.weight * responsibilities[:, z]
+            rows = np.flatnonzero((weight > 0) & (responsibilities[:, z] > _LEAST_SHARE))
+            component = np.full(len(rows), z, np.int32)
+            yield replace(self.rows(rows), assignment=Assignment(component, weight[rows], n_components))
 
     def with_schema(self, schema: Schema) -> Batch:
         """Return the same rows with the cut points of another schema of the same columns."""

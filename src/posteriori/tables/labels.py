@@ -28,11 +28,18 @@ class Labels:
         The position of the labels in the table.
     name : str or None
         Their name, where they are a column of X.
+    code : label, optional
+        One that stands for a missing label.
+    may_miss : bool
+        Whether labels may be missing; or doing so is an error, of which `advice` says what to do.
     """
 
     table: Table
     place: int = 0
     name: str | None = None
+    code: Any = None
+    may_miss: bool = False
+    advice: str = "drop or label such rows"
 
     def infer(self) -> Column:
         """Return the labels' column: its categories are the classes seen here, sorted.
@@ -45,6 +52,9 @@ class Labels:
         column = self.table.column(self.place, categorical=True)
         if column.declared or column.kinds == {"booleans"}:
             column = self._observed(column)
+        if self.code in column.lookup:
+            kept = [label for label in column.categories if label != self.code]
+            column = categorical_column(column.name, kept, column.dtype)
         if len(column.kinds) > 1:
             kinds = " and ".join(sorted(column.kinds, reverse=True))
             raise ValueError(f"column {column.name!r} mixes {kinds} as labels; convert them to one kind")
@@ -65,7 +75,7 @@ class Labels:
         return categorical_column(column.name, [column.categories[code - 1] for code in seen if code], column.dtype)
 
     def components(self, column: Column, rows: slice) -> Array:
-        """Return the class number of some rows, int32.
+        """Return the class number of some rows, int32, −1 where a label is missing and may be.
 
         Raises
         ------
@@ -75,19 +85,18 @@ class Labels:
         codes, unseen = self.table.codes([self.place], Schema((column,)), [column], rows)
         if codes.all():
             return codes[:, 0].astype(np.int32) - 1
-        if unseen:
+        if unseen and (self.code is None or self._strangers(column, rows)):
             raise ValueError(f"y holds {self._strangers(column, rows)}, which is not among the classes")
+        if self.may_miss:
+            return codes[:, 0].astype(np.int32) - 1
         first = rows.start or 0
         missing = np.flatnonzero(codes[:, 0] == 0) + first
         listed = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
-        raise ValueError(
-            f"Input y contains NaN: the label of row {listed} is missing; drop or label such rows "
-            "(unlabelled rows will teach through EM in a later version)"
-        )
+        raise ValueError(f"Input y contains NaN: the label of row {listed} is missing; {self.advice}")
 
     def _strangers(self, column: Column, rows: slice) -> str:
         seen = self.table.column(self.place, categorical=True).categories
-        return ", ".join(repr(label) for label in seen if label not in column.lookup)
+        return ", ".join(repr(label) for label in seen if label not in column.lookup and label != self.code)
 
 
 def read_labels(y: Any, table: Table) -> Labels:

@@ -1,0 +1,172 @@
+"""A Chow-Liu tree as a density of rows without a class."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori.classifiers.trees import ChowLiuClassifier
+from posteriori.tables import read_table
+from posteriori.typing import Array
+
+
+class ChowLiuTree(DensityMixin, BaseEstimator):
+    r"""A Chow-Liu tree: a density of rows without a class.
+
+    .. math:: p(x) = \prod_j p(x_j \mid x_{\mathrm{parent}(j)})
+
+    The parents are the spanning tree of most mutual information I(x_i; x_j), the tree of greatest likelihood. It is the
+    one class of a `ChowLiuClassifier`.
+
+    Parameters
+    ----------
+    continuous, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
+    bins : int or sequence of float, default 8
+        As there, but never "mdlp", which looks at classes.
+    categorical_features, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
+
+    Attributes
+    ----------
+    tree_ : dict
+        The parent of each column by name, None at a root.
+    edge_weights_ : dict
+        The information of each edge (parent, child), in nats a row, less its penalty.
+    n_parameters_, n_features_in_ : int
+    feature_names_in_ : ndarray
+        Where the columns had names.
+
+    References
+    ----------
+    Chow & Liu, Approximating discrete probability distributions with dependence trees, IEEE Trans. IT 14 (1968).
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> X = [["a", "u"], ["a", "u"], ["b", "v"], ["b", "v"]] * 10
+    >>> tree = po.ChowLiuTree().fit(X)
+    >>> tree.tree_
+    {'x0': None, 'x1': 'x0'}
+    >>> tree.score_samples([["a", "u"], ["a", "v"], ["a", None]]).round(2)
+    array([-0.81, -2.89, -0.69])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        name: checks
+        for name, checks in ChowLiuClassifier._parameter_constraints.items()
+        if name not in ("priors", "prior_alpha", "unlabelled", "unlabelled_weight")
+    } | {"bins": [Interval(Integral, 2, None, closed="left"), "array-like"]}
+
+    def __init__(
+        self,
+        *,
+        continuous: str = "binned",
+        bins: Any = 8,
+        penalty: Any = None,
+        missing: str = "pairs",
+        backoff: float | None = 10.0,
+        alpha: float = 1.0,
+        categorical_features: Any = "from_dtype",
+        tol: float = 1e-5,
+        max_iter: int = 200,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.continuous = continuous
+        self.bins = bins
+        self.penalty = penalty
+        self.missing = missing
+        self.backoff = backoff
+        self.alpha = alpha
+        self.categorical_features = categorical_features
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the tree and its tables, forgetting what was learned before.
+
+        Parameters
+        ----------
+        X : array-like or data frame (n, d)
+            As in `NaiveBayes.fit`; missing cells are left out of their pairs.
+        y : None
+            There for scikit-learn's sake.
+        sample_weight : array-like (n,), optional
+            The weight of each row, ≥ 0.
+        """
+        self._validate_params()
+        return self._adopt(self._classifier().fit, X, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows; the tree is that of all rows, bins are those of the first call."""
+        self._validate_params()
+        classifier = self.one_class_ if hasattr(self, "one_class_") else self._classifier()
+        return self._adopt(classifier.partial_fit, X, sample_weight)
+
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) in nats, (n,), missing cells summed and integrated out."""
+        check_is_fitted(self, "one_class_")
+        return self.one_class_.score_samples(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log p(x) in nats a row."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n: int = 1, random_state: Any = None) -> Any:
+        """Draw n rows, as a table like the one the tree was learned from."""
+        check_is_fitted(self, "one_class_")
+        return self.one_class_.sample(n, random_state=random_state)[0]
+
+    @property
+    def tree_(self) -> dict[str, str | None]:
+        """The parent of each column by name, None at a root."""
+        return self._fitted._parents(0)
+
+    @property
+    def edge_weights_(self) -> dict[tuple[str, str], float]:
+        """The information of each edge (parent, child), in nats a row, less its penalty."""
+        return self._fitted._weights(0)
+
+    @property
+    def n_parameters_(self) -> int:
+        """The number of free parameters."""
+        return self._fitted.n_parameters_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = self._classifier().__sklearn_tags__().input_tags
+        return tags
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes over the rows to learn from them: steps of EM, or 1."""
+        return self._fitted.n_iter_
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns."""
+        return self._fitted.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """The names of the columns, where they had some."""
+        return self._fitted.feature_names_in_
+
+    @property
+    def _fitted(self) -> ChowLiuClassifier:
+        try:
+            return self.__dict__["one_class_"]
+        except KeyError:
+            raise AttributeError("this ChowLiuTree is not fitted yet; call fit first") from None
+
+    def _classifier(self) -> ChowLiuClassifier:
+        return ChowLiuClassifier(**self.get_params(deep=False))
+
+    def _adopt(self, learn: Any, X: Any, sample_weight: Any) -> Self:
+        self.one_class_ = learn(X, np.zeros(read_table(X).n_rows, np.int64), sample_weight=sample_weight)
+        return self

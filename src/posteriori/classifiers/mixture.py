@@ -1,0 +1,342 @@
+"""Mixture models: components that no label tells."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import DensityMixin
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori.classifiers.modelled import ModelledEstimator
+from posteriori.classifiers.validation import generator, warn_of_empty_columns
+from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
+from posteriori.densities.pooling import Pooled, PseudoRows
+from posteriori.densities.shrinkage import InTurn, TowardsSphere
+from posteriori.learning.em import Learned, Limits, climb, warn_of_haste
+from posteriori.learning.fit import collect
+from posteriori.learning.starts import sampled, spread_seeds
+from posteriori.model import Block, GenerativeModel, Prior
+from posteriori.sources import MemorySource
+from posteriori.tables import Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
+from posteriori.tables.schema import categorical_column
+from posteriori.tables.writing import write_table
+from posteriori.typing import Array
+
+_FEWEST_ROWS = 1.5  # of a component, below which it is told of
+
+
+class MixtureModel(DensityMixin, ModelledEstimator):
+    r"""A mixture: rows come from components that no label tells, and are told apart by EM.
+
+    .. math:: p(x) = \sum_z p(z)\, N(x_{\mathrm{continuous}};\ \mu_z, \Sigma_z) \prod_j p(x_j \mid z)
+
+    Continuous columns are jointly Gaussian given the component, categorical ones independent (latent class analysis).
+    Missing cells are integrated out, in training by expected statistics; so tables may be mixed and incomplete.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        Z.
+    covariance : {"full", "diagonal", "spherical", "tied"}, default "full"
+        Of each component its own: full, a variance a column, or one variance for all columns (in data units); or one
+        full covariance that all share.
+    pseudo_rows : float, default 1.0
+        Strength, in rows, of the prior that draws each covariance to that within all components: it keeps a component
+        of few rows from collapsing onto them, where the likelihood is infinite. 0 is maximum likelihood.
+    alpha : float, default 1.0
+        Pseudo-count a category.
+    prior_alpha : float, default 0.0
+        Pseudo-rows a component in p(z).
+    n_init : int, default 5
+        Starts, of which the most likely end is kept: each from rows that lie far apart (k-means++).
+    start : array-like (n,), optional
+        The component, 0, …, Z − 1, that each row starts in; in place of `n_init` starts.
+    categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
+        Columns that are categorical although their type is numeric.
+    tol : float, default 1e-5
+        EM ends at a gain in log-likelihood of at most this, in nats a row.
+    max_iter : int, default 500
+        EM ends with a warning after as many steps.
+    random_state : int, RandomState, Generator or None
+        Of the starts.
+    n_jobs : int, optional
+        Threads; None or −1 for one a core. The result does not depend on it.
+
+    Attributes
+    ----------
+    weights_ : ndarray (Z,)
+        p(z).
+    means_ : ndarray (Z, d)
+        Of the continuous columns, in data units.
+    covariances_ : ndarray (Z, d, d), (d, d), (Z, d) or (Z,)
+        In squared data units: full, tied, diagonal and spherical.
+    feature_log_prob_ : list of ndarray (Z, K)
+        log p(x_j = k | z) in nats of each categorical column.
+    log_likelihood_trace_ : ndarray
+        log p of the rows before each M-step of the start that is kept, in nats.
+    n_iter_ : int
+    converged_ : bool
+    n_parameters_, n_features_in_ : int
+    feature_names_in_ : ndarray
+        Where the columns had names.
+
+    Notes
+    -----
+    EM never lowers the likelihood where estimates are of maximum likelihood (``pseudo_rows=0, alpha=0``), and finds a
+    local maximum; components have no order. Cells are taken to be missing at random.
+
+    Cost: each step reads the rows once and takes O(n·Z·d²); O(n·Z·d) where the covariance is diagonal.
+
+    References
+    ----------
+    Dempster, Laird & Rubin, Maximum likelihood from incomplete data via the EM algorithm, JRSS B 39 (1977). Fraley &
+    Raftery, Model-based clustering, discriminant analysis, and density estimation, JASA 97 (2002), on the BIC and on
+    the prior. Arthur & Vassilvitskii, k-means++, SODA 2007.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> X = [[1.0, "a"], [1.2, "a"], [0.9, None], [5.0, "b"], [5.3, "b"], [None, "b"]]
+    >>> model = po.MixtureModel(2, covariance="diagonal", random_state=0).fit(X)
+    >>> model.predict(X) == model.predict(X)[0]
+    array([ True,  True,  True, False, False, False])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "covariance": [StrOptions({"full", "diagonal", "spherical", "tied"})],
+        "pseudo_rows": [Interval(Real, 0, None, closed="left"), Options(Real, {math.inf})],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "prior_alpha": [Interval(Real, 0, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "start": [None, "array-like"],
+        "categorical_features": [None, str, "array-like"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state", np.random.Generator],
+        "n_jobs": [None, Integral],
+    }
+    distributions = None
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        covariance: str = "full",
+        pseudo_rows: float = 1.0,
+        alpha: float = 1.0,
+        prior_alpha: float = 0.0,
+        n_init: int = 5,
+        start: Any = None,
+        categorical_features: Any = "from_dtype",
+        tol: float = 1e-5,
+        max_iter: int = 500,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance = covariance
+        self.pseudo_rows = pseudo_rows
+        self.alpha = alpha
+        self.prior_alpha = prior_alpha
+        self.n_init = n_init
+        self.start = start
+        self.categorical_features = categorical_features
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the components, forgetting what was learned before.
+
+        Parameters
+        ----------
+        X : array-like or data frame (n, d)
+            As in `NaiveBayes.fit`.
+        y : None
+            There for scikit-learn's sake.
+        sample_weight : array-like (n,), optional
+            The weight of each row, ≥ 0.
+
+        Raises
+        ------
+        ValueError
+            There are fewer rows than components, or a cell is infinite.
+
+        Warns
+        -----
+        ConvergenceWarning
+            EM ran out of steps.
+        UserWarning
+            A component has hardly a row, or a covariance is singular.
+        """
+        self._validate_params()
+        source, target = self._open(X, sample_weight)
+        blocks = self._blocks(source.schema)
+        runs = [self._run(replace(source, labels=None), begun, blocks) for begun in self._starts(source, blocks)]
+        best = max(runs, key=lambda learned: learned.trace[-1])
+        self.statistics_ = best.statistics
+        self.log_likelihood_trace_ = np.array(best.trace)
+        self.converged_ = best.converged
+        self._set_model(best.model, target)
+        warn_of_haste(best, self._limits(), stacklevel=3)
+        warn_of_empty_columns(best.model, best.statistics)
+        self._warn_of_components(best)
+        return self
+
+    def _open(self, X: Any, sample_weight: Any) -> tuple[MemorySource, Column]:
+        table = read_table(X)
+        if table.n_rows < self.n_components:
+            raise ValueError(
+                f"n_samples={table.n_rows} is less than n_components={self.n_components}; ask for fewer components"
+            )
+        columns = range(len(table.names))
+        schema = infer_schema(table, columns, sorted(self._categorical(table.names)), None)
+        target = categorical_column("component", range(self.n_components), "int64", declared=True)
+        weight = check_weights(sample_weight, table.n_rows)
+        return MemorySource(table, schema, columns, None, target, weight, n_jobs=self.n_jobs), target
+
+    def _starts(self, source: MemorySource, blocks: tuple[Block, ...]) -> list[MemorySource]:
+        """Return the rows, with the component of each to start from as its label, once for each start."""
+        if self.start is not None:
+            begun = replace(source, labels=read_labels(self.start, source.table))
+            begun.batch(slice(0, source.table.n_rows))  # an error names a label that is no component
+            return [begun]
+        rng = generator(self.random_state)
+        rows = sampled(source, blocks, int(rng.integers(2**31)))
+        seeds = [spread_seeds(rows, self.n_components, rng) for _ in range(self.n_init if self.n_components > 1 else 1)]
+        return [replace(source, labels=read_labels(source.map(one.nearest), source.table)) for one in seeds]
+
+    def _run(self, source: MemorySource, begun: MemorySource, blocks: tuple[Block, ...]) -> Learned:
+        """Return where EM leads from a start."""
+        statistics = begun.reduce(collect(blocks))
+        hidden = replace(statistics, hidden=float(statistics.weight.sum()))
+        return climb(source, blocks, Prior(self.prior_alpha), None, hidden, self._limits())
+
+    def _limits(self) -> Limits:
+        return Limits(self.tol, self.max_iter)
+
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
+        blocks = [Block(self._gaussian(), continuous)] if continuous else []
+        if categorical:
+            blocks.append(Block(Categorical(self.alpha), categorical))
+        return tuple(blocks)
+
+    def _gaussian(self) -> Density:
+        own = PseudoRows(self.pseudo_rows)
+        kinds: dict[str, Density] = {
+            "full": MultivariateGaussian(own),
+            "tied": MultivariateGaussian(Pooled()),
+            "spherical": MultivariateGaussian(own, InTurn((TowardsSphere(1.0),))),
+            "diagonal": Gaussian(self.pseudo_rows),
+        }
+        return kinds[self.covariance]
+
+    def _set_model(self, model: GenerativeModel, target: Column) -> Self:
+        self._keep_model(model, target)
+        return self
+
+    def _warn_of_components(self, learned: Learned) -> None:
+        weight = learned.statistics.weight
+        few = np.flatnonzero(weight < _FEWEST_ROWS)
+        if len(few) and weight.sum() > _FEWEST_ROWS * len(weight):
+            listed = ", ".join(f"{z} ({weight[z]:.2g} rows)" for z in few)
+            warnings.warn(
+                f"components with hardly a row: {listed}; ask for fewer, or raise pseudo_rows or n_init",
+                UserWarning,
+                stacklevel=3,
+            )
+        schema = learned.model.schema
+        for block, fitted, sums in zip(
+            learned.model.blocks, learned.model.parameters, learned.statistics.blocks, strict=True
+        ):
+            involved: list[int] = []
+            if isinstance(block.density, MultivariateGaussian):
+                involved = block.density.undetermined(sums)
+            elif isinstance(block.density, Gaussian):
+                involved = block.density.undetermined(fitted, sums)
+            if involved:
+                names = quote(schema.columns[block.columns[j]].name for j in involved)
+                warnings.warn(
+                    f"a covariance is singular in {names}: a component has collapsed, or columns are constant or "
+                    "linearly dependent; a small spread stands in; raise pseudo_rows, or leave columns out",
+                    UserWarning,
+                    stacklevel=3,
+                )
+
+    # Predicting -------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Array:
+        """Return the most probable component of each row, (n,)."""
+        return self.predict_proba(X).argmax(axis=1)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Learn the components, and return the most probable one of each row, (n,)."""
+        return self.fit(X, y, sample_weight).predict(X)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return p(z | x), (n, Z), missing cells integrated out; NaN where p(x) = 0, which takes ``alpha=0``."""
+        return self._map(X, lambda model: model.posterior)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log p(x) in nats a row."""
+        return float(self.score_samples(X).mean())
+
+    def bic(self, X: Any) -> float:
+        """Return −2·log p(X) + m·log n, m the number of free parameters: the lower, the better."""
+        log_density = self.score_samples(X)
+        return float(-2.0 * log_density.sum() + self.n_parameters_ * math.log(len(log_density)))
+
+    def aic(self, X: Any) -> float:
+        """Return −2·log p(X) + 2·m, m the number of free parameters: the lower, the better."""
+        return float(-2.0 * self.score_samples(X).sum() + 2.0 * self.n_parameters_)
+
+    def sample(self, n: int = 1, random_state: Any = None) -> tuple[Any, Array]:
+        """Draw n rows, as a table like the one it was learned from, and the component of each, (n,)."""
+        check_is_fitted(self, "model_")
+        if n < 1:
+            raise ValueError(f"n is {n}; draw at least one row")
+        rng = generator(random_state)
+        component = rng.choice(len(self.weights_), size=n, p=self.weights_)
+        return write_table(self.model_.schema, self.model_.sample(component, rng)), component
+
+    # Fitted values ----------------------------------------------------------------------------------------------
+
+    @property
+    def weights_(self) -> Array:
+        """p(z), (Z,)."""
+        return np.exp(self._fitted.log_prior)
+
+    @property
+    def means_(self) -> Array:
+        """The mean of each component, (Z, d), in data units."""
+        return self._parameters("continuous").mean
+
+    @property
+    def covariances_(self) -> Array:
+        """(Z, d, d), (d, d), (Z, d) or (Z,) where full, tied, diagonal and spherical, in squared data units."""
+        parameters = self._parameters("continuous")
+        if hasattr(parameters, "variance"):
+            return parameters.variance
+        shapes = {"tied": parameters.covariance[0], "spherical": parameters.covariance[:, 0, 0]}
+        return shapes.get(self.covariance, parameters.covariance)
+
+    @property
+    def feature_log_prob_(self) -> list[Array]:
+        """Log p(x_j = k | z) in nats of each categorical column, (Z, K)."""
+        parameters = self._parameters("categorical")
+        return [parameters.column(j) for j in range(len(parameters.cardinalities))]
+
+    def _parameters(self, kind: str) -> Any:
+        for block, parameters in zip(self._fitted.blocks, self._fitted.parameters, strict=True):
+            if block.density.kind == kind:
+                return parameters
+        raise AttributeError(f"this MixtureModel has no {kind} column")

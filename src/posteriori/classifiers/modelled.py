@@ -1,0 +1,85 @@
+"""What every estimator does with the model it has, whatever it was learned for."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori.classifiers.validation import categorical_places, matched_places
+from posteriori.model import GenerativeModel
+from posteriori.sources import MemorySource
+from posteriori.tables import Batch, Column, Table, read_table
+from posteriori.typing import Array
+
+
+class ModelledEstimator(BaseEstimator, ABC):
+    """Reads rows under a `GenerativeModel`, and scores them."""
+
+    distributions: Any
+    categorical_features: Any
+    n_jobs: int | None
+
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) in nats, (n,): the lower, the stranger the row."""
+        return self._map(X, lambda model: model.log_evidence)
+
+    @property
+    def n_parameters_(self) -> int:
+        """The number of free parameters."""
+        return self._fitted.n_parameters
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes over the rows to learn from them: steps of EM, or 1 where nothing was hidden."""
+        if not hasattr(self, "log_likelihood_trace_"):
+            raise AttributeError(f"this {type(self).__name__} has not learned from rows")
+        return max(1, len(self.log_likelihood_trace_))
+
+    def _keep_model(self, model: GenerativeModel, target: Column) -> None:
+        """Set the model, and what the columns of its rows and its components are."""
+        self.model_ = model
+        self.target_ = target
+        self.n_features_in_ = len(model.schema.columns)
+        if model.schema.named:
+            self.feature_names_in_ = np.array(model.schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _categorical(self, names: Sequence[str]) -> set[int]:
+        """Return which of the features are categorical whatever their data type."""
+        return categorical_places(self.categorical_features, self.distributions, names)
+
+    def _places(self, table: Table, target: str | None = None) -> tuple[int, ...]:
+        """Return where the columns of the model stand in a table."""
+        learned = hasattr(self, "statistics_")
+        return matched_places(table, self.model_.schema, type(self).__name__, target, warn_of_lost_names=learned)
+
+    def _source(self, X: Any) -> MemorySource:
+        check_is_fitted(self, "model_")
+        table = read_table(X)
+        places = self._places(table, self.model_.schema.target)
+        return MemorySource(table, self.model_.schema, places, n_jobs=self.n_jobs)
+
+    def _map(self, X: Any, score: Callable[[GenerativeModel], Callable[[Batch], Array]]) -> Array:
+        source = self._source(X)
+        return source.map(score(self.model_))
+
+    @property
+    def _fitted(self) -> GenerativeModel:
+        try:
+            return self.__dict__["model_"]
+        except KeyError:
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit first") from None
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags

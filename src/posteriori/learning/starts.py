@@ -1,0 +1,132 @@
+"""Where EM starts when no row has a label: from rows that lie far apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from posteriori.model import Block, reject_outside
+from posteriori.sources import Source
+from posteriori.statistics.row_sample import scatter
+from posteriori.tables import Batch
+from posteriori.typing import Array
+
+_SAMPLED_ROWS = 4096  # among which the seeds are sought
+_APART = 2.0  # the expected squared distance of two cells of a column of variance 1: what is taken for a missing one
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A uniform sample of rows: those whose numbers have the smallest hashes, so that batches may come in any order.
+
+    Attributes
+    ----------
+    key : ndarray (m,)
+    numbers : ndarray (m, d)
+        NaN where missing.
+    codes : ndarray (m, d)
+        0 where missing.
+    weight : ndarray (m,)
+    """
+
+    key: Array
+    numbers: Array
+    codes: Array
+    weight: Array
+
+    def __add__(self, other: Rows) -> Rows:
+        pairs = [(getattr(self, name), getattr(other, name)) for name in ("key", "numbers", "codes", "weight")]
+        return Rows(*map(np.concatenate, pairs)).smallest()
+
+    def smallest(self) -> Rows:
+        """Return as many rows as are kept, in the order of their hashes."""
+        return self.chosen(np.argsort(self.key)[:_SAMPLED_ROWS])
+
+    def chosen(self, places: Array) -> Rows:
+        """Return some of the rows."""
+        return Rows(self.key[places], self.numbers[places], self.codes[places], self.weight[places])
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Rows about which components start: numbers (Z, d), codes (Z, d), and the units (d,) in which rows are near."""
+
+    numbers: Array
+    codes: Array
+    unit: Array
+
+    def distance(self, numbers: Array, codes: Array) -> Array:
+        """Return the squared distance of rows from each seed, (n, Z): differing categories lie 2 apart."""
+        total = np.zeros((len(numbers), len(self.numbers)))
+        for z in range(total.shape[1]):
+            apart = ((numbers - self.numbers[z]) / self.unit) ** 2
+            total[:, z] = np.where(np.isnan(apart), _APART, apart).sum(axis=1)
+            unequal = (codes != self.codes[z]) | (codes == 0)
+            total[:, z] += _APART * unequal.sum(axis=1)
+        return total
+
+    def nearest(self, batch: Batch) -> Array:
+        """Return the seed that each row of a batch is nearest to, (n,)."""
+        return self.distance(batch.numbers.values, batch.codes.values).argmin(axis=1)
+
+
+def sampled(source: Source, blocks: tuple[Block, ...], random_state: int) -> Rows:
+    """Return rows to start from, of any weight.
+
+    Raises
+    ------
+    ValueError
+        A cell is infinite.
+    """
+    return source.reduce(_sample(blocks, random_state))
+
+
+def _sample(blocks: tuple[Block, ...], random_state: int) -> Callable[[Batch], Rows]:
+    def accumulate(batch: Batch) -> Rows:
+        for block in blocks:
+            reject_outside(block, batch)
+        number = np.arange(batch.start, batch.start + len(batch), dtype=np.uint64)
+        key = scatter(number ^ scatter(np.array([random_state], np.uint64)))
+        weight = np.ones(len(batch)) if batch.assignment is None else batch.assignment.weight
+        everyone = Rows(key, batch.numbers.values, batch.codes.values, weight)
+        return everyone.chosen(np.flatnonzero(weight > 0)).smallest()
+
+    return accumulate
+
+
+def spread_seeds(rows: Rows, n_components: int, rng: np.random.Generator) -> Seeds:
+    """Return seeds that lie far apart: each the best of some rows drawn by their squared distance from those before.
+
+    References
+    ----------
+    Arthur & Vassilvitskii, k-means++: the advantages of careful seeding, SODA 2007.
+    """
+    unit = _standard_deviations(rows)
+    tries = 2 + int(math.log(n_components))
+    share = rows.weight / rows.weight.sum()
+    places = [int(rng.choice(len(share), p=share))]
+    nearest = np.full(len(share), np.inf)
+    while True:
+        last = Seeds(rows.numbers[places[-1:]], rows.codes[places[-1:]], unit)
+        nearest = np.minimum(nearest, last.distance(rows.numbers, rows.codes)[:, 0])
+        if len(places) == n_components:
+            return Seeds(rows.numbers[places], rows.codes[places], unit)
+        chance = rows.weight * nearest
+        chance = chance / chance.sum() if chance.sum() > 0 else share
+        drawn = rng.choice(len(share), size=tries, p=chance)
+        distance = Seeds(rows.numbers[drawn], rows.codes[drawn], unit).distance(rows.numbers, rows.codes)
+        left = rows.weight @ np.minimum(nearest[:, np.newaxis], distance)
+        places.append(int(drawn[left.argmin()]))
+
+
+def _standard_deviations(rows: Rows) -> Array:
+    """Return that of each column of numbers, (d,); 1 where it does not vary."""
+    weight = np.where(np.isnan(rows.numbers), 0.0, rows.weight[:, np.newaxis])
+    values = np.where(np.isnan(rows.numbers), 0.0, rows.numbers)
+    total = np.maximum(weight.sum(axis=0), 1e-300)
+    mean = (weight * values).sum(axis=0) / total
+    variance = (weight * (values - mean) ** 2).sum(axis=0) / total
+    return np.sqrt(np.where(variance > 0, variance, 1.0))
