@@ -90,7 +90,11 @@ SMALL = "colour,size,kind\nred,1.5,a\nred,2.5,a\nblue,7,b\nblue,8,b\ngreen,9.5,b
 
 
 def examples():
-    helps = [command.help for command in commands.app.registered_commands]
+    groups = [group.typer_instance for group in commands.app.registered_groups]
+    learn_first = sorted(
+        (one for group in groups for one in group.registered_commands), key=lambda one: one.callback.__name__ != "learn"
+    )
+    helps = [command.help for command in (*learn_first, *commands.app.registered_commands)]
     found = [line.strip() for text in helps for line in text.splitlines() if line.startswith("    posteriori ")]
     assert len(found) == len(helps)
     return [commands.app.info.epilog.removeprefix("A first look: "), *found]

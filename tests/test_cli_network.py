@@ -120,3 +120,16 @@ def test_learning(folder, capsys, method):
     )
     assert code == 2
     assert "did you mean 'lung'" in err
+
+
+def test_numbers_are_refused_or_cut(tmp_path, capsys):
+    table = tmp_path / "sizes.csv"
+    pl.DataFrame({"size": [k / 7 for k in range(60)], "kind": ["a", "b"] * 30}).write_csv(table)
+    learn = ("network", "learn", table, "--output", tmp_path / "sizes.posteriori", "--method", "chow-liu")
+    code, _, err = run(capsys, *learn)
+    assert code == 2
+    assert "'size' holds numbers" in err
+    assert run(capsys, *learn, "--binned")[0] == 0
+    states = po.load(tmp_path / "sizes.posteriori").states("size")
+    assert len(states) == 4
+    assert sum(state.startswith(("<", "≥")) for state in states) == 2

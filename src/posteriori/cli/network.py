@@ -15,7 +15,11 @@ from posteriori.cli.messages import Refusal, refusing
 from posteriori.cli.reading import check_place, read_frame
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from posteriori.networks import BayesianNetwork
+
+_BINS = 4
 
 NetworkPath = Annotated[
     Path,
@@ -77,7 +81,7 @@ def query(
 
     Example:
 
-        posteriori query asia.bif "P(lung | smoke=yes, xray=yes)"
+        posteriori query penguins.bif "P(species | island=Dream, sex=male)"
     """
     asked = parse_question(question)
     net = load_network(network)
@@ -113,7 +117,7 @@ def show(network: NetworkPath, as_json: AsJson = False) -> None:
 
     Example:
 
-        posteriori network show asia.bif
+        posteriori network show penguins.bif
     """
     net = load_network(network)
     variables = [
@@ -144,7 +148,7 @@ def sample(
 
     Example:
 
-        posteriori network sample asia.bif -n 5 --evidence smoke=yes --seed 1
+        posteriori network sample penguins.bif -n 5 --evidence island=Dream --seed 1
     """
     findings = parse_findings(evidence)
     write = open_output(output, network)
@@ -163,15 +167,19 @@ def learn(
         int | None, typer.Option(metavar="N", min=0, help="Of a variable, in hill climbing.", show_default=False)
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")] = None,
+    binned: Annotated[
+        bool, typer.Option("--binned", help="Cut columns of numbers into four bins of like weight.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Learn a network from a table whose columns are categories, and save it.
 
-    Hill climbing wants every cell present; chow-liu learns from incomplete rows as well.
+    Hill climbing wants every cell present; chow-liu learns from incomplete rows as well. Columns of numbers
+    with many values are refused unless --binned cuts them into intervals.
 
     Example:
 
-        posteriori network learn votes.csv --output votes.bif
+        posteriori network learn penguins.csv --method chow-liu --binned --output penguins.bif
     """
     check_place(output, table)
     frame = read_frame(table)
@@ -179,6 +187,8 @@ def learn(
     frame = frame.select([name for name in frame.columns if name not in dropped])
     if not frame.width:
         raise Refusal(f"{table.name!r} has no column left; a network needs a variable")
+    if binned:
+        frame = _binned(frame)
 
     from posteriori.networks import learn_network, write_network
     from posteriori.persistence import save
@@ -202,6 +212,27 @@ def learn(
         "output": str(output),
     }
     _print_json(found) if as_json else _print_learned(found)
+
+
+def _binned(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with every column of more numbers than bins cut at its quartiles, the intervals as states."""
+    import polars as pl
+
+    from posteriori.learning.binning import quantile_cuts
+    from posteriori.tables import Column
+
+    columns = []
+    for series in frame:
+        present = series.drop_nulls()
+        if not series.dtype.is_numeric() or present.n_unique() <= _BINS:
+            columns.append(series)
+            continue
+        numbers = present.cast(pl.Float64).to_numpy()
+        cuts = quantile_cuts(numbers, numbers * 0.0 + 1.0, _BINS).tolist()
+        labels = Column(series.name, "continuous", cuts=tuple(cuts)).labels
+        place = sum((series >= cut).cast(pl.UInt32) for cut in cuts)
+        columns.append(pl.Series(series.name, [None if k is None else str(labels[k]) for k in place]))
+    return pl.DataFrame(columns)
 
 
 def _state(net: BayesianNetwork, name: str, written: str) -> Any:
