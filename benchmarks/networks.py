@@ -12,13 +12,12 @@ import os
 import statistics
 import tempfile
 import time
-import warnings
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pyagrum
-from timing import Row, alternately, faster, report
+from timing import Row, faster, report
 
 import posteriori as po
 
@@ -116,47 +115,5 @@ def timed_rows(engine: object, findings: list[dict[str, int]]) -> tuple[float, d
     return statistics.mean(seconds), first
 
 
-def query_rows() -> list[Row]:
-    """Ask one question of alarm from Python: p(LVFAILURE | five findings)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from pgmpy.factors.discrete import TabularCPD
-        from pgmpy.inference import VariableElimination
-        from pgmpy.models import DiscreteBayesianNetwork
-
-    ours = read("alarm")
-    target, evidence = "LVFAILURE", {"HRBP": "HIGH", "CVP": "NORMAL", "BP": "LOW", "HISTORY": "FALSE", "EXPCO2": "LOW"}
-    numbered = {v: ours.states(v).index(state) for v, state in evidence.items()}
-    engine = pyagrum.LazyPropagation(as_pyagrum(ours))
-    other = DiscreteBayesianNetwork(list(ours.edges))
-    for cpt in ours.cpts:
-        columns = cpt.probabilities.reshape(-1, len(cpt.states)).T
-        sizes = [len(states) for states in cpt.parents.values()]
-        other.add_cpds(TabularCPD(cpt.variable, len(cpt.states), columns, list(cpt.parents) or None, sizes or None))
-    elimination = VariableElimination(other)
-
-    def by_pyagrum() -> np.ndarray:
-        engine.setEvidence(numbered)
-        engine.makeInference()
-        return engine.posterior(target).toarray()
-
-    def by_pgmpy() -> np.ndarray:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return elimination.query([target], evidence=numbered, show_progress=False).values
-
-    answer = ours.query(target, evidence=evidence).probabilities
-    np.testing.assert_allclose(answer, by_pyagrum(), atol=1e-10)
-    np.testing.assert_allclose(answer, by_pgmpy(), atol=1e-10)
-    rows = []
-    for name, ask, at_least in (
-        ("pyAgrum LazyPropagation", by_pyagrum, 3),
-        ("pgmpy VariableElimination", by_pgmpy, 30),
-    ):
-        seconds = alternately(lambda: ours.query(target, evidence=evidence), ask, 51)
-        rows.append(faster("one query from Python, alarm", *seconds, at_least, name))
-    return rows
-
-
 if __name__ == "__main__":
-    report("Bayesian networks", lambda quick: [*inference_rows(quick), *query_rows()])
+    report("Bayesian networks", inference_rows)
