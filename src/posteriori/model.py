@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
@@ -42,30 +43,37 @@ class Block:
 
 @dataclass(frozen=True)
 class Prior:
-    """p(z) = (n_z + alpha) / (n + Z·alpha), or what a person fixed it to.
+    """p(y) = (n_y + alpha) / (n + C·alpha), or what a person fixed it to; p(z | y) = n_z / n_y.
 
     Parameters
     ----------
     alpha : float
-        Dirichlet pseudo-count a component: 0 is maximum likelihood.
+        Dirichlet pseudo-count a class: 0 is maximum likelihood.
     fixed : tuple of float, optional
-        The probabilities themselves.
+        The probabilities of the classes themselves.
+    of_class : tuple of int (Z,)
+        The class of each component, ascending; empty where every class is one component.
     """
 
     alpha: float = 0.0
     fixed: tuple[float, ...] | None = None
+    of_class: tuple[int, ...] = ()
 
     def estimate(self, weight: Array) -> Array:
         """Return log p(z) in nats, (Z,), from the weight of each component."""
-        smoothed = weight + self.alpha
+        of_class = np.array(self.of_class or range(len(weight)))
+        among = np.bincount(of_class, weight)
+        smoothed = among + self.alpha
         probability = smoothed / smoothed.sum() if self.fixed is None else np.array(self.fixed)
+        share = 1.0 / np.bincount(of_class)[of_class]  # of its class, where that has no row
+        np.divide(weight, among[of_class], out=share, where=among[of_class] > 0)
         with np.errstate(divide="ignore"):
-            return np.log(probability)
+            return np.log(probability[of_class] * share)
 
 
 @dataclass(frozen=True)
 class GenerativeModel:
-    """log p(x, z) = log p(z) + Σ_b log p(x_b | z).
+    """log p(x, z) = log p(z) + Σ_b log p(x_b | z); a class is the sum of its components.
 
     Attributes
     ----------
@@ -75,17 +83,45 @@ class GenerativeModel:
         In nats.
     parameters : tuple
         What each block's density estimated.
+    of_class : tuple of int (Z,)
+        The class of each component, ascending; empty where every class is one component.
     """
 
     schema: Schema
     blocks: tuple[Block, ...]
     log_prior: Array
     parameters: tuple[Any, ...]
+    of_class: tuple[int, ...] = ()
 
     @property
     def n_components(self) -> int:
         """Z."""
         return len(self.log_prior)
+
+    @property
+    def n_classes(self) -> int:
+        """C."""
+        return self.of_class[-1] + 1 if self.of_class else len(self.log_prior)
+
+    @property
+    def class_log_prior(self) -> Array:
+        """Log p(y) in nats, (C,)."""
+        return self.by_class(self.log_prior)
+
+    def by_class(self, log_joint: Array) -> Array:
+        """Return log Σ exp over the components of each class, along the last axis: (…, C) of (…, Z)."""
+        if not self.of_class:
+            return log_joint
+        first = np.searchsorted(self.of_class, np.arange(self.n_classes))
+        return np.logaddexp.reduceat(log_joint, first, axis=-1)
+
+    @property
+    def _log_share(self) -> Array:
+        """Log p(z | y) in nats, (Z,), of each component among those of its class."""
+        if not self.of_class:
+            return np.zeros(self.n_components)
+        among = self.class_log_prior[list(self.of_class)]
+        return np.where(self.log_prior > -np.inf, self.log_prior - np.where(among > -np.inf, among, 0.0), -np.inf)
 
     @property
     def n_parameters(self) -> int:
@@ -94,14 +130,14 @@ class GenerativeModel:
         return self.n_components - 1 + sum(block.density.n_parameters(fitted) for block, fitted in pairs)
 
     def log_joint(self, batch: Batch) -> Array:
-        """Return log p(x, z) in nats, (n, Z), with missing cells integrated out.
+        """Return log p(x, y) in nats, (n, C), with missing cells integrated out.
 
         Raises
         ------
         ValueError
             A cell is infinite, or one that its density cannot produce.
         """
-        return self._log_joint(batch, with_shared=True)
+        return self.by_class(self._log_joint(batch, with_shared=True))
 
     def _log_joint(self, batch: Batch, with_shared: bool) -> Array:
         total = np.tile(self.log_prior, (len(batch), 1))
@@ -117,15 +153,21 @@ class GenerativeModel:
         return total
 
     def posterior(self, batch: Batch) -> Array:
+        """Return p(y | x), (n, C); NaN in a row that no class can produce."""
+        log_joint = self.by_class(self._log_joint(batch, with_shared=False))
+        kernels.normalise(log_joint)
+        return log_joint
+
+    def component_posterior(self, batch: Batch) -> Array:
         """Return p(z | x), (n, Z); NaN in a row that no component can produce."""
         log_joint = self._log_joint(batch, with_shared=False)
         kernels.normalise(log_joint)
         return log_joint
 
     def responsibilities(self, batch: Batch) -> tuple[Array, Array]:
-        """Return p(z | x, label), (n, Z), and log p(x, label) in nats, (n,), of rows some of whose labels are hidden.
+        """Return p(z | x, label), (n, Z), and log p(x, label) in nats, (n,), of rows to learn from.
 
-        Of those it is p(z | x), and log p(x). What the components share is left out of both.
+        Of those without label it is p(z | x), and log p(x). What the components share is left out of both.
 
         Raises
         ------
@@ -133,9 +175,8 @@ class GenerativeModel:
             No component that may have made a row of any weight can produce it.
         """
         assert batch.assignment is not None
-        label = batch.assignment.component[:, np.newaxis]
         log_joint = self._log_joint(batch, with_shared=False)
-        log_joint[(label >= 0) & (label != np.arange(self.n_components))] = -np.inf
+        log_joint += batch.assignment.log_likelihood
         log_likelihood = np.empty(len(log_joint))
         kernels.share_out(log_joint, log_likelihood)
         impossible = np.flatnonzero(np.isneginf(log_likelihood) & (batch.assignment.weight > 0))
@@ -151,22 +192,51 @@ class GenerativeModel:
         return log_sum(self.log_joint(batch))
 
     def log_factors(self, batch: Batch) -> Array:
-        """Return log p(x_j | z) in nats, (n, Z, d), columns in the order of the schema."""
+        """Return factors of p(x | y) in nats, (n, C, d), columns in the order of the schema: of each given `given`."""
         factors = np.zeros((len(batch), self.n_components, len(self.schema.columns)))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             reject_outside(block, batch)
             factors[:, :, block.columns] += block.density.log_factors(parameters, block.tile(batch))
-        return factors
+        return self._chained(factors) if self.of_class else factors
+
+    def _chained(self, factors: Array) -> Array:
+        """Return log p(x_j | those before it, y), (n, C, d), from factors given the component.
+
+        A mixture is no product over columns, but by the chain rule it is one of conditionals: each is the quotient of
+        two mixtures, of the columns up to it and of those before it.
+        """
+        out = np.empty((len(factors), self.n_classes, factors.shape[2]))
+        log_joint = np.tile(self._log_share, (len(factors), 1))
+        before = np.zeros(out.shape[:2])
+        for j in self._order:
+            log_joint = log_joint + factors[:, :, j]
+            after = self.by_class(log_joint)
+            known = before > -np.inf  # once a class is impossible it stays so
+            out[:, :, j] = np.where(known, after - np.where(known, before, 0.0), 0.0)
+            before = after
+        return out
+
+    @property
+    def _order(self) -> list[int]:
+        """The columns in an order in which each comes after those on which its factor is conditional.
+
+        Components with trees of their own may have no such order in common: the factors then are still an exact sum,
+        but no conditionals.
+        """
+        try:
+            return list(TopologicalSorter(dict(enumerate(self._given_component))).static_order())
+        except CycleError:
+            return list(range(len(self.schema.columns)))
 
     def log_marginal(self, column: int, cells: Array) -> Array:
-        """Return log p(x_j | z) in nats, (n, Z), of cells of one column, by its position, when the others are unknown.
+        """Return log p(x_j | y) in nats, (n, C), of cells of one column, by its position, when the others are unknown.
 
         The cells are numbers, or codes of categories.
         """
         return self._log_density_alone(column, self._alone(column, cells))
 
     def log_marginal_of_codes(self, column: int) -> Array:
-        """Return log p(x_j = k | z) in nats, (K, Z), of the categories or bins of one column, by its position."""
+        """Return log p(x_j = k | y) in nats, (K, C), of the categories or bins of one column, by its position."""
         k = self.schema.columns[column].cardinality
         nothing = self._missing(k)
         codes = nothing.codes.values.copy()
@@ -178,7 +248,7 @@ class GenerativeModel:
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             if column in block.columns:
                 total += block.density.log_density(parameters, block.tile(batch))
-        return total
+        return self.by_class(total + self._log_share) if self.of_class else total
 
     def cannot_hold(self, column: int, cells: Array) -> Array:
         """Return which cells of one column, by its position, no component can produce, (n,)."""
@@ -210,13 +280,31 @@ class GenerativeModel:
 
     @property
     def given(self) -> tuple[tuple[int, ...], ...]:
-        """For each column, the columns on which its factor is conditional beside the component."""
+        """For each column, the columns on which its factor is conditional beside the class."""
+        if not self.of_class:
+            return self._given_component
+        order = self._order
+        return tuple(tuple(order[: order.index(j)]) for j in range(len(order)))
+
+    @property
+    def _given_component(self) -> tuple[tuple[int, ...], ...]:
         given: list[tuple[int, ...]] = [()] * len(self.schema.columns)
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             if isinstance(block.density, ChainedDensity):
                 for column, places in zip(block.columns, block.density.given(parameters), strict=True):
                     given[column] = tuple(block.columns[place] for place in places)
         return tuple(given)
+
+    def draw_components(self, label: Array, rng: np.random.Generator) -> Array:
+        """Draw the component of each row from those of its class, (n,) of classes (n,)."""
+        if not self.of_class:
+            return label
+        component = np.empty(len(label), np.int64)
+        share = np.exp(self._log_share)
+        for z in np.unique(label):
+            rows, places = np.flatnonzero(label == z), np.flatnonzero(np.array(self.of_class) == z)
+            component[rows] = rng.choice(places, size=len(rows), p=share[places] / share[places].sum())
+        return component
 
     def sample(self, component: Array, rng: np.random.Generator) -> list[Array]:
         """Draw a row for each component: a list of columns, in the order of the schema, of numbers or codes."""

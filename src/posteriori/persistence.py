@@ -70,7 +70,16 @@ _DATACLASSES: dict[str, type[Any]] = {
         tables.Schema,
     )
 }
-_STATE = ("model_", "target_", "statistics_", "log_likelihood_trace_", "converged_", "_classes_closed", "one_class_")
+_STATE = (
+    "model_",
+    "target_",
+    "statistics_",
+    "log_likelihood_trace_",
+    "label_confusion_",
+    "converged_",
+    "_classes_closed",
+    "one_class_",
+)
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:

@@ -13,7 +13,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.modelled import ModelledEstimator
-from posteriori.classifiers.validation import generator, labels_to_learn, warn_of_empty_columns
+from posteriori.classifiers.validation import (
+    components_of,
+    generator,
+    labels_to_learn,
+    telling_of,
+    warn_of_empty_columns,
+    warn_of_few_rows,
+)
 from posteriori.explain import Explanation
 from posteriori.learning.binning import binned_schema, bins_of
 from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled
@@ -25,12 +32,15 @@ from posteriori.tables import (
     Batch,
     Column,
     Labels,
+    PartialLabels,
     Schema,
     Table,
+    Telling,
     check_weights,
     infer_schema,
     read_labels,
     read_table,
+    read_teaching_labels,
 )
 from posteriori.tables.objects import is_missing
 from posteriori.tables.schema import categorical_column
@@ -51,7 +61,10 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
     priors: Any
     unlabelled: Any = "error"
     unlabelled_weight: float = 1.0
+    components: Any = None
+    label_noise: Any = None
     transduction_: Array
+    label_confusion_: Array
 
     @abstractmethod
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
@@ -84,7 +97,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
             missing cells. Strings, booleans and categories are categorical, other numbers continuous.
         y : array-like (n,) or str
             The label of each row, or the name of the column of X that holds them. Where the parameter `unlabelled`
-            says so, NaN, None and null are labels to be inferred, and their rows teach through EM.
+            says so, NaN, None and null are labels to be inferred, and their rows teach through EM. Or a table of
+            booleans (n, C), a column a class: which classes each row may be of.
         sample_weight : array-like (n,), optional
             The weight of each row, ≥ 0: a row of weight k counts as k rows.
 
@@ -137,28 +151,43 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         wanted = unsettled(blocks)
         if wanted and not last:
             raise ValueError(f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; use fit")
+        if wanted and source.telling is not None:
+            raise ValueError(
+                f"{wanted[0]} looks twice at rows whose label is sure, and with components, label_noise or a "
+                "mask none is; leave one of them out"
+            )
         if first:
-            source = source.with_schema(binned_schema(source, bins_of(blocks)))
+            source = source.with_schema(binned_schema(source.with_telling(None), bins_of(blocks)))
         else:
             blocks = resumed(blocks, self.model_.blocks)
         self._check_size(source.schema, target)
         statistics = source.reduce(collect(blocks))
         past = None if first else self._past_statistics(source.schema, target, blocks)
-        self._adopt(learn(source, blocks, self._prior(target), past, statistics, self._limits()), target)
+        learned = learn(source, blocks, self._component_prior(target), past, statistics, self._limits())
+        self._adopt(learned, target)
         if first:
             self._classes_closed = classes is not None
-        self._transduce(source)
+        self._transduce(source.with_telling(learned.telling))
         return self
 
+    def _component_prior(self, target: Column) -> Prior:
+        """Return the prior of the components of all classes."""
+        return replace(self._prior(target), of_class=components_of(self.components, target))
+
     def _transduce(self, source: MemorySource) -> None:
-        """Set the labels of the rows that were learned from, those that were missing as the model infers them."""
+        """Set the labels of the rows that were learned from, those in doubt as the model infers them."""
         if hasattr(self, "transduction_"):
             del self.transduction_
-        if source.labels is None or not source.labels.may_miss:
+        if source.labels is None or not (source.labels.may_miss or self.label_noise is not None):
             return
         model = self.model_
         source = replace(source, schema=model.schema)
-        self.transduction_ = self.classes_[source.map(lambda batch: model.responsibilities(batch)[0].argmax(axis=1))]
+
+        def infer(batch: Batch) -> Array:
+            with np.errstate(divide="ignore"):
+                return model.by_class(np.log(model.responsibilities(batch)[0])).argmax(axis=1)
+
+        self.transduction_ = self.classes_[source.map(infer)]
 
     def _open(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, last: bool = True
@@ -166,8 +195,9 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         """Return rows to learn from as a source, and the classes; first says to infer the schema from these rows."""
         self._validate_params()
         table = read_table(X)
-        labels = labels_to_learn(read_labels(y, table), self.unlabelled, "unlabelled" in self.get_params(), last)
-        columns = [j for j in range(len(table.names)) if labels.name is None or j != labels.place]
+        has_parameter = "unlabelled" in self.get_params()
+        labels = labels_to_learn(read_teaching_labels(y, table), self.unlabelled, has_parameter, last)
+        columns = [j for j in range(len(table.names)) if not isinstance(labels, Labels) or j != labels.target_place]
         if not columns:
             raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
         places: Sequence[int]
@@ -182,13 +212,28 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
             target = self._extended_classes(classes, labels)
         weight = check_weights(sample_weight, table.n_rows)
         share = float(self.unlabelled_weight)
-        rows = MemorySource(table, schema, places, labels, target, weight, n_jobs=self.n_jobs, unlabelled_weight=share)
+        telling = self._telling(target, isinstance(labels, PartialLabels))
+        if telling is not None and not last:
+            raise ValueError(
+                "components and label_noise take EM over all rows, and partial_fit sees each once; use fit"
+            )
+        rows = MemorySource(table, schema, places, labels, target, weight, None, self.n_jobs, share, telling)
         return rows, target
+
+    def _telling(self, target: Column, partial: bool) -> Telling | None:
+        """Return what labels say of components, where that is not simply which one made the row."""
+        return telling_of(self.label_noise, components_of(self.components, target), partial, target)
 
     def _adopt(self, learned: Learned, target: Column) -> Self:
         self.statistics_ = learned.statistics
         self.log_likelihood_trace_ = np.array(learned.trace)
         self._set_model(learned.model, target)
+        if hasattr(self, "label_confusion_"):
+            del self.label_confusion_
+        if learned.telling is not None and learned.telling.confusion is not None:
+            self.label_confusion_ = learned.telling.confusion
+        if learned.model.of_class:
+            warn_of_few_rows(learned.statistics.weight, stacklevel=5)
         warn_of_empty_columns(learned.model, learned.statistics)
         self._warn_of_estimates(learned.model, learned.statistics)
         return self
@@ -218,7 +263,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         categorical = [place for place, c in zip(places, schema.columns, strict=True) if c.kind == "categorical"]
         return schema.extended(infer_schema(table, places, categorical), mixed=self._categorical(schema.names))
 
-    def _declared_classes(self, classes: Any, labels: Labels) -> Column:
+    def _declared_classes(self, classes: Any, labels: Labels | PartialLabels) -> Column:
         if classes is None:
             return labels.infer()
         if isinstance(classes, str) or not len(classes):
@@ -228,7 +273,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         column = read_labels(classes, read_table(np.zeros((len(classes), 1)))).infer()
         return categorical_column(column.name, column.categories, column.dtype)
 
-    def _extended_classes(self, classes: Any, labels: Labels) -> Column:
+    def _extended_classes(self, classes: Any, labels: Labels | PartialLabels) -> Column:
         if classes is not None:
             declared = self._declared_classes(classes, labels)
             if declared.categories != self.target_.categories:
@@ -244,7 +289,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         log_joint = self.predict_joint_log_proba(X)
         best = log_joint.argmax(axis=1)
         impossible = self._warn_of_impossible(np.isneginf(log_joint[np.arange(len(best)), best]))
-        best[impossible] = self.model_.log_prior.argmax()
+        best[impossible] = self.model_.class_log_prior.argmax()
         return self.classes_[best]
 
     def predict_proba(self, X: Any) -> Array:
@@ -300,7 +345,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
         log_factors = self._source(X).map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])
-        return Explanation(self.classes_, model.schema.names, values, model.log_prior, log_factors, model.given)
+        return Explanation(self.classes_, model.schema.names, values, model.class_log_prior, log_factors, model.given)
 
     def _warn_of_impossible(self, impossible: Array) -> Array:
         if impossible.any():
@@ -337,7 +382,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
             raise ValueError(f"n is {n}; draw at least one row")
         rng = generator(random_state)
         if y is None:
-            component = rng.choice(len(self.classes_), size=n, p=np.exp(self.model_.log_prior))
+            component = rng.choice(len(self.classes_), size=n, p=np.exp(self.model_.class_log_prior))
         else:
             wanted = np.broadcast_to(np.asarray(y), (n,)).tolist()
             places = [self.target_.lookup.get(label, 0) - 1 for label in wanted]
@@ -345,7 +390,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
                 stranger = wanted[places.index(-1)]
                 raise ValueError(f"{stranger!r} is not a class; the classes are {self.classes_.tolist()}")
             component = np.array(places)
-        columns = self.model_.sample(component, rng)
+        columns = self.model_.sample(self.model_.draw_components(component, rng), rng)
         return write_table(self.model_.schema, columns), self.classes_[component]
 
     def to_network(self) -> BayesianNetwork:
@@ -367,16 +412,21 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
     @property
     def class_log_prior_(self) -> Array:
         """Log p(y) in nats, (C,)."""
-        return self._fitted.log_prior
+        return self._fitted.class_log_prior
 
     @property
     def class_prior_(self) -> Array:
         """p(y), (C,)."""
-        return np.exp(self._fitted.log_prior)
+        return np.exp(self._fitted.class_log_prior)
 
     @property
     def class_count_(self) -> Array:
         """The weight of the rows of each class, (C,)."""
         if not hasattr(self, "statistics_"):
             raise AttributeError(f"this {type(self).__name__} has not counted any rows")
-        return self.statistics_.weight
+        return np.bincount(self._fitted.of_class or range(len(self.classes_)), self.statistics_.weight)
+
+    @property
+    def component_classes_(self) -> Array:
+        """The class of each component, (Z,), in the order of the rows of fitted parameters."""
+        return self.classes_[list(self._fitted.of_class or range(len(self.classes_)))]

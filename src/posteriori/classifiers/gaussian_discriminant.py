@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.known_parameters import KnownParameters, check_priors, known_discriminant
+from posteriori.classifiers.validation import limits_of
 from posteriori.densities import Categorical, MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.pooling import Between, PerClass, Pooled, Pooling, PseudoRows
 from posteriori.densities.shrinkage import (
@@ -77,6 +78,16 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     unlabelled_weight : float, default 1.0
         In [0, 1]: the weight of a row without label (Nigam et al. 2000). A model whose assumptions do not hold may
         learn less from many of them than from none; choose it by rows that are held out.
+    components : int or mapping, optional
+        How many components a class has, all or those named: each class is then a mixture, learned by EM (mixture
+        discriminant analysis, Hastie & Tibshirani 1996). Default: one.
+    label_noise : float, (C, C), mapping or "learn", optional
+        Labels may be wrong: a share of them, evenly; or p(recorded | true), a row (or an entry, by class) for each true
+        class; or to be learned. Predictions are of the true class.
+    n_init : int, default 5
+        Starts where a class has several components, of which the most likely end is kept.
+    random_state : int, RandomState, Generator or None
+        Of these starts.
     tol : float, default 1e-5
         EM ends at a gain in log-likelihood of at most this, in nats a row.
     max_iter : int, default 200
@@ -99,6 +110,10 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         Fisher's discriminant directions; see `transform`.
     explained_variance_ratio_ : ndarray
         The share of the variance between classes along each.
+    component_classes_ : ndarray (Z,)
+        The class of each component; fitted parameters have a row a component.
+    label_confusion_ : ndarray (C, C)
+        p(recorded class | true class), with `label_noise`.
     log_likelihood_trace_ : ndarray
         Before each M-step of EM, in nats; empty where no cell and no label was missing.
     n_iter_ : int
@@ -164,6 +179,10 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         "categorical_features": [None, str, "array-like"],
         "unlabelled": [object],
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
+        "components": [None, Integral, Mapping],
+        "label_noise": [None, Interval(Real, 0, 1, closed="left"), StrOptions({"learn"}), Mapping, "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state", np.random.Generator],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [None, Integral],
@@ -184,6 +203,10 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         categorical_features: Any = "from_dtype",
         unlabelled: Any = "error",
         unlabelled_weight: float = 1.0,
+        components: Any = None,
+        label_noise: Any = None,
+        n_init: int = 5,
+        random_state: Any = None,
         tol: float = 1e-5,
         max_iter: int = 200,
         n_jobs: int | None = None,
@@ -199,6 +222,10 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.categorical_features = categorical_features
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
+        self.components = components
+        self.label_noise = label_noise
+        self.n_init = n_init
+        self.random_state = random_state
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -291,7 +318,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         return Prior(fixed=check_priors(self.priors, classes))
 
     def _limits(self) -> Limits:
-        return Limits(self.tol, self.max_iter)
+        return limits_of(self)
 
     def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
         for block, sums in zip(model.blocks, statistics.blocks, strict=True):
@@ -324,7 +351,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
             block, parameters = gaussian
             values = batch.numbers.values
             if np.isnan(values).any():
-                values = _filled(block.density, parameters, values, self.model_.posterior(batch))
+                values = _filled(block.density, parameters, values, self.model_.component_posterior(batch))
             return (values - centre) @ directions
 
         return self._source(X).map(project)
@@ -347,12 +374,12 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     @property
     def xbar_(self) -> Array:
         """The mean of all classes, weighted by their prior, (d,)."""
-        return self.class_prior_ @ self.means_
+        return np.exp(self._fitted.log_prior) @ self.means_
 
     @property
     def _directions(self) -> tuple[Array, Array]:
         parameters = self._gaussian[1]
-        weight = self.class_prior_
+        weight = np.exp(self._fitted.log_prior)
         within = MultivariateGaussianParameters(
             self.means_, np.tensordot(weight, self._covariances, axes=1)[np.newaxis]
         )
@@ -364,15 +391,24 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     # Fitted values ----------------------------------------------------------------------------------------------
 
     def mahalanobis(self, X: Any) -> Array:
-        """Return the distance √((x − μ_c)ᵀ·Σ_c⁻¹·(x − μ_c)) of each row from each class, (n, C), over present cells."""
+        """Return the distance √((x − μ_c)ᵀ·Σ_c⁻¹·(x − μ_c)) of each row from each class, (n, C), over present cells.
+
+        Of a class of several components it is that from the nearest one.
+        """
         block, parameters = self._gaussian
-        density = block.density
-        return self._source(X).map(
-            lambda batch: density.mahalanobis(parameters, batch.take(block.columns, block.density.kind))
-        )
+        density, of_class = block.density, self.model_.of_class
+
+        def measure(batch: Batch) -> Array:
+            distance = density.mahalanobis(parameters, batch.take(block.columns, density.kind))
+            if not of_class:
+                return distance
+            return np.minimum.reduceat(distance, np.searchsorted(of_class, range(len(self.classes_))), axis=1)
+
+        return self._source(X).map(measure)
 
     def quadratic_form(self) -> QuadraticForm:
         """Return the coefficients of log p(x, y) = xᵀ·A_y·x + w_yᵀ·x + b_y, for rows of continuous columns."""
+        self._require_one_component("a quadratic form")
         parameters = self._gaussian[1]
         group = [parameters.group(z) for z in range(len(parameters.mean))]
         precision = parameters.precision[group]
@@ -380,6 +416,10 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         normaliser = parameters.log_volume[group] + parameters.mean.shape[1] * math.log(2.0 * math.pi)
         constant = self.class_log_prior_ - 0.5 * ((linear * parameters.mean).sum(axis=1) + normaliser)
         return QuadraticForm(-0.5 * precision, linear, constant)
+
+    def _require_one_component(self, what: str) -> None:
+        if self._fitted.of_class:
+            raise AttributeError(f"the log-odds of mixtures have no {what[2:]}; it takes one component a class")
 
     @property
     def _gaussian(self) -> tuple[Any, MultivariateGaussianParameters]:
@@ -407,6 +447,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     @property
     def coef_(self) -> Array:
         """w_c = Σ⁻¹μ_c, (C, d), in nats per data unit; only where the covariance is shared."""
+        self._require_one_component("a linear form")
         parameters = self._gaussian[1]
         if not parameters.shared:
             raise AttributeError('the log-odds are quadratic; coef_ takes pooling="pooled"')

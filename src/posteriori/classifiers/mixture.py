@@ -14,21 +14,20 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.modelled import ModelledEstimator
-from posteriori.classifiers.validation import generator, warn_of_empty_columns
+from posteriori.classifiers.validation import generator, warn_of_empty_columns, warn_of_few_rows
 from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
 from posteriori.densities.pooling import Pooled, PseudoRows
 from posteriori.densities.shrinkage import InTurn, TowardsSphere
-from posteriori.learning.em import Learned, Limits, climb, warn_of_haste
+from posteriori.learning.em import Learned, Limits, climb, first_model, warn_of_haste
 from posteriori.learning.fit import collect
 from posteriori.learning.starts import sampled, spread_seeds
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import MemorySource
+from posteriori.statistics import JointStatistics
 from posteriori.tables import Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import write_table
 from posteriori.typing import Array
-
-_FEWEST_ROWS = 1.5  # of a component, below which it is told of
 
 
 class MixtureModel(DensityMixin, ModelledEstimator):
@@ -180,7 +179,8 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         self._validate_params()
         source, target = self._open(X, sample_weight)
         blocks = self._blocks(source.schema)
-        runs = [self._run(replace(source, labels=None), begun, blocks) for begun in self._starts(source, blocks)]
+        hidden = source.reduce(collect(blocks))
+        runs = [self._run(source, hidden, begun, blocks) for begun in self._starts(source, blocks)]
         best = max(runs, key=lambda learned: learned.trace[-1])
         self.statistics_ = best.statistics
         self.log_likelihood_trace_ = np.array(best.trace)
@@ -210,15 +210,17 @@ class MixtureModel(DensityMixin, ModelledEstimator):
             begun.batch(slice(0, source.table.n_rows))  # an error names a label that is no component
             return [begun]
         rng = generator(self.random_state)
-        rows = sampled(source, blocks, int(rng.integers(2**31)))
+        (rows,) = sampled(source, blocks, int(rng.integers(2**31)))
         seeds = [spread_seeds(rows, self.n_components, rng) for _ in range(self.n_init if self.n_components > 1 else 1)]
         return [replace(source, labels=read_labels(source.map(one.nearest), source.table)) for one in seeds]
 
-    def _run(self, source: MemorySource, begun: MemorySource, blocks: tuple[Block, ...]) -> Learned:
+    def _run(
+        self, source: MemorySource, hidden: JointStatistics, begun: MemorySource, blocks: tuple[Block, ...]
+    ) -> Learned:
         """Return where EM leads from a start."""
-        statistics = begun.reduce(collect(blocks))
-        hidden = replace(statistics, hidden=float(statistics.weight.sum()))
-        return climb(source, blocks, Prior(self.prior_alpha), None, hidden, self._limits())
+        prior = Prior(self.prior_alpha)
+        start = first_model(source.schema, blocks, prior, begun.reduce(collect(blocks)))
+        return climb(source, blocks, prior, None, hidden, self._limits(), start)
 
     def _limits(self) -> Limits:
         return Limits(self.tol, self.max_iter)
@@ -245,15 +247,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         return self
 
     def _warn_of_components(self, learned: Learned) -> None:
-        weight = learned.statistics.weight
-        few = np.flatnonzero(weight < _FEWEST_ROWS)
-        if len(few) and weight.sum() > _FEWEST_ROWS * len(weight):
-            listed = ", ".join(f"{z} ({weight[z]:.2g} rows)" for z in few)
-            warnings.warn(
-                f"components with hardly a row: {listed}; ask for fewer, or raise pseudo_rows or n_init",
-                UserWarning,
-                stacklevel=3,
-            )
+        warn_of_few_rows(learned.statistics.weight, stacklevel=4)
         schema = learned.model.schema
         for block, fitted, sums in zip(
             learned.model.blocks, learned.model.parameters, learned.statistics.blocks, strict=True

@@ -9,10 +9,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, Options
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.known_parameters import KnownParameters, check_priors
+from posteriori.classifiers.validation import limits_of
 from posteriori.densities import (
     Binned,
     Categorical,
@@ -75,6 +76,16 @@ class NaiveBayes(GenerativeEstimator):
     unlabelled_weight : float, default 1.0
         In [0, 1]: the weight of a row without label (Nigam et al. 2000). A model whose assumptions do not hold may
         learn less from many of them than from none; choose it by rows that are held out.
+    components : int or mapping, optional
+        How many components a class has, all or those named: each class is then a mixture, learned by EM (mixture
+        discriminant analysis, Hastie & Tibshirani 1996). Default: one.
+    label_noise : float, (C, C), mapping or "learn", optional
+        Labels may be wrong: a share of them, evenly; or p(recorded | true), a row (or an entry, by class) for each true
+        class; or to be learned. Predictions are of the true class.
+    n_init : int, default 5
+        Starts where a class has several components, of which the most likely end is kept.
+    random_state : int, RandomState, Generator or None
+        Of these starts.
     tol : float, default 1e-5
         EM ends at a gain in log-likelihood of at most this, in nats a row.
     max_iter : int, default 200
@@ -97,6 +108,10 @@ class NaiveBayes(GenerativeEstimator):
     cuts_ : dict
         The cut points of each binned column, by name, in data units; a cell equal to one belongs to the bin above it.
     rate_ : ndarray (C, number of Poisson columns)
+    component_classes_ : ndarray (Z,)
+        The class of each component; fitted parameters have a row a component.
+    label_confusion_ : ndarray (C, C)
+        p(recorded class | true class), with `label_noise`.
     log_likelihood_trace_ : ndarray
         Before each M-step of EM, in nats; empty where no label was missing.
     n_iter_ : int
@@ -156,6 +171,10 @@ class NaiveBayes(GenerativeEstimator):
         "rate_smoothing": [Interval(Real, 0, None, closed="left"), Options(Real, {math.inf})],
         "unlabelled": [object],
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
+        "components": [None, Integral, Mapping],
+        "label_noise": [None, Interval(Real, 0, 1, closed="left"), StrOptions({"learn"}), Mapping, "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state", np.random.Generator],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [None, Integral],
@@ -175,6 +194,10 @@ class NaiveBayes(GenerativeEstimator):
         rate_smoothing: float = 1.0,
         unlabelled: Any = "error",
         unlabelled_weight: float = 1.0,
+        components: Any = None,
+        label_noise: Any = None,
+        n_init: int = 5,
+        random_state: Any = None,
         tol: float = 1e-5,
         max_iter: int = 200,
         n_jobs: int | None = None,
@@ -190,6 +213,10 @@ class NaiveBayes(GenerativeEstimator):
         self.rate_smoothing = rate_smoothing
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
+        self.components = components
+        self.label_noise = label_noise
+        self.n_init = n_init
+        self.random_state = random_state
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -296,7 +323,7 @@ class NaiveBayes(GenerativeEstimator):
         return Prior(fixed=check_priors(self.priors, classes))
 
     def _limits(self) -> Limits:
-        return Limits(self.tol, self.max_iter)
+        return limits_of(self)
 
     def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
         for block, sums in zip(model.blocks, statistics.blocks, strict=True):
@@ -305,7 +332,7 @@ class NaiveBayes(GenerativeEstimator):
             constant = (sums.weight > block.density.ddof) & (sums.scatter == 0)
             if constant.any():
                 z, place = np.argwhere(constant)[0]
-                name, label = model.schema.columns[block.columns[place]].name, self.target_.categories[z]
+                name, label = model.schema.columns[block.columns[place]].name, self.component_classes_.tolist()[z]
                 warnings.warn(
                     f"column {name!r} does not vary within class {label!r}, where its variance of maximum likelihood "
                     "is 0 and its density infinite; a small variance stands in, and variance_smoothing > 0 is better",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.dependence import BACKOFF, COMMON, DependenceEstimator
+from posteriori.classifiers.validation import limits_of
 from posteriori.densities import BackOff, Density, Tree, TreeParameters
 from posteriori.learning.em import Limits
 from posteriori.tables import Schema
@@ -28,6 +31,10 @@ class _TreeEstimator(DependenceEstimator):
         "missing": [StrOptions({"pairs", "em"})],
         "unlabelled": [object],
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
+        "components": [None, Integral, Mapping],
+        "label_noise": [None, Interval(Real, 0, 1, closed="left"), StrOptions({"learn"}), Mapping, "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state", np.random.Generator],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "backoff": BACKOFF,
@@ -49,6 +56,10 @@ class _TreeEstimator(DependenceEstimator):
         categorical_features: Any = "from_dtype",
         unlabelled: Any = "error",
         unlabelled_weight: float = 1.0,
+        components: Any = None,
+        label_noise: Any = None,
+        n_init: int = 5,
+        random_state: Any = None,
         tol: float = 1e-5,
         max_iter: int = 200,
         n_jobs: int | None = None,
@@ -64,6 +75,10 @@ class _TreeEstimator(DependenceEstimator):
         self.categorical_features = categorical_features
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
+        self.components = components
+        self.label_noise = label_noise
+        self.n_init = n_init
+        self.random_state = random_state
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -74,7 +89,7 @@ class _TreeEstimator(DependenceEstimator):
         return Tree(BackOff(self.backoff, self.alpha), self._one_tree, self.penalty, self.missing == "em")
 
     def _limits(self) -> Limits:
-        return Limits(self.tol, self.max_iter)
+        return limits_of(self)
 
     def _binned(self, schema: Schema) -> tuple[int, ...]:
         return schema.of_kind("continuous") if self.continuous == "binned" else ()
@@ -133,6 +148,16 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     unlabelled_weight : float, default 1.0
         In [0, 1]: the weight of a row without label (Nigam et al. 2000). A model whose assumptions do not hold may
         learn less from many of them than from none; choose it by rows that are held out.
+    components : int or mapping, optional
+        How many components a class has, all or those named: each class is then a mixture, learned by EM (mixture
+        discriminant analysis, Hastie & Tibshirani 1996). Default: one.
+    label_noise : float, (C, C), mapping or "learn", optional
+        Labels may be wrong: a share of them, evenly; or p(recorded | true), a row (or an entry, by class) for each true
+        class; or to be learned. Predictions are of the true class.
+    n_init : int, default 5
+        Starts where a class has several components, of which the most likely end is kept.
+    random_state : int, RandomState, Generator or None
+        Of these starts.
     tol, max_iter : float, int
         EM ends at a gain in log-likelihood of at most tol nats a row, or with a warning after max_iter steps.
     n_jobs : int, optional
@@ -147,6 +172,10 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
         The information of each edge (parent, child), in nats a row, less its penalty.
     transduction_ : ndarray (n,)
         The labels of the rows of the last `fit`, those inferred that were missing; where `unlabelled` is not "error".
+    component_classes_ : ndarray (Z,)
+        The class of each component; fitted parameters have a row a component.
+    label_confusion_ : ndarray (C, C)
+        p(recorded class | true class), with `label_noise`.
     log_likelihood_trace_ : ndarray
         Of the present cells before each step of EM, in nats; empty where there was none.
     n_iter_ : int
@@ -218,13 +247,13 @@ class ChowLiuClassifier(_TreeEstimator):
     ----------
     continuous, bins, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
     priors, prior_alpha, categorical_features, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
-    unlabelled, unlabelled_weight : as in `TreeAugmentedNaiveBayes`
+    unlabelled, unlabelled_weight, components, label_noise, n_init, random_state : as in `TreeAugmentedNaiveBayes`
 
     Attributes
     ----------
     classes_ : ndarray (C,)
     tree_ : dict
-        For each class, the parent of each column by name, None at a root.
+        For each class (or pair of class and component), the parent of each column by name, None at a root.
     edge_weights_ : dict
         For each class, the information of each edge (parent, child), in nats a row, less its penalty.
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
@@ -251,9 +280,17 @@ class ChowLiuClassifier(_TreeEstimator):
     @property
     def tree_(self) -> dict[Any, dict[str, str | None]]:
         """For each class, the parent of each column by name, None at a root."""
-        return {label: self._parents(z) for z, label in enumerate(self.classes_.tolist())}
+        return {name: self._parents(z) for z, name in enumerate(self._tree_names)}
 
     @property
     def edge_weights_(self) -> dict[Any, dict[tuple[str, str], float]]:
         """For each class, the information of each edge (parent, child), in nats a row, less its penalty."""
-        return {label: self._weights(z) for z, label in enumerate(self.classes_.tolist())}
+        return {name: self._weights(z) for z, name in enumerate(self._tree_names)}
+
+    @property
+    def _tree_names(self) -> list[Any]:
+        """What each tree is called: its class, or the class and the number of its component."""
+        of_class = self._fitted.of_class
+        if not of_class:
+            return self.classes_.tolist()
+        return [(self.classes_.tolist()[c], z - of_class.index(c)) for z, c in enumerate(of_class)]

@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from posteriori.learning.em import Limits
 from posteriori.model import GenerativeModel
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Labels, Schema, Table, quote
+from posteriori.tables import Column, Labels, PartialLabels, Schema, Table, Telling, quote
 from posteriori.tables.objects import is_missing
+from posteriori.typing import Array
+
+_FEWEST_ROWS = 1.5  # of a component, below which it is told of
 
 
 def find_column(key: Any, names: Sequence[str], parameter: str) -> int:
@@ -77,7 +81,9 @@ def matched_places(
     return tuple(table.names.index(names[place]) for place in places)
 
 
-def labels_to_learn(labels: Labels, unlabelled: Any, has_parameter: bool, last: bool) -> Labels:
+def labels_to_learn(
+    labels: Labels | PartialLabels, unlabelled: Any, has_parameter: bool, last: bool
+) -> Labels | PartialLabels:
     """Return the labels of rows to learn from, some of which may be missing where that is wanted.
 
     Parameters
@@ -90,6 +96,13 @@ def labels_to_learn(labels: Labels, unlabelled: Any, has_parameter: bool, last: 
     last : bool
         Whether no more rows follow: EM takes all of them at once.
     """
+    if isinstance(labels, PartialLabels):
+        if has_parameter and last:
+            return labels
+        raise ValueError(
+            "y is a mask of possible classes, which takes EM over all rows: NaiveBayes, GaussianDiscriminant, "
+            "TreeAugmentedNaiveBayes and ChowLiuClassifier learn from it by fit"
+        )
     if unlabelled == "error" or not has_parameter:
         advice = ', or let them teach by unlabelled="learn"' if has_parameter and last else ""
         return replace(labels, advice=f"drop or label such rows{advice}")
@@ -125,3 +138,103 @@ def warn_of_empty_columns(model: GenerativeModel, statistics: JointStatistics) -
             UserWarning,
             stacklevel=5,
         )
+
+
+def warn_of_few_rows(weight: Array, stacklevel: int) -> None:
+    """Warn of components that died out, by the weight of the rows of each."""
+    few = np.flatnonzero(weight < _FEWEST_ROWS)
+    if len(few) and weight.sum() > _FEWEST_ROWS * len(weight):
+        listed = ", ".join(f"{z} ({weight[z]:.2g} rows)" for z in few)
+        warnings.warn(
+            f"components with hardly a row: {listed}; ask for fewer, or raise pseudo_rows or n_init",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def components_of(stated: Any, classes: Column) -> tuple[int, ...]:
+    """Return the class of each component, ascending; nothing where every class is one component.
+
+    Parameters
+    ----------
+    stated : int, mapping or None
+        The parameter `components` of an estimator: how many components a class has, or those of some classes.
+    classes : Column
+    """
+    if stated is None:
+        return ()
+    many = dict.fromkeys(classes.categories, 1)
+    if isinstance(stated, Mapping):
+        for label, count in stated.items():
+            if label not in many:
+                raise ValueError(f"components names {label!r}, which is no class; they are {list(classes.categories)}")
+            many[label] = count
+    else:
+        many = dict.fromkeys(classes.categories, stated)
+    for label, count in many.items():
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+            raise ValueError(f"components is {count!r} for class {label!r}; give a whole number, at least 1")
+    if all(count == 1 for count in many.values()):
+        return ()
+    return tuple(c for c, count in enumerate(many.values()) for _ in range(count))
+
+
+def telling_of(noise: Any, of_class: tuple[int, ...], partial: bool, classes: Column) -> Telling | None:
+    """Return what labels say of components; None where a label is simply the component.
+
+    Parameters
+    ----------
+    noise : None, float, (C, C) or "learn"
+        The parameter `label_noise` of an estimator.
+    of_class : tuple of int
+        The class of each component; empty where every class is one.
+    partial : bool
+        Whether a row may carry several possible classes.
+    classes : Column
+    """
+    n_classes = len(classes.categories)
+    places = of_class or tuple(range(n_classes))
+    if noise is None:
+        return Telling(places) if of_class or partial else None
+    if partial:
+        raise ValueError("label_noise takes one recorded label a row, and y is a mask; give one or the other")
+    if isinstance(noise, str):
+        if noise != "learn":
+            raise ValueError(f'label_noise is {noise!r}; give "learn", a share of wrong labels, or a matrix')
+        return Telling.learning(places)
+    return Telling(places, _confusion(noise, classes))
+
+
+def _confusion(noise: Any, classes: Column) -> Array:
+    """Return p(recorded | true), (C, C), from a share of wrong labels, a matrix, or a mapping of mappings."""
+    labels, n_classes = classes.categories, len(classes.categories)
+    if isinstance(noise, Mapping):
+        strange = [label for row in (noise, *noise.values()) for label in row if label not in classes.lookup]
+        if strange:
+            raise ValueError(f"label_noise names {strange[0]!r}, which is no class; they are {list(labels)}")
+        right = {label: {label: 1.0} for label in labels}
+        noise = [[(right | dict(noise))[true].get(label, 0.0) for label in labels] for true in labels]
+    confusion = np.asarray(noise, np.float64)
+    if confusion.ndim == 0:
+        share = float(confusion)
+        if not 0 <= share < 1:
+            raise ValueError(f"label_noise is {share:g}; as the share of wrong labels it is at least 0 and below 1")
+        if n_classes == 1:
+            return np.ones((1, 1))
+        confusion = np.full((n_classes, n_classes), share / (n_classes - 1))
+        np.fill_diagonal(confusion, 1.0 - share)
+    if confusion.shape != (n_classes, n_classes):
+        raise ValueError(
+            f"label_noise is of shape {confusion.shape}; give ({n_classes}, {n_classes}), a row a true class"
+        )
+    if (confusion < 0).any() or not np.allclose(confusion.sum(axis=1), 1.0, rtol=0.0, atol=1e-6):
+        raise ValueError(
+            "label_noise has a row that is no distribution: give p(recorded | true), each row summing to 1"
+        )
+    return confusion / confusion.sum(axis=1, keepdims=True)
+
+
+def limits_of(estimator: Any) -> Limits:
+    """Return when EM ends, and where it starts, as the parameters of an estimator say."""
+    seed = int(generator(estimator.random_state).integers(2**31))
+    return Limits(estimator.tol, estimator.max_iter, estimator.n_init, seed)

@@ -92,7 +92,7 @@ def parameter_counts(estimator: GenerativeEstimator) -> Facts:
         else:
             break
     else:
-        full = shared + count_parameters(model.n_components, categorical=categorical, **numeric).full_joint
+        full = shared + count_parameters(model.n_classes, categorical=categorical, **numeric).full_joint
     return {"n_parameters": model.n_parameters, "n_parameters_full_joint": full}
 
 
@@ -188,7 +188,7 @@ def _words_among_numbers(column: Column) -> list[str]:
 
 def evaluation_facts(estimator: GenerativeEstimator, components: Array, posterior: Array) -> Facts:
     """Return how good predictions are, overall, class by class, and by how sure they are."""
-    prior = np.broadcast_to(np.exp(estimator.model_.log_prior), posterior.shape)
+    prior = np.broadcast_to(np.exp(estimator.model_.class_log_prior), posterior.shape)
     posterior = metrics.fill_undefined(posterior, prior)
     per_class = metrics.precision_recall(components, posterior)
     bins = metrics.calibration(components, posterior)
@@ -244,7 +244,8 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
         "target": model.schema.target,
         "rows": None if statistics is None else float(statistics.weight.sum()),
         "classes": labels_of(estimator),
-        "prior": np.exp(model.log_prior),
+        "prior": np.exp(model.class_log_prior),
+        "components": None if not model.of_class else plain_components(estimator),
         **parameter_counts(estimator),
         "columns": [column | {"information": nats[j]} for j, column in enumerate(columns)],
         "covariances": covariances,
@@ -268,10 +269,27 @@ def _covariance_facts(
     names: list[str], parameters: MultivariateGaussianParameters, estimator: GenerativeEstimator
 ) -> Iterable[Facts]:
     """Return each covariance of some columns, with the class that it is of; None where it is that of all."""
-    labels = [None] if len(parameters.covariance) == 1 else labels_of(estimator)
+    labels = [None] if len(parameters.covariance) == 1 else component_names(estimator)
     for label, covariance in zip(labels, parameters.covariance, strict=True):
         sd = np.sqrt(np.diagonal(covariance))
         yield {"class": label, "columns": names, "covariance": covariance, "correlation": covariance / np.outer(sd, sd)}
+
+
+def plain_components(estimator: GenerativeEstimator) -> list[Facts]:
+    """Return the components of the classes: the name of each, and p(z)."""
+    weights = np.exp(estimator.model_.log_prior)
+    return [{"name": name, "prior": p} for name, p in zip(component_names(estimator), weights, strict=True)]
+
+
+def component_names(estimator: GenerativeEstimator) -> list[str]:
+    """Return what each component is called: its class, and its number in it where there are several."""
+    labels, of_class = labels_of(estimator), estimator.model_.of_class
+    if not of_class:
+        return labels
+    many = np.bincount(of_class)
+    return [
+        str(labels[c]) if many[c] == 1 else f"{labels[c]} {z - of_class.index(c) + 1}" for z, c in enumerate(of_class)
+    ]
 
 
 def _numeric_parameters(parameters: Any, place: int, n_components: int) -> Facts:

@@ -7,7 +7,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -22,7 +22,7 @@ from posteriori.drop_in.flow import LabelledRows, SummingClassifier, open_rows
 from posteriori.learning.em import Limits, learn
 from posteriori.learning.fit import collect
 from posteriori.model import Block, Prior, log_sum
-from posteriori.sources import Source
+from posteriori.sources import LabelledSource, Source
 from posteriori.statistics import JointStatistics, Scatter
 from posteriori.tables import Batch
 from posteriori.typing import Array
@@ -175,7 +175,8 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
         if estimate.needs:
             raise ValueError(f"{estimate.needs} needs rows without missing cells; give a number for shrinkage")
         past = None if rows.past is None else replace(rows.past, blocks=rows.past.blocks[:1])
-        learned = learn(rows.source, blocks, Prior(), past, replace(part, blocks=(scatter,)), Limits()).statistics
+        source = cast(LabelledSource, rows.source)  # a sparse matrix has no missing cells
+        learned = learn(source, blocks, Prior(), past, replace(part, blocks=(scatter,)), Limits()).statistics
         count = count if rows.past is None else rows.past.blocks[1] + count
         return replace(learned, blocks=(*learned.blocks, count))
 

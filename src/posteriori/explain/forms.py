@@ -127,7 +127,8 @@ def linear_form(model: NaiveBayes | GaussianDiscriminant) -> LinearForm:
     Raises
     ------
     ValueError
-        A Gaussian feature has a variance or covariance for each class: the log-odds are quadratic.
+        A Gaussian feature has a variance or covariance for each class, or a class several components: the log-odds are
+        not linear.
 
     References
     ----------
@@ -143,6 +144,10 @@ def linear_form(model: NaiveBayes | GaussianDiscriminant) -> LinearForm:
     (('x0', True), ('x1', True))
     """
     fitted = model.model_
+    if fitted.of_class:
+        raise ValueError(
+            "a class of several components is a mixture, whose log-odds are not linear; use components=None"
+        )
     bias = fitted.log_prior.copy()
     terms: list[tuple[int, Any, Array]] = []
     for block, parameters in zip(fitted.blocks, fitted.parameters, strict=True):

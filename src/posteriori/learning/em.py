@@ -6,7 +6,7 @@ import functools
 import math
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -17,10 +17,11 @@ from sklearn.exceptions import ConvergenceWarning
 from posteriori.densities import ExpectingDensity, SettlingDensity
 from posteriori.learning.acceleration import Leap, Path
 from posteriori.learning.fit import estimate
+from posteriori.learning.starts import beginnings
 from posteriori.model import Block, GenerativeModel, Prior
-from posteriori.sources import Source
+from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Assignment, Batch
+from posteriori.tables import Assignment, Batch, Schema, Telling
 from posteriori.typing import Array
 
 
@@ -36,16 +37,20 @@ class Expected:
         The expected statistics of some blocks.
     log_likelihood : float
         Of what is observed of them, in nats.
+    recorded : ndarray (C, Z) or float
+        The expected weight of each component among the rows of each recorded class, where labels may be wrong.
     """
 
     weight: Array
     blocks: tuple[Any, ...]
     log_likelihood: float
+    recorded: Any = 0.0
 
     def __add__(self, other: Expected) -> Expected:
         pairs = zip(self.blocks, other.blocks, strict=True)
         sums = tuple(a + b for a, b in pairs)
-        return Expected(self.weight + other.weight, sums, self.log_likelihood + other.log_likelihood)
+        log_likelihood = self.log_likelihood + other.log_likelihood
+        return Expected(self.weight + other.weight, sums, log_likelihood, self.recorded + other.recorded)
 
     def within(self, statistics: JointStatistics, places: Sequence[int]) -> JointStatistics:
         """Return the statistics with those of the blocks at some places as they are expected to be."""
@@ -57,23 +62,29 @@ class Expected:
 
 @dataclass(frozen=True)
 class Limits:
-    """When EM ends: at a gain of at most tolerance nats a row, or after max_steps, with a warning."""
+    """When EM ends: at a gain of at most tolerance nats a row, or after max_steps, with a warning.
+
+    Where components have no labels it starts from n_starts draws of a generator of this seed, and keeps the best end.
+    """
 
     tolerance: float = 1e-5
     max_steps: int = 200
+    n_starts: int = 1
+    seed: int = 0
 
 
 @dataclass(frozen=True)
 class Learned:
     """A model, the statistics it was estimated from, and the log-likelihood of the rows before each M-step.
 
-    converged says whether EM ended by itself, and not for want of steps.
+    converged says whether EM ended by itself, and not for want of steps; telling is what labels turned out to say.
     """
 
     model: GenerativeModel
     statistics: JointStatistics
     trace: tuple[float, ...] = ()
     converged: bool = True
+    telling: Telling | None = None
 
 
 def expect(model: GenerativeModel, inexact: Sequence[int]) -> Callable[[Batch], Expected]:
@@ -118,9 +129,19 @@ def expect_hidden(model: GenerativeModel, inexact: Sequence[int]) -> Callable[[B
         counted = labels.weight > 0
         total = float(labels.weight[counted] @ log_likelihood[counted])
         shares = functools.reduce(operator.add, map(expected_share, batch.shares(responsibilities)))
-        return replace(shares, log_likelihood=total)
+        return replace(shares, log_likelihood=total, recorded=_weight_of_records(labels, responsibilities))
 
     return accumulate
+
+
+def _weight_of_records(labels: Assignment, responsibilities: Array) -> Any:
+    """Return the expected weight of each component among the rows of each recorded class, (C, Z)."""
+    if labels.told is None:
+        return 0.0
+    recorded = labels.told.recorded
+    n_classes = labels.told.n_classes
+    membership = (recorded[:, np.newaxis] == np.arange(n_classes)) * labels.weight[:, np.newaxis]
+    return membership.T @ responsibilities
 
 
 def _expected(model: GenerativeModel, place: int, batch: Batch) -> tuple[Any, float]:
@@ -149,7 +170,7 @@ def resumed(blocks: tuple[Block, ...], earlier: tuple[Block, ...]) -> tuple[Bloc
 
 
 def settle(
-    source: Source, blocks: tuple[Block, ...], statistics: JointStatistics
+    source: LabelledSource, blocks: tuple[Block, ...], statistics: JointStatistics
 ) -> tuple[tuple[Block, ...], JointStatistics]:
     """Return blocks whose densities are settled, and their statistics, by further looks at the rows where needed."""
 
@@ -169,22 +190,24 @@ def settle(
 
 
 def learn(
-    source: Source,
+    source: LabelledSource,
     blocks: tuple[Block, ...],
     prior: Prior,
     past: JointStatistics | None,
     statistics: JointStatistics,
     limits: Limits,
+    start: GenerativeModel | None = None,
 ) -> Learned:
     """Return the model of some rows: in closed form, or by EM where labels, or cells that matter, are hidden.
 
-    EM starts from the rows that are labelled, or from any statistics that say how many rows are hidden. It leaps where
-    its steps are slow (`acceleration`) and no label is hidden. Densities that take a second look at the rows are
-    settled first, by the labelled ones; the blocks of the model hold what they became.
+    EM starts from the rows that are labelled; where labels do not say the component, from what they do say, several
+    times where classes have several. It leaps where its steps are slow (`acceleration`) and no label is hidden.
+    Densities that take a second look at the rows are settled first, by the labelled ones; the blocks of the model hold
+    what they became.
 
     Parameters
     ----------
-    source : Source
+    source : LabelledSource
         The rows.
     blocks : tuple of Block
     prior : Prior
@@ -194,6 +217,8 @@ def learn(
     statistics : JointStatistics
         Those of the rows at hand, from one pass.
     limits : Limits
+    start : GenerativeModel, optional
+        What EM starts from, in place of the above, where labels do not say the component.
 
     Warns
     -----
@@ -204,11 +229,31 @@ def learn(
     ----------
     Dempster, Laird & Rubin, Maximum likelihood from incomplete data via the EM algorithm, JRSS B 39 (1977). Nigam,
     McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine Learning 39
-    (2000).
+    (2000). Hastie & Tibshirani, Discriminant analysis by Gaussian mixtures, JRSS B 58 (1996).
     """
-    learned = climb(source, blocks, prior, past, statistics, limits)
+    begun: list[GenerativeModel | None] = [None]
+    if source.telling is not None and statistics.hidden > 0:
+        begun = [start] if start is not None else list(starting_models(source, blocks, prior, limits))
+    ends = [climb(source, blocks, prior, past, statistics, limits, one) for one in begun]
+    learned = max(ends, key=lambda end: end.trace[-1] if end.trace else 0.0)
     warn_of_haste(learned, limits)
     return learned
+
+
+def starting_models(
+    source: LabelledSource, blocks: tuple[Block, ...], prior: Prior, limits: Limits
+) -> Iterator[GenerativeModel]:
+    """Yield what EM starts from: models of the rows shared out as their labels and, within a class, some seeds say."""
+    for beginning in beginnings(source, blocks, prior.of_class, limits.n_starts, limits.seed):
+        yield first_model(source.schema, blocks, prior, source.reduce(beginning.collect(blocks)))
+
+
+def first_model(
+    schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics: JointStatistics
+) -> GenerativeModel:
+    """Return a model of statistics of which those that missing cells make inexact are taken column by column."""
+    sums = tuple(part if part.is_exact() else part.independent() for part in statistics.blocks)
+    return estimate(schema, blocks, prior, replace(statistics, blocks=sums))
 
 
 def warn_of_haste(learned: Learned, limits: Limits, stacklevel: int = 5) -> None:
@@ -223,14 +268,15 @@ def warn_of_haste(learned: Learned, limits: Limits, stacklevel: int = 5) -> None
 
 
 def climb(
-    source: Source,
+    source: LabelledSource,
     blocks: tuple[Block, ...],
     prior: Prior,
     past: JointStatistics | None,
     statistics: JointStatistics,
     limits: Limits,
+    start: GenerativeModel | None = None,
 ) -> Learned:
-    """Return what `learn` does, and leave it to the caller to warn."""
+    """Return where EM leads from a start, or from the rows that are labelled; leave it to the caller to warn."""
 
     def whole(part: JointStatistics) -> JointStatistics:
         return part if past is None else past + part
@@ -239,11 +285,9 @@ def climb(
     hidden = statistics.hidden > 0
     inexact = _inexact(blocks, statistics)
     if not (inexact or hidden):
-        return Learned(estimate(source.schema, blocks, prior, whole(statistics)), whole(statistics))
-    start = list(whole(statistics).blocks)
-    for place in inexact:
-        start[place] = start[place].independent()
-    model = estimate(source.schema, blocks, prior, replace(whole(statistics), blocks=tuple(start)))
+        model = estimate(source.schema, blocks, prior, whole(statistics))
+        return Learned(model, whole(statistics), telling=source.telling)
+    model = start if start is not None else first_model(source.schema, blocks, prior, whole(statistics))
     rows = float(statistics.weight.sum())
     if hidden:
         rows = float(source.reduce(_weight))
@@ -259,6 +303,8 @@ def climb(
         trace.append(expected.log_likelihood)
         statistics = expected.within(statistics, places)
         model = estimate(source.schema, blocks, prior, whole(statistics))
+        if source.telling is not None:
+            source = source.with_telling(source.telling.updated(expected.recorded))
         # A shrunk covariance is not of maximum likelihood, so that a step may also lower it: what counts is its size.
         if len(trace) > 1 and not path.leapt and abs(trace[-1] - trace[-2]) <= limits.tolerance * rows:
             break
@@ -267,8 +313,8 @@ def climb(
     else:
         if not hidden:
             model = path.models[-1]  # no leap that nothing has judged yet
-        return Learned(model, whole(statistics), tuple(trace), converged=False)
-    return Learned(model, whole(statistics), tuple(trace))
+        return Learned(model, whole(statistics), tuple(trace), converged=False, telling=source.telling)
+    return Learned(model, whole(statistics), tuple(trace), telling=source.telling)
 
 
 def _inexact(blocks: tuple[Block, ...], statistics: JointStatistics) -> list[int]:

@@ -47,4 +47,5 @@ def estimate(schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics
         blocks,
         prior.estimate(statistics.weight),
         tuple(block.density.estimate(sums) for block, sums in pairs),
+        prior.of_class,
     )

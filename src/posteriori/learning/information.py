@@ -78,16 +78,17 @@ def mutual_information(model: GenerativeModel) -> Array:
     draws = model.sample(np.repeat(np.arange(model.n_components), _DRAWS), np.random.default_rng(0))
     for j, drawn in enumerate(draws):
         if j in model.schema.coded:
-            information[j] = _density_times_divergence(model.log_prior, model.log_marginal_of_codes(j)).sum()
+            information[j] = _density_times_divergence(model.class_log_prior, model.log_marginal_of_codes(j)).sum()
             continue
         nodes, weight = _nodes(drawn.reshape(model.n_components, _DRAWS), partial(model.cannot_hold, j))
         size = max(1, _MOST_CELLS // (model.n_components * len(draws)))
         for start in range(0, len(nodes), size):
             part = slice(start, start + size)
-            gain = _density_times_divergence(model.log_prior, model.log_marginal(j, nodes[part]))
+            gain = _density_times_divergence(model.class_log_prior, model.log_marginal(j, nodes[part]))
             information[j] += weight[part] @ gain
-    present = model.log_prior > -np.inf
-    entropy = -float(np.exp(model.log_prior[present]) @ model.log_prior[present])
+    log_prior = model.class_log_prior
+    present = log_prior > -np.inf
+    entropy = -float(np.exp(log_prior[present]) @ log_prior[present])
     return np.clip(information, 0.0, max(entropy, 0.0))
 
 

@@ -18,6 +18,7 @@ from posteriori.learning.em import Learned, Limits, learn
 from posteriori.learning.fit import collect, estimate
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import MemorySource
+from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Codes, Column, Schema
 from posteriori.typing import Array
 
@@ -75,7 +76,8 @@ def out_of_fold(
     others, which is what refitting k times would give; a second pass scores the rows. Columns binned by quantiles are
     cut where all rows say, whose labels have no part in it; those binned by "mdlp" are cut for each fold by the labels
     of the others, which takes one more pass a fold. Rows without label teach the models of all folds, and are not
-    judged: they are left out of what is returned.
+    judged: they are left out of what is returned. Where classes have several components EM starts, in each fold,
+    from the model of all rows.
 
     Parameters
     ----------
@@ -111,7 +113,7 @@ def out_of_fold(
     blocks = estimator._blocks(source.schema)
     candidates = find_candidates(source, bins_of(blocks))
     source = source.with_schema(candidates.schema)
-    folded = _Folded(source, fold, folds, blocks, estimator._prior(target), estimator._limits())
+    folded = _Folded(source, fold, folds, blocks, estimator._component_prior(target), estimator._limits())
     n_classes = len(target.categories)
     learned = folded.learn_each(candidates, progress) if candidates.supervised else folded.learn_together(progress)
     estimator._classes_closed = False
@@ -128,7 +130,7 @@ def out_of_fold(
         return posterior
 
     posterior = source.map(score)
-    log_prior = np.stack([model.model.log_prior for model in models])
+    log_prior = np.stack([model.model.class_log_prior for model in models])
     fold = fold[judged]
     return OutOfFold(
         posterior[judged], np.exp(log_prior)[fold], components[judged], fold, estimator.classes_, estimator
@@ -151,29 +153,38 @@ class _Folded:
         source = replace(self.source, progress=progress)
         joint = source.reduce(_per_fold(collect(self.blocks), self.folds))
         same: list[Any] = [None] * len(self.blocks)
+        full: list[Learned] = []
         parts = [joint.reindexed(components, same) for components in self._components(len(joint.weight))]
 
         def learn_without(k: int | None) -> Learned:
             """Use the statistics of the other folds and, where EM needs them, their rows."""
             rows = self.source if k is None else self.source.reweighted(self.fold != k)
             others = [part for number, part in enumerate(parts) if number != k]
-            return learn(rows, self.blocks, self.prior, None, _sum(others), self.limits)
+            return self._learn(rows, _sum(others), *full)
 
-        return [learn_without(k) for k in [*range(self.folds), None]]
+        full.append(learn_without(None))
+        return [*map(learn_without, range(self.folds)), *full]
+
+    def _learn(self, rows: MemorySource, statistics: JointStatistics, full: Learned | None = None) -> Learned:
+        """Return the model of some rows; where labels do not say the component, EM starts from that of all of them."""
+        start = None
+        if full is not None and rows.telling is not None:
+            start, rows = full.model, rows.with_telling(full.telling)
+        return learn(rows, self.blocks, self.prior, None, statistics, self.limits, start)
 
     def learn_each(self, candidates: Candidates, progress: Callable[[int], None] | None) -> list[Learned]:
         """Return the same where the folds differ in their cut points: one pass for these, and one a fold."""
-        counts = self.source.reduce(_per_fold(candidates.count, self.folds))
+        counts = self.source.with_telling(None).reduce(_per_fold(candidates.count, self.folds))
         parts = [counts.reindexed(components) for components in self._components(len(counts.table))]
-        learned = []
-        for k in [*range(self.folds), None]:
+        learned: list[Learned] = []
+        for k in [None, *range(self.folds)]:
             chosen = candidates.chosen(_sum([part for number, part in enumerate(parts) if number != k]))
             rows = self.source.with_schema(chosen)
             if k is not None:
                 rows = rows.reweighted(self.fold != k)
             statistics = replace(rows, progress=progress if k is None else None).reduce(collect(self.blocks))
-            learned.append(learn(rows, self.blocks, self.prior, None, statistics, self.limits))
-        return learned
+            learned.append(self._learn(rows, statistics))
+        return [*learned[1:], learned[0]]
 
     def _components(self, n: int) -> list[range]:
         """Return the components of each fold, of n pairs of fold and class."""

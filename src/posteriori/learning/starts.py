@@ -1,15 +1,19 @@
-"""Where EM starts when no row has a label: from rows that lie far apart."""
+"""Where EM starts when labels do not say the component: from rows that lie far apart, and what labels do say."""
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from posteriori.learning.fit import collect
 from posteriori.model import Block, reject_outside
-from posteriori.sources import Source
+from posteriori.sources import LabelledSource
+from posteriori.statistics import JointStatistics
 from posteriori.statistics.row_sample import scatter
 from posteriori.tables import Batch
 from posteriori.typing import Array
@@ -73,28 +77,113 @@ class Seeds:
         return self.distance(batch.numbers.values, batch.codes.values).argmin(axis=1)
 
 
-def sampled(source: Source, blocks: tuple[Block, ...], random_state: int) -> Rows:
-    """Return rows to start from, of any weight.
+@dataclass(frozen=True)
+class Samples:
+    """A sample of rows for each group of them; samples of more rows add up."""
+
+    rows: tuple[Rows, ...]
+
+    def __add__(self, other: Samples) -> Samples:
+        return Samples(tuple(a + b for a, b in zip(self.rows, other.rows, strict=True)))
+
+
+def sampled(
+    source: LabelledSource, blocks: tuple[Block, ...], seed: int, members: Callable[[Batch], Array] | None = None
+) -> tuple[Rows, ...]:
+    """Return rows to start from, of any weight; of each group that members(batch), (n, G) booleans, tells.
 
     Raises
     ------
     ValueError
         A cell is infinite.
     """
-    return source.reduce(_sample(blocks, random_state))
 
-
-def _sample(blocks: tuple[Block, ...], random_state: int) -> Callable[[Batch], Rows]:
-    def accumulate(batch: Batch) -> Rows:
+    def accumulate(batch: Batch) -> Samples:
         for block in blocks:
             reject_outside(block, batch)
         number = np.arange(batch.start, batch.start + len(batch), dtype=np.uint64)
-        key = scatter(number ^ scatter(np.array([random_state], np.uint64)))
+        key = scatter(number ^ scatter(np.array([seed], np.uint64)))
         weight = np.ones(len(batch)) if batch.assignment is None else batch.assignment.weight
         everyone = Rows(key, batch.numbers.values, batch.codes.values, weight)
-        return everyone.chosen(np.flatnonzero(weight > 0)).smallest()
+        groups = np.ones((len(batch), 1), np.bool_) if members is None else members(batch)
+        counted = groups & (weight > 0)[:, np.newaxis]
+        return Samples(tuple(everyone.chosen(np.flatnonzero(chosen)).smallest() for chosen in counted.T))
 
-    return accumulate
+    return source.reduce(accumulate).rows
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """How rows are shared out before there is a model: as their labels say, and by the nearest seed of a class.
+
+    Attributes
+    ----------
+    seeds : tuple of Seeds
+        Of each class; none where every class is one component.
+    """
+
+    seeds: tuple[Seeds, ...]
+
+    def shares(self, batch: Batch) -> Array:
+        """Return the share of each row that each component has, (n, Z): 0 in a row of which nothing is told."""
+        assert batch.assignment is not None
+        told = batch.assignment.told
+        assert told is not None
+        says = (told.recorded >= 0) | np.isneginf(told.log_likelihood).any(axis=1)
+        share = np.exp(told.log_likelihood) * says[:, np.newaxis]
+        if self.seeds:
+            nearest = [
+                np.eye(len(seeds.numbers))[seeds.nearest(batch)] if len(seeds.numbers) > 1 else np.ones((len(batch), 1))
+                for seeds in self.seeds
+            ]
+            share *= np.concatenate(nearest, axis=1)
+        return share / np.where(says, share.sum(axis=1), 1.0)[:, np.newaxis]
+
+    def collect(self, blocks: tuple[Block, ...]) -> Callable[[Batch], JointStatistics]:
+        """Return the function that takes a batch to the statistics of its rows, shared out so."""
+        sums = collect(blocks)
+
+        def accumulate(batch: Batch) -> JointStatistics:
+            return functools.reduce(operator.add, map(sums, batch.shares(self.shares(batch))))
+
+        return accumulate
+
+
+def beginnings(
+    source: LabelledSource, blocks: tuple[Block, ...], of_class: tuple[int, ...], n_starts: int, seed: int
+) -> list[Beginning]:
+    """Return ways to begin: several, from seeds drawn anew, where a class has several components.
+
+    Raises
+    ------
+    ValueError
+        A class has fewer rows than components.
+    """
+    if not of_class:
+        return [Beginning(())]
+    many = np.bincount(of_class)
+    first = np.searchsorted(of_class, np.arange(len(many)))
+
+    def members(batch: Batch) -> Array:
+        assert batch.assignment is not None
+        assert batch.assignment.told is not None
+        told = batch.assignment.told
+        likely = np.where(told.recorded >= 0, told.recorded, -1)[:, np.newaxis] == np.arange(len(many))
+        partly = (told.recorded < 0) & np.isneginf(told.log_likelihood).any(axis=1)
+        return likely | (partly[:, np.newaxis] & (told.log_likelihood[:, first] > -np.inf))
+
+    samples = sampled(source, blocks, seed, members)
+    for c, (rows, wanted) in enumerate(zip(samples, many, strict=True)):
+        if len(rows.key) < wanted:
+            label = source.classes.categories[c] if source.classes else c
+            raise ValueError(
+                f"class {label!r} has {len(rows.key)} rows, fewer than its {wanted} components; ask for fewer"
+            )
+    rng = np.random.default_rng(seed)
+    return [
+        Beginning(tuple(spread_seeds(rows, int(wanted), rng) for rows, wanted in zip(samples, many, strict=True)))
+        for _ in range(n_starts)
+    ]
 
 
 def spread_seeds(rows: Rows, n_components: int, rng: np.random.Generator) -> Seeds:

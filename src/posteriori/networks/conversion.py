@@ -30,6 +30,8 @@ def network_of(model: GenerativeModel, target: Column) -> BayesianNetwork:
         A column holds numbers, or had no category; or the model is no network with the class above every feature.
     """
     schema = model.schema
+    if model.of_class:
+        raise ValueError("a class of several components is a mixture, which is no network of its columns alone")
     for column in schema.columns:
         if column.kind != "categorical":
             raise ValueError(

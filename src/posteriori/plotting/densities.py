@@ -103,7 +103,7 @@ class _Group(NamedTuple):
 
 
 def _groups(model: Any, densities: Array, cells: Array | None, component: Array | None, joint: bool) -> list[_Group]:
-    prior = np.exp(model.model_.log_prior)
+    prior = np.exp(model.model_.class_log_prior)
     areas = prior if joint else np.ones(len(prior))
     names, colours = class_names(model), class_colours(len(prior))
     groups = []

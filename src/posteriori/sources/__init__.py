@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from posteriori.sources.memory import MemorySource
-from posteriori.tables import Batch, Schema
+from posteriori.tables import Batch, Column, Schema, Telling
 from posteriori.typing import Array
 
-__all__ = ["MemorySource", "Source"]
+__all__ = ["LabelledSource", "MemorySource", "Source"]
 
 S = TypeVar("S")
 
@@ -29,3 +29,21 @@ class Source(Protocol):
 
     def map(self, score: Callable[[Batch], Array]) -> Array:
         """Return score(batch) of all batches, in the order of the rows. The one way data is read to predict."""
+
+
+class LabelledSource(Source, Protocol):
+    """Rows to learn from, which may say of which class they are."""
+
+    @property
+    def classes(self) -> Column | None:
+        """The classes of the labels, where the rows have some."""
+
+    @property
+    def telling(self) -> Telling | None:
+        """What labels say of components, where that is not simply which one made the row."""
+
+    def with_telling(self, telling: Telling | None) -> Self:
+        """Return the same rows, their labels understood so."""
+
+    def with_schema(self, schema: Schema) -> Self:
+        """Return the same rows with the cut points of another schema of the same columns."""

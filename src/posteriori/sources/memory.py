@@ -16,7 +16,7 @@ import joblib
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from posteriori.tables import Assignment, Batch, Column, Labels, Schema, Table, quote
+from posteriori.tables import Assignment, Batch, Column, Labels, PartialLabels, Schema, Table, Telling, quote
 from posteriori.typing import Array
 
 T = TypeVar("T")
@@ -37,6 +37,8 @@ class MemorySource:
     labels, classes : Labels and Column, optional
         The labels and their classes, where the rows are to be learned from.
         Of classes without labels, every row's is hidden.
+    telling : Telling, optional
+        What labels say of components, where those are not the classes or labels may be wrong or say less.
     weight : ndarray (n,), optional
         The weight of each row; 1 where absent.
     unlabelled_weight : float
@@ -52,12 +54,13 @@ class MemorySource:
     table: Table
     schema: Schema
     places: Sequence[int]
-    labels: Labels | None = None
+    labels: Labels | PartialLabels | None = None
     classes: Column | None = None
     weight: Array | None = None
     folds: Array | None = None
     n_jobs: int | None = None
     unlabelled_weight: float = 1.0
+    telling: Telling | None = None
     progress: Callable[[int], None] | None = None
 
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
@@ -99,6 +102,10 @@ class MemorySource:
         """Return the same rows with the cut points of another schema of the same columns."""
         return replace(self, schema=schema)
 
+    def with_telling(self, telling: Telling | None) -> MemorySource:
+        """Return the same rows, their labels understood so."""
+        return replace(self, telling=telling)
+
     def batch(self, rows: slice) -> Batch:
         """Return some rows as arrays."""
         schema = self.schema
@@ -124,8 +131,12 @@ class MemorySource:
             return None
         weight = np.ones(n_rows) if self.weight is None else self.weight[rows]
         component = self.labels.components(self.classes, rows) if self.labels else np.full(n_rows, -1, np.int32)
-        if self.unlabelled_weight != 1.0 and (component < 0).any():
-            weight = np.where(component < 0, self.unlabelled_weight * weight, weight)
+        allowed = self.labels.allowed(rows) if self.labels else None
+        unlabelled = component < 0 if allowed is None else allowed.all(axis=1)
+        if self.unlabelled_weight != 1.0 and unlabelled.any():
+            weight = np.where(unlabelled, self.unlabelled_weight * weight, weight)
+        if self.telling is not None:
+            return self.telling.assignment(component, allowed, weight)
         return Assignment(component, weight, len(self.classes.categories))
 
     def _each(self, work: Callable[[Batch], T], take: Callable[[T], object]) -> None:

@@ -1,9 +1,10 @@
 """Any table in, arrays out: columns and their kinds, and batches of rows as tiles."""
 
-from posteriori.tables.batch import Assignment, Batch, Codes, Numbers, Tile
-from posteriori.tables.labels import Labels, read_labels
+from posteriori.tables.batch import Assignment, Batch, Codes, Numbers, Tile, Told
+from posteriori.tables.labels import Labels, PartialLabels, read_labels, read_teaching_labels
 from posteriori.tables.reading import Table, infer_schema, read_table
 from posteriori.tables.schema import Cell, Column, Schema, quote
+from posteriori.tables.telling import Telling
 from posteriori.tables.weights import check_weights
 
 __all__ = [
@@ -14,12 +15,16 @@ __all__ = [
     "Column",
     "Labels",
     "Numbers",
+    "PartialLabels",
     "Schema",
     "Table",
+    "Telling",
     "Tile",
+    "Told",
     "check_weights",
     "infer_schema",
     "quote",
     "read_labels",
     "read_table",
+    "read_teaching_labels",
 ]

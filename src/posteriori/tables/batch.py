@@ -58,15 +58,45 @@ _LEAST_SHARE = 1e-18
 
 
 @dataclass(frozen=True)
+class Told:
+    """What labels say where they are not simply the component of a row.
+
+    Attributes
+    ----------
+    recorded : ndarray (n,)
+        The number of each row's class as it was recorded, −1 where none was.
+    log_likelihood : ndarray (n, Z)
+        log p(label | z) in nats: 0 or −inf where labels are sure of what they say, 0 where there is none.
+    n_classes : int
+        C.
+    """
+
+    recorded: Array
+    log_likelihood: Array
+    n_classes: int
+
+
+@dataclass(frozen=True)
 class Assignment:
     """Which component made each row: component (n,), −1 where it is hidden, with a weight (n,), out of n_components.
 
-    Statistics are sums over rows whose component is known (`Batch.labelled`), or over `shares`.
+    Statistics are sums over rows whose component is known (`Batch.labelled`), or over `shares`. Where labels say more,
+    or less, than the component, `told` is what.
     """
 
     component: Array
     weight: Array
     n_components: int
+    told: Told | None = None
+
+    @property
+    def log_likelihood(self) -> Array:
+        """Log p(label | z) in nats, (n, Z): 0 in a row whose component is hidden, and of which nothing is told."""
+        if self.told is not None:
+            return self.told.log_likelihood
+        component = self.component[:, np.newaxis]
+        other = (component >= 0) & (component != np.arange(self.n_components))
+        return np.where(other, -np.inf, 0.0)
 
 
 @dataclass(frozen=True)

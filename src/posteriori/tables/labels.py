@@ -41,6 +41,11 @@ class Labels:
     may_miss: bool = False
     advice: str = "drop or label such rows"
 
+    @property
+    def target_place(self) -> int | None:
+        """The position of the labels among the columns of X; None where they are apart."""
+        return None if self.name is None else self.place
+
     def infer(self) -> Column:
         """Return the labels' column: its categories are the classes seen here, sorted.
 
@@ -94,9 +99,90 @@ class Labels:
         listed = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
         raise ValueError(f"Input y contains NaN: the label of row {listed} is missing; {self.advice}")
 
+    def allowed(self, rows: slice) -> None:
+        """Return which classes each row may be of; None, for labels name one, or none."""
+        del rows
+
     def _strangers(self, column: Column, rows: slice) -> str:
         seen = self.table.column(self.place, categorical=True).categories
         return ", ".join(repr(label) for label in seen if label not in column.lookup and label != self.code)
+
+
+@dataclass(frozen=True)
+class PartialLabels:
+    """Which classes each row may be of: a label that says less than one, and more than none.
+
+    Attributes
+    ----------
+    mask : ndarray (n, C)
+        Booleans.
+    classes : tuple
+        Of the columns of the mask.
+    name, code, may_miss, advice
+        As in `Labels`.
+    """
+
+    mask: Array
+    classes: tuple[Any, ...]
+    name: str | None = None
+    code: Any = None
+    may_miss: bool = True
+    advice: str = ""
+
+    def infer(self) -> Column:
+        """Return the column of the classes.
+
+        Raises
+        ------
+        ValueError
+            A row may be of no class.
+        """
+        impossible = np.flatnonzero(~self.mask.any(axis=1))
+        if len(impossible):
+            raise ValueError(f"the mask y allows row {impossible[0]} no class; where nothing is known of a row, all")
+        dtype = "int64" if all(isinstance(label, int) for label in self.classes) else "object"
+        return categorical_column("y", self.classes, dtype, declared=True)
+
+    def components(self, column: Column, rows: slice) -> Array:
+        """Return the class number of some rows, int32, −1 where more than one is possible."""
+        del column
+        mask = self.mask[rows]
+        return np.where(mask.sum(axis=1) == 1, mask.argmax(axis=1), -1).astype(np.int32)
+
+    def allowed(self, rows: slice) -> Array:
+        """Return which classes each row may be of, (n, C)."""
+        return self.mask[rows]
+
+
+def read_teaching_labels(y: Any, table: Table) -> Labels | PartialLabels:
+    """Open labels to learn from: one a row, or a mask (n, C) of the classes that each row may be of.
+
+    Raises
+    ------
+    ValueError
+        As in `read_labels`, or a mask is not of shape (n, C).
+    """
+    mask = _read_mask(y)
+    if mask is None:
+        return read_labels(y, table)
+    if len(mask.mask) != table.n_rows:
+        raise ValueError(f"X has {table.n_rows} rows but the mask y has {len(mask.mask)}; give one a row")
+    return mask
+
+
+def _read_mask(y: Any) -> PartialLabels | None:
+    """Return y as a mask where it is a table of booleans, with a column a class."""
+    if isinstance(y, np.ndarray):
+        if y.ndim == 2 and y.shape[1] > 1 and y.dtype == np.bool_:
+            return PartialLabels(y, tuple(range(y.shape[1])))
+        return None
+    frame = nw.from_native(y, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or len(frame.columns) < 2:
+        return None
+    if not all(kind == nw.Boolean for kind in frame.schema.values()):
+        return None
+    order = sorted(frame.columns)
+    return PartialLabels(frame.select(order).to_numpy(), tuple(order))
 
 
 def read_labels(y: Any, table: Table) -> Labels:
