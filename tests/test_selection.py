@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
 import posteriori.sources.memory
-from posteriori.learning.selection import out_of_fold, stratified_folds
+from posteriori.learning.folds import stratified_folds
+from posteriori.learning.selection import out_of_fold
 
 
 @pytest.fixture(scope="module")

@@ -158,6 +158,12 @@ class GenerativeModel:
         kernels.normalise(log_joint)
         return log_joint
 
+    def log_posterior(self, batch: Batch) -> Array:
+        """Return log p(y | x) in nats, (n, C); NaN in a row that no class can produce."""
+        log_joint = self.by_class(self._log_joint(batch, with_shared=False))
+        with np.errstate(invalid="ignore"):
+            return log_joint - log_sum(log_joint)[:, np.newaxis]
+
     def component_posterior(self, batch: Batch) -> Array:
         """Return p(z | x), (n, Z); NaN in a row that no component can produce."""
         log_joint = self._log_joint(batch, with_shared=False)

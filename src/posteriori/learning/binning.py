@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
@@ -54,6 +54,34 @@ class Candidates:
         return self.schema.with_cuts(cuts)
 
 
+@dataclass
+class Grids:
+    """The candidates of several models of the same rows: what they share is read once."""
+
+    source: Source
+    rows: dict[tuple[int, ...], RowSample] = field(default_factory=dict)
+    found: dict[tuple[tuple[int, Bins], ...], Candidates] = field(default_factory=dict)
+    counts: dict[tuple[int, ...], Counts] = field(default_factory=dict)
+
+    def of(self, bins: Mapping[int, Bins]) -> Candidates:
+        """Return what `find_candidates` would."""
+        key = tuple(sorted(bins.items()))
+        if key not in self.found:
+            self.found[key] = find_candidates(self.source, bins, self._sampled)
+        return self.found[key]
+
+    def count(self, grid: Candidates, how: Callable[[Callable[[Batch], Counts]], Callable[[Batch], Counts]]) -> Counts:
+        """Return the weights of the classes in a grid, one of those found, from one pass of `how(grid.count)`."""
+        if grid.supervised not in self.counts:
+            self.counts[grid.supervised] = self.source.with_schema(grid.schema).reduce(how(grid.count))
+        return self.counts[grid.supervised]
+
+    def _sampled(self, columns: tuple[int, ...]) -> RowSample:
+        if columns not in self.rows:
+            self.rows[columns] = self.source.reduce(_sample(columns)).rows()
+        return self.rows[columns]
+
+
 def bins_of(blocks: Sequence[Block]) -> dict[int, Bins]:
     """Return the bins that the densities of some blocks ask for, by the position of the column."""
     return {j: block.density.bins for block in blocks if isinstance(block.density, Binned) for j in block.columns}
@@ -85,12 +113,18 @@ def binned_schema(source: Source, bins: Mapping[int, Bins]) -> Schema:
     return candidates.chosen(source.with_schema(candidates.schema).reduce(candidates.count))
 
 
-def find_candidates(source: Source, bins: Mapping[int, Bins]) -> Candidates:
-    """Return the cut points that the columns have by themselves; the parameters are those of `binned_schema`."""
+def find_candidates(
+    source: Source, bins: Mapping[int, Bins], sampled_rows: Callable[[tuple[int, ...]], RowSample] | None = None
+) -> Candidates:
+    """Return the cut points that the columns have by themselves; the parameters are those of `binned_schema`.
+
+    sampled_rows, where given, returns rows of some columns in place of a pass.
+    """
     cuts: dict[int, Sequence[float]] = {j: wanted for j, wanted in bins.items() if isinstance(wanted, tuple)}
     sampled = sorted(set(bins) - set(cuts))
     if sampled:
-        rows = source.reduce(_sample(tuple(sampled))).rows()
+        places = tuple(sampled)
+        rows = source.reduce(_sample(places)).rows() if sampled_rows is None else sampled_rows(places)
         for place, j in enumerate(sampled):
             wanted = bins[j]
             most = wanted if isinstance(wanted, int) else _CANDIDATES

@@ -1,28 +1,19 @@
-"""Exact cross-validation from one pass: statistics are kept per fold, and every fold's model is their sum.
-
-Cut points that look at the class are the exception: they must not have seen the rows that are held out, so that every
-fold has its own, and needs a pass under them.
-"""
+"""Exact cross-validation from one pass: what models say of rows that they were not trained on."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from posteriori.learning.binning import Candidates, bins_of, find_candidates
-from posteriori.learning.em import Learned, Limits, learn
-from posteriori.learning.fit import collect, estimate
-from posteriori.model import Block, GenerativeModel, Prior
+from posteriori.learning.cross_fitting import CrossFitted, Plan, cross_fit, score_held_out
+from posteriori.learning.folds import deal_out
 from posteriori.sources import MemorySource
-from posteriori.statistics import JointStatistics
-from posteriori.tables import Batch, Codes, Column, Schema
+from posteriori.tables import Column
 from posteriori.typing import Array
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -31,33 +22,110 @@ class OutOfFold:
 
     Attributes
     ----------
-    posterior : ndarray (n, C)
-        p(y | x) of each row, by the model of the other folds.
+    log_posterior : ndarray (n, C)
+        log p(y | x) of each row in nats, by the model of the other folds; NaN where no class can produce the row.
     prior : ndarray (n, C)
         p(y) of that model: the prediction that looks at no feature.
     components : ndarray (n,)
         The number of each row's true class.
     fold : ndarray (n,)
+    weight : ndarray (n,)
+        The weight of each row.
     classes : ndarray (C,)
     estimator : estimator
         Fitted to all rows, from the same pass.
     """
 
-    posterior: Array
+    log_posterior: Array
     prior: Array
     components: Array
     fold: Array
+    weight: Array
     classes: Array
     estimator: Any
 
+    @cached_property
+    def posterior(self) -> Array:
+        """p(y | x) of each row, (n, C)."""
+        return np.exp(self.log_posterior)
 
-def stratified_folds(components: Array, folds: int, random_state: int = 0) -> Array:
-    """Return a fold number for each row, (n,), such that every class is spread evenly, to one row, over the folds."""
-    shuffled = np.random.default_rng(random_state).permutation(len(components))
-    by_class = shuffled[np.argsort(components[shuffled], kind="stable")]
-    fold = np.empty(len(components), np.int64)
-    fold[by_class] = np.arange(len(components)) % folds
-    return fold
+
+@dataclass(frozen=True)
+class Opened:
+    """Labelled rows, dealt out to folds, that several estimators of one schema are to be judged on.
+
+    Attributes
+    ----------
+    source : MemorySource
+    target : Column
+        The classes.
+    judged : ndarray
+        The places of the rows whose label is known.
+    components, fold, weight : ndarray
+        The class, the fold and the weight of each of them.
+    """
+
+    source: MemorySource
+    target: Column
+    judged: Array
+    components: Array
+    fold: Array
+    weight: Array
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        folds: Any,
+        *,
+        stratified: bool = True,
+        groups: Any = None,
+        random_state: int = 0,
+    ) -> Opened:
+        """Return the rows as an estimator reads them, dealt out to folds."""
+        source, target = estimator._open(X, y, None, sample_weight, first=True)
+        components = source.labels.components(target, slice(0, source.table.n_rows))
+        judged = np.flatnonzero(components >= 0)
+        group = None if groups is None else np.asarray(groups)[judged]
+        fold = deal_out(components[judged], folds, stratified=stratified, groups=group, seed=random_state)
+        weight = np.ones(len(judged)) if source.weight is None else source.weight[judged]
+        return cls(source, target, judged, components[judged], fold, weight)
+
+    @property
+    def folds(self) -> int:
+        """How many folds there are."""
+        return int(self.fold.max()) + 1
+
+    @property
+    def fold_of_rows(self) -> Array:
+        """The fold of every row; −1 where the label is not known, so that it teaches in all of them."""
+        fold = np.full(self.source.table.n_rows, -1)
+        fold[self.judged] = self.fold
+        return fold
+
+    def plan(self, estimator: Any) -> Plan:
+        """Return what an estimator would learn of the rows."""
+        schema, target = self.source.schema, self.target
+        return Plan(estimator._blocks(schema), estimator._component_prior(target), estimator._limits())
+
+
+def judge(
+    estimators: Sequence[Any], opened: Opened, progress: Callable[[int], None] | None = None
+) -> tuple[Array, list[CrossFitted]]:
+    """Return log p(y | x) of each row by each estimator's model of the other folds, (n, M, C), and all the models.
+
+    Every estimator is fitted to all rows on return.
+    """
+    plans = [opened.plan(estimator) for estimator in estimators]
+    fold = opened.fold_of_rows
+    fitted = cross_fit(opened.source, fold, opened.folds, plans, progress)
+    for estimator, one in zip(estimators, fitted, strict=True):
+        estimator._classes_closed = False
+        estimator._adopt(one.full, opened.target)
+    return score_held_out(opened.source, fold, fitted, plans, progress)[opened.judged], fitted
 
 
 def out_of_fold(
@@ -65,7 +133,7 @@ def out_of_fold(
     X: Any,
     y: Any,
     *,
-    folds: int = 5,
+    folds: Any = 5,
     sample_weight: Any = None,
     random_state: int = 0,
     progress: Callable[[int], None] | None = None,
@@ -75,9 +143,8 @@ def out_of_fold(
     One pass adds up the statistics of each fold; the model of fold k is estimated from the merged statistics of the
     others, which is what refitting k times would give; a second pass scores the rows. Columns binned by quantiles are
     cut where all rows say, whose labels have no part in it; those binned by "mdlp" are cut for each fold by the labels
-    of the others, which takes one more pass a fold. Rows without label teach the models of all folds, and are not
-    judged: they are left out of what is returned. Where classes have several components EM starts, in each fold,
-    from the model of all rows.
+    of the others. Rows without label teach the models of all folds, and are not judged: they are left out of what is
+    returned. Where classes have several components EM starts, in each fold, from the model of all rows.
 
     Parameters
     ----------
@@ -85,8 +152,8 @@ def out_of_fold(
         Fitted to all rows on return.
     X, y, sample_weight
         As in its `fit`.
-    folds : int, default 5
-        At least 2; no more than there are rows.
+    folds : int or array-like (n,), default 5
+        At least 2, and no more than there are rows; or the fold of each row.
     random_state : int, default 0
         Shuffles the rows before they are dealt out, class by class.
     progress : callable, optional
@@ -101,163 +168,12 @@ def out_of_fold(
     ValueError
         There are fewer than two folds, or more than rows; or as `fit` does.
     """
-    source, target = estimator._open(X, y, None, sample_weight, first=True)
-    n_rows = source.table.n_rows
-    components = source.labels.components(target, slice(0, n_rows))
-    judged = np.flatnonzero(components >= 0)
-    if not 2 <= folds <= len(judged):
-        raise ValueError(f"folds is {folds}; give at least 2 and no more than the {len(judged)} rows")
-    fold = np.full(n_rows, -1)
-    fold[judged] = stratified_folds(components[judged], folds, random_state)
-    source = replace(source, folds=fold)
-    blocks = estimator._blocks(source.schema)
-    candidates = find_candidates(source, bins_of(blocks))
-    source = source.with_schema(candidates.schema)
-    folded = _Folded(source, fold, folds, blocks, estimator._component_prior(target), estimator._limits())
-    n_classes = len(target.categories)
-    learned = folded.learn_each(candidates, progress) if candidates.supervised else folded.learn_together(progress)
-    estimator._classes_closed = False
-    estimator._adopt(learned.pop(), target)
-    models = [_Trimmed.of(one, folded.prior) for one in learned]
-    source = replace(source, progress=progress)
-
-    def score(batch: Batch) -> Array:
-        assert batch.fold is not None
-        posterior = np.empty((len(batch), n_classes))
-        for k, model in enumerate(models):
-            rows = np.flatnonzero(batch.fold == k)
-            posterior[rows] = model.posterior(batch.rows(rows))
-        return posterior
-
-    posterior = source.map(score)
-    log_prior = np.stack([model.model.class_log_prior for model in models])
-    fold = fold[judged]
-    return OutOfFold(
-        posterior[judged], np.exp(log_prior)[fold], components[judged], fold, estimator.classes_, estimator
-    )
+    opened = Opened.of(estimator, X, y, sample_weight, folds, random_state=random_state)
+    log_posterior, (fitted,) = judge([estimator], opened, progress)
+    return results_of(opened, log_posterior[:, 0], fitted, estimator)
 
 
-@dataclass(frozen=True)
-class _Folded:
-    """What the models of the folds are learned from, and how."""
-
-    source: MemorySource
-    fold: Array
-    folds: int
-    blocks: tuple[Block, ...]
-    prior: Prior
-    limits: Limits
-
-    def learn_together(self, progress: Callable[[int], None] | None) -> list[Learned]:
-        """Return what all folds but each teach, and last what all do, from one pass."""
-        source = replace(self.source, progress=progress)
-        joint = source.reduce(_per_fold(collect(self.blocks), self.folds))
-        same: list[Any] = [None] * len(self.blocks)
-        full: list[Learned] = []
-        parts = [joint.reindexed(components, same) for components in self._components(len(joint.weight))]
-
-        def learn_without(k: int | None) -> Learned:
-            """Use the statistics of the other folds and, where EM needs them, their rows."""
-            rows = self.source if k is None else self.source.reweighted(self.fold != k)
-            others = [part for number, part in enumerate(parts) if number != k]
-            return self._learn(rows, _sum(others), *full)
-
-        full.append(learn_without(None))
-        return [*map(learn_without, range(self.folds)), *full]
-
-    def _learn(self, rows: MemorySource, statistics: JointStatistics, full: Learned | None = None) -> Learned:
-        """Return the model of some rows; where labels do not say the component, EM starts from that of all of them."""
-        start = None
-        if full is not None and rows.telling is not None:
-            start, rows = full.model, rows.with_telling(full.telling)
-        return learn(rows, self.blocks, self.prior, None, statistics, self.limits, start)
-
-    def learn_each(self, candidates: Candidates, progress: Callable[[int], None] | None) -> list[Learned]:
-        """Return the same where the folds differ in their cut points: one pass for these, and one a fold."""
-        counts = self.source.with_telling(None).reduce(_per_fold(candidates.count, self.folds))
-        parts = [counts.reindexed(components) for components in self._components(len(counts.table))]
-        learned: list[Learned] = []
-        for k in [None, *range(self.folds)]:
-            chosen = candidates.chosen(_sum([part for number, part in enumerate(parts) if number != k]))
-            rows = self.source.with_schema(chosen)
-            if k is not None:
-                rows = rows.reweighted(self.fold != k)
-            statistics = replace(rows, progress=progress if k is None else None).reduce(collect(self.blocks))
-            learned.append(self._learn(rows, statistics))
-        return [*learned[1:], learned[0]]
-
-    def _components(self, n: int) -> list[range]:
-        """Return the components of each fold, of n pairs of fold and class."""
-        n_classes = n // self.folds
-        return [range(k * n_classes, (k + 1) * n_classes) for k in range(self.folds)]
-
-
-def _per_fold(accumulate: Callable[[Batch], T], folds: int) -> Callable[[Batch], T]:
-    """Return a function to statistics with a component for each pair of fold and class, fold first."""
-
-    def accumulate_per_fold(batch: Batch) -> T:
-        labels = batch.assignment
-        assert labels is not None
-        assert batch.fold is not None
-        pair = batch.fold * labels.n_components + labels.component
-        component = np.where(labels.component < 0, -1, pair).astype(np.int32)
-        pairs = replace(labels, component=component, n_components=folds * labels.n_components)
-        return accumulate(replace(batch, assignment=pairs))
-
-    return accumulate_per_fold
-
-
-def _sum(parts: list[T]) -> T:
-    total = parts[0]
-    for part in parts[1:]:
-        total = operator.add(total, part)
-    return total
-
-
-@dataclass(frozen=True)
-class _Trimmed:
-    """A model that knows only the categories its own rows show, as if it had never met the others.
-
-    Attributes
-    ----------
-    full : Schema
-        With all categories, and the cut points of the model.
-    recode : tuple of ndarray
-        For each column with codes, the trimmed code of every code of the full schema.
-    """
-
-    full: Schema
-    model: GenerativeModel
-    recode: tuple[Array, ...]
-
-    @classmethod
-    def of(cls, learned: Learned, prior: Prior) -> _Trimmed:
-        model, statistics = learned.model, learned.statistics
-        schema = model.schema
-        columns: list[Column] = list(schema.columns)
-        recode: dict[int, Array] = {}
-        moves: list[list[list[int]] | None] = []
-        for block, sums in zip(model.blocks, statistics.blocks, strict=True):
-            kept = []
-            for place, j in enumerate(block.coded(schema)):
-                fixed = schema.columns[j].declared or schema.columns[j].is_binned
-                seen = sums.column(place).any(axis=0) | fixed
-                kept.append(np.flatnonzero(seen).tolist())
-                recode[j] = np.concatenate([[0], np.where(seen, np.cumsum(seen), 0)]).astype(schema.code_dtype)
-                if not schema.columns[j].is_binned:
-                    cells = tuple(cell for cell, keep in zip(columns[j].categories, seen, strict=True) if keep)
-                    columns[j] = replace(columns[j], categories=cells)
-            moves.append(kept or None)
-        trimmed = replace(schema, columns=tuple(columns))
-        sums = statistics.reindexed(range(len(statistics.weight)), moves)
-        codes = tuple(recode[j] for j in schema.coded)
-        return cls(schema, estimate(trimmed, model.blocks, prior, sums), codes)
-
-    def posterior(self, batch: Batch) -> Array:
-        batch = batch.with_schema(self.full)
-        codes = batch.codes.values.copy()
-        for place, table in enumerate(self.recode):
-            codes[:, place] = table[codes[:, place]]
-        schema = self.model.schema
-        trimmed = Codes(codes, schema.cardinalities(schema.coded))
-        return self.model.posterior(replace(batch, schema=schema, codes=trimmed))
+def results_of(opened: Opened, log_posterior: Array, fitted: CrossFitted, estimator: Any) -> OutOfFold:
+    """Return what is known of the rows by one estimator."""
+    prior = np.exp(np.stack([learned.model.class_log_prior for learned in fitted.without]))[opened.fold]
+    return OutOfFold(log_posterior, prior, opened.components, opened.fold, opened.weight, estimator.classes_, estimator)

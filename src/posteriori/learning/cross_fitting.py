@@ -1,0 +1,257 @@
+"""Every fold's models from one pass: statistics are kept per fold, and a fold's model is the sum of the others'.
+
+What several models need is added up once. Cut points that look at the class are the exception: they must not have seen
+the rows that are held out, so that each fold has its own, and its statistics are of all its rows under them.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate as running
+from typing import Any, TypeVar
+
+import numpy as np
+
+from posteriori.learning.binning import Grids, bins_of
+from posteriori.learning.em import Learned, Limits, learn
+from posteriori.learning.fit import collect
+from posteriori.learning.trimming import Trimmed
+from posteriori.model import Block, Prior
+from posteriori.sources import MemorySource
+from posteriori.statistics import JointStatistics
+from posteriori.tables import Batch, Schema
+from posteriori.typing import Array
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be learned: which densities make which columns, the prior, and when EM ends."""
+
+    blocks: tuple[Block, ...]
+    prior: Prior
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class CrossFitted:
+    """What all rows teach, and what those outside each fold do."""
+
+    full: Learned
+    without: tuple[Learned, ...]
+
+
+@dataclass(frozen=True)
+class _Folded:
+    """Rows, each of which is in one of some folds; −1 for those that teach in all of them."""
+
+    source: MemorySource
+    fold: Array
+    folds: int
+
+    def without(self, k: int | None) -> MemorySource:
+        """Return the rows outside a fold; None for all."""
+        return self.source if k is None else self.source.reweighted(self.fold != k)
+
+
+@dataclass
+class _Wanted:
+    """Statistics to be added up: of blocks under a schema, kept per fold or of all rows outside one fold."""
+
+    schema: Schema
+    per_fold: bool
+    without: int | None = None
+    blocks: list[Block] = field(default_factory=list)
+
+    def place(self, block: Block) -> int:
+        """Return where the statistics that a block needs stand among those wanted, adding them if they are new."""
+        for place, one in enumerate(self.blocks):
+            if one.columns == block.columns and one.density.needs == block.density.needs:
+                return place
+        self.blocks.append(block)
+        return len(self.blocks) - 1
+
+
+@dataclass(frozen=True)
+class _Sums:
+    parts: tuple[JointStatistics, ...]
+
+    def __add__(self, other: _Sums) -> _Sums:
+        return _Sums(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
+
+
+def cross_fit(
+    source: MemorySource,
+    fold: Array,
+    folds: int,
+    plans: Sequence[Plan],
+    progress: Callable[[int], None] | None = None,
+) -> list[CrossFitted]:
+    """Return, for each plan, the model of all rows and that of the rows outside each fold.
+
+    Parameters
+    ----------
+    source : MemorySource
+        The rows, in the schema that they were inferred to have.
+    fold : ndarray (n,)
+        The number of each row's fold; −1 for rows that are never held out.
+    folds : int
+    plans : sequence of Plan
+    progress : callable, optional
+        Called with the number of rows of each batch done.
+    """
+    rows = _Folded(replace(source, folds=fold), fold, folds)
+    grids = Grids(rows.source.with_telling(None))
+    schemas = [_schemas(rows, grids, plan) for plan in plans]
+    wanted: list[_Wanted] = []
+    places = [_want(wanted, plan, of_fold, folds) for plan, of_fold in zip(plans, schemas, strict=True)]
+    sums = replace(rows.source, progress=progress).reduce(_collect_each(wanted, folds))
+    merged = [_without_each(one, part, folds) for one, part in zip(wanted, sums.parts, strict=True)]
+
+    def learn_plan(plan: Plan, of_fold: list[Schema], where: list[tuple[int, list[int]]]) -> CrossFitted:
+        def learn_without(k: int | None, full: Learned | None = None) -> Learned:
+            number, blocks = where[folds if k is None else k]
+            whole = merged[number]
+            part = whole[(folds if k is None else k) if wanted[number].per_fold else 0]
+            statistics = replace(part, blocks=tuple(part.blocks[place] for place in blocks))
+            return _learn(rows.without(k).with_schema(of_fold[folds if k is None else k]), plan, statistics, full)
+
+        full = learn_without(None)
+        return CrossFitted(full, tuple(learn_without(k, full) for k in range(folds)))
+
+    return [learn_plan(*one) for one in zip(plans, schemas, places, strict=True)]
+
+
+def score_held_out(
+    source: MemorySource,
+    fold: Array,
+    fitted: Sequence[CrossFitted],
+    plans: Sequence[Plan],
+    progress: Callable[[int], None] | None = None,
+) -> Array:
+    """Return log p(y | x) in nats of each row, by each plan's model of the rows outside its fold, (n, M, C).
+
+    A row that no class can produce is NaN, and one of no fold.
+    """
+    trimmed = [
+        [Trimmed.of(learned, plan.prior) for learned in one.without] for one, plan in zip(fitted, plans, strict=True)
+    ]
+    n_classes = fitted[0].full.model.n_classes
+
+    def score(batch: Batch) -> Array:
+        assert batch.fold is not None
+        log_posterior = np.full((len(batch), len(fitted), n_classes), np.nan)
+        for k in range(len(trimmed[0])):
+            rows = np.flatnonzero(batch.fold == k)
+            part = batch.rows(rows)
+            for m, models in enumerate(trimmed):
+                log_posterior[rows, m] = models[k].log_posterior(part)
+        return log_posterior
+
+    return replace(source, folds=fold, progress=progress).map(score)
+
+
+def _schemas(rows: _Folded, grids: Grids, plan: Plan) -> list[Schema]:
+    """Return the schema, with its cut points, of the rows outside each fold, and last of all rows."""
+    grid = grids.of(bins_of(plan.blocks))
+    if not grid.supervised:
+        return [grid.schema] * (rows.folds + 1)
+    counts = grids.count(grid, lambda count: _per_fold(count, rows.folds))
+    parts = [counts.reindexed(some) for some in _components(len(counts.table), rows.folds)]
+    return [grid.chosen(part) for part in _sums_without_each(parts)]
+
+
+def _want(wanted: list[_Wanted], plan: Plan, schemas: list[Schema], folds: int) -> list[tuple[int, list[int]]]:
+    """Return, for each fold and last for all rows, what holds the statistics of a plan, and where its blocks are."""
+    if all(schema is schemas[0] for schema in schemas):
+        number = _find(wanted, _Wanted(schemas[0], per_fold=True))
+        return [(number, [wanted[number].place(block) for block in plan.blocks])] * (folds + 1)
+    places = []
+    for k, schema in zip([*range(folds), None], schemas, strict=True):
+        number = _find(wanted, _Wanted(schema, per_fold=False, without=k))
+        places.append((number, [wanted[number].place(block) for block in plan.blocks]))
+    return places
+
+
+def _find(wanted: list[_Wanted], new: _Wanted) -> int:
+    for number, one in enumerate(wanted):
+        if (one.per_fold, one.without) == (new.per_fold, new.without) and one.schema == new.schema:
+            return number
+    wanted.append(new)
+    return len(wanted) - 1
+
+
+def _collect_each(wanted: Sequence[_Wanted], folds: int) -> Callable[[Batch], _Sums]:
+    """Return the function that takes a batch to all statistics that are wanted."""
+    sums = [collect(tuple(one.blocks)) for one in wanted]
+
+    def accumulate(batch: Batch) -> _Sums:
+        parts = []
+        for one, collected in zip(wanted, sums, strict=True):
+            cut = batch.with_schema(one.schema)
+            parts.append(_per_fold(collected, folds)(cut) if one.per_fold else collected(_leave_out(cut, one.without)))
+        return _Sums(tuple(parts))
+
+    return accumulate
+
+
+def _leave_out(batch: Batch, k: int | None) -> Batch:
+    """Return the batch with no weight on the rows of a fold."""
+    if k is None:
+        return batch
+    assert batch.assignment is not None
+    weight = np.where(batch.fold == k, 0.0, batch.assignment.weight)
+    return replace(batch, assignment=replace(batch.assignment, weight=weight))
+
+
+def _per_fold(accumulate: Callable[[Batch], T], folds: int) -> Callable[[Batch], T]:
+    """Return a function to statistics with a component for each pair of fold and class, fold first.
+
+    Rows of no fold count in an extra one, the last.
+    """
+
+    def accumulate_per_fold(batch: Batch) -> T:
+        labels = batch.assignment
+        assert labels is not None
+        assert batch.fold is not None
+        pair = np.where(batch.fold < 0, folds, batch.fold) * labels.n_components + labels.component
+        component = np.where(labels.component < 0, -1, pair).astype(np.int32)
+        pairs = replace(labels, component=component, n_components=(folds + 1) * labels.n_components)
+        return accumulate(replace(batch, assignment=pairs))
+
+    return accumulate_per_fold
+
+
+def _components(n: int, folds: int) -> list[range]:
+    """Return the components of each fold, of n pairs of fold and class; last those of rows of no fold."""
+    n_classes = n // (folds + 1)
+    return [range(k * n_classes, (k + 1) * n_classes) for k in range(folds + 1)]
+
+
+def _without_each(wanted: _Wanted, sums: JointStatistics, folds: int) -> list[JointStatistics]:
+    """Return the statistics of the rows outside each fold, and last of all; or just these, where there is one kind."""
+    if not wanted.per_fold:
+        return [sums]
+    same: list[Any] = [None] * len(sums.blocks)
+    parts = [sums.reindexed(some, same) for some in _components(len(sums.weight), folds)]
+    return _sums_without_each(parts)
+
+
+def _sums_without_each(parts: list[T]) -> list[T]:
+    """Return the sum of all parts but each, and last of all: of the folds', the last part being in every sum."""
+    *of_fold, always = parts
+    before = list(running([always, *of_fold], operator.add))
+    after = list(running(reversed(of_fold), operator.add))[::-1]
+    sums = [before[k] if k + 1 == len(of_fold) else operator.add(before[k], after[k + 1]) for k in range(len(of_fold))]
+    return [*sums, before[-1]]
+
+
+def _learn(rows: MemorySource, plan: Plan, statistics: JointStatistics, full: Learned | None) -> Learned:
+    """Return the model of some rows; where labels do not say the component, EM starts from that of all of them."""
+    start = None
+    if full is not None and rows.telling is not None:
+        start, rows = full.model, rows.with_telling(full.telling)
+    return learn(rows, plan.blocks, plan.prior, None, statistics, plan.limits, start)
