@@ -23,7 +23,7 @@ from posteriori.classifiers.validation import (
 )
 from posteriori.explain import Explanation
 from posteriori.learning.binning import binned_schema, bins_of
-from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled
+from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled, warn_of_haste
 from posteriori.learning.fit import collect
 from posteriori.model import Block, GenerativeModel, Prior, log_sum
 from posteriori.sources import MemorySource
@@ -225,6 +225,16 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         return telling_of(self.label_noise, components_of(self.components, target), partial, target)
 
     def _adopt(self, learned: Learned, target: Column) -> Self:
+        self._keep(learned, target)
+        warn_of_haste(learned, self._limits(), stacklevel=5)
+        if learned.model.of_class:
+            warn_of_few_rows(learned.statistics.weight, stacklevel=5)
+        warn_of_empty_columns(learned.model, learned.statistics)
+        self._warn_of_estimates(learned.model, learned.statistics)
+        return self
+
+    def _keep(self, learned: Learned, target: Column) -> None:
+        """Set what was learned, without a word on how well the rows determined it."""
         self.statistics_ = learned.statistics
         self.log_likelihood_trace_ = np.array(learned.trace)
         self._set_model(learned.model, target)
@@ -232,11 +242,6 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
             del self.label_confusion_
         if learned.telling is not None and learned.telling.confusion is not None:
             self.label_confusion_ = learned.telling.confusion
-        if learned.model.of_class:
-            warn_of_few_rows(learned.statistics.weight, stacklevel=5)
-        warn_of_empty_columns(learned.model, learned.statistics)
-        self._warn_of_estimates(learned.model, learned.statistics)
-        return self
 
     def _set_model(self, model: GenerativeModel, target: Column) -> Self:
         self._keep_model(model, target)

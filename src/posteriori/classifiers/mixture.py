@@ -18,7 +18,7 @@ from posteriori.classifiers.validation import generator, warn_of_empty_columns, 
 from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
 from posteriori.densities.pooling import Pooled, PseudoRows
 from posteriori.densities.shrinkage import InTurn, TowardsSphere
-from posteriori.learning.em import Learned, Limits, climb, first_model, warn_of_haste
+from posteriori.learning.em import Learned, Limits, first_model, learn, warn_of_haste
 from posteriori.learning.fit import collect
 from posteriori.learning.starts import sampled, spread_seeds
 from posteriori.model import Block, GenerativeModel, Prior
@@ -220,7 +220,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         """Return where EM leads from a start."""
         prior = Prior(self.prior_alpha)
         start = first_model(source.schema, blocks, prior, begun.reduce(collect(blocks)))
-        return climb(source, blocks, prior, None, hidden, self._limits(), start)
+        return learn(source, blocks, prior, None, hidden, self._limits(), start)
 
     def _limits(self) -> Limits:
         return Limits(self.tol, self.max_iter)

@@ -19,7 +19,7 @@ from posteriori.densities import MultivariateGaussian, MultivariateGaussianParam
 from posteriori.densities.multivariate import mend
 from posteriori.drop_in.covariances import CovarianceEstimate
 from posteriori.drop_in.flow import LabelledRows, SummingClassifier, open_rows
-from posteriori.learning.em import Limits, learn
+from posteriori.learning.em import Limits, learn, warn_of_haste
 from posteriori.learning.fit import collect
 from posteriori.model import Block, Prior, log_sum
 from posteriori.sources import LabelledSource, Source
@@ -176,7 +176,9 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
             raise ValueError(f"{estimate.needs} needs rows without missing cells; give a number for shrinkage")
         past = None if rows.past is None else replace(rows.past, blocks=rows.past.blocks[:1])
         source = cast(LabelledSource, rows.source)  # a sparse matrix has no missing cells
-        learned = learn(source, blocks, Prior(), past, replace(part, blocks=(scatter,)), Limits()).statistics
+        reached = learn(source, blocks, Prior(), past, replace(part, blocks=(scatter,)), Limits())
+        warn_of_haste(reached, Limits(), stacklevel=5)
+        learned = reached.statistics
         count = count if rows.past is None else rows.past.blocks[1] + count
         return replace(learned, blocks=(*learned.blocks, count))
 

@@ -15,6 +15,7 @@ from posteriori.kernels.joint_counts import add_joint_counts, pair_information
 from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
 from posteriori.kernels.lanes import LANES
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
+from posteriori.kernels.pooling import pooled_loss
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
 from posteriori.kernels.trees import expect_tree_counts, tree_log_density
 
@@ -49,6 +50,7 @@ __all__ = [
     "normalise",
     "number_rows",
     "pair_information",
+    "pooled_loss",
     "propagate",
     "score_families",
     "share_out",

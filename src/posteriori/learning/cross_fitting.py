@@ -105,7 +105,7 @@ def cross_fit(
     """
     rows = _Folded(replace(source, folds=fold), fold, folds)
     grids = Grids(rows.source.with_telling(None))
-    schemas = [_schemas(rows, grids, plan) for plan in plans]
+    schemas = _schemas(rows, grids, plans)
     wanted: list[_Wanted] = []
     places = [_want(wanted, plan, of_fold, folds) for plan, of_fold in zip(plans, schemas, strict=True)]
     sums = replace(rows.source, progress=progress).reduce(_collect_each(wanted, folds))
@@ -154,14 +154,23 @@ def score_held_out(
     return replace(source, folds=fold, progress=progress).map(score)
 
 
-def _schemas(rows: _Folded, grids: Grids, plan: Plan) -> list[Schema]:
-    """Return the schema, with its cut points, of the rows outside each fold, and last of all rows."""
-    grid = grids.of(bins_of(plan.blocks))
-    if not grid.supervised:
-        return [grid.schema] * (rows.folds + 1)
-    counts = grids.count(grid, lambda count: _per_fold(count, rows.folds))
-    parts = [counts.reindexed(some) for some in _components(len(counts.table), rows.folds)]
-    return [grid.chosen(part) for part in _sums_without_each(parts)]
+def _schemas(rows: _Folded, grids: Grids, plans: Sequence[Plan]) -> list[list[Schema]]:
+    """Return, for each plan, the schema with its cut points of the rows outside each fold, and last of all rows."""
+    cut: dict[Any, list[Schema]] = {}
+    keys = []
+    for plan in plans:
+        bins = bins_of(plan.blocks)
+        keys.append(tuple(sorted(bins.items())))
+        if keys[-1] in cut:
+            continue
+        grid = grids.of(bins)
+        if not grid.supervised:
+            cut[keys[-1]] = [grid.schema] * (rows.folds + 1)
+            continue
+        counts = grids.count(grid, lambda count: _per_fold(count, rows.folds))
+        parts = [counts.reindexed(some) for some in _components(len(counts.table), rows.folds)]
+        cut[keys[-1]] = [grid.chosen(part) for part in _sums_without_each(parts)]
+    return [cut[key] for key in keys]
 
 
 def _want(wanted: list[_Wanted], plan: Plan, schemas: list[Schema], folds: int) -> list[tuple[int, list[int]]]:
@@ -250,8 +259,8 @@ def _sums_without_each(parts: list[T]) -> list[T]:
 
 
 def _learn(rows: MemorySource, plan: Plan, statistics: JointStatistics, full: Learned | None) -> Learned:
-    """Return the model of some rows; where labels do not say the component, EM starts from that of all of them."""
+    """Return the model of some rows; where it takes EM, that starts from the model of all of them."""
     start = None
-    if full is not None and rows.telling is not None:
+    if full is not None and full.trace:
         start, rows = full.model, rows.with_telling(full.telling)
     return learn(rows, plan.blocks, plan.prior, None, statistics, plan.limits, start)

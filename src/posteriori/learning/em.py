@@ -218,12 +218,7 @@ def learn(
         Those of the rows at hand, from one pass.
     limits : Limits
     start : GenerativeModel, optional
-        What EM starts from, in place of the above, where labels do not say the component.
-
-    Warns
-    -----
-    ConvergenceWarning
-        EM ran out of steps.
+        What EM starts from, in place of the above.
 
     References
     ----------
@@ -231,13 +226,11 @@ def learn(
     McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine Learning 39
     (2000). Hastie & Tibshirani, Discriminant analysis by Gaussian mixtures, JRSS B 58 (1996).
     """
-    begun: list[GenerativeModel | None] = [None]
-    if source.telling is not None and statistics.hidden > 0:
-        begun = [start] if start is not None else list(starting_models(source, blocks, prior, limits))
-    ends = [climb(source, blocks, prior, past, statistics, limits, one) for one in begun]
-    learned = max(ends, key=lambda end: end.trace[-1] if end.trace else 0.0)
-    warn_of_haste(learned, limits)
-    return learned
+    begun: list[GenerativeModel | None] = [start]
+    if start is None and source.telling is not None and statistics.hidden > 0:
+        begun = list(starting_models(source, blocks, prior, limits))
+    ends = [_climb(source, blocks, prior, past, statistics, limits, one) for one in begun]
+    return max(ends, key=lambda end: end.trace[-1] if end.trace else 0.0)
 
 
 def starting_models(
@@ -256,7 +249,7 @@ def first_model(
     return estimate(schema, blocks, prior, replace(statistics, blocks=sums))
 
 
-def warn_of_haste(learned: Learned, limits: Limits, stacklevel: int = 5) -> None:
+def warn_of_haste(learned: Learned, limits: Limits, stacklevel: int) -> None:
     """Warn where EM ran out of steps."""
     if not learned.converged:
         gain = learned.trace[-1] - learned.trace[-2] if len(learned.trace) > 1 else math.inf
@@ -267,7 +260,7 @@ def warn_of_haste(learned: Learned, limits: Limits, stacklevel: int = 5) -> None
         )
 
 
-def climb(
+def _climb(
     source: LabelledSource,
     blocks: tuple[Block, ...],
     prior: Prior,
@@ -276,7 +269,7 @@ def climb(
     limits: Limits,
     start: GenerativeModel | None = None,
 ) -> Learned:
-    """Return where EM leads from a start, or from the rows that are labelled; leave it to the caller to warn."""
+    """Return where EM leads from a start, or from the rows that are labelled."""
 
     def whole(part: JointStatistics) -> JointStatistics:
         return part if past is None else past + part

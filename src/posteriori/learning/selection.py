@@ -115,16 +115,10 @@ class Opened:
 def judge(
     estimators: Sequence[Any], opened: Opened, progress: Callable[[int], None] | None = None
 ) -> tuple[Array, list[CrossFitted]]:
-    """Return log p(y | x) of each row by each estimator's model of the other folds, (n, M, C), and all the models.
-
-    Every estimator is fitted to all rows on return.
-    """
+    """Return log p(y | x) of each row by each estimator's model of the other folds, (n, M, C), and all the models."""
     plans = [opened.plan(estimator) for estimator in estimators]
     fold = opened.fold_of_rows
     fitted = cross_fit(opened.source, fold, opened.folds, plans, progress)
-    for estimator, one in zip(estimators, fitted, strict=True):
-        estimator._classes_closed = False
-        estimator._adopt(one.full, opened.target)
     return score_held_out(opened.source, fold, fitted, plans, progress)[opened.judged], fitted
 
 
@@ -144,7 +138,7 @@ def out_of_fold(
     others, which is what refitting k times would give; a second pass scores the rows. Columns binned by quantiles are
     cut where all rows say, whose labels have no part in it; those binned by "mdlp" are cut for each fold by the labels
     of the others. Rows without label teach the models of all folds, and are not judged: they are left out of what is
-    returned. Where classes have several components EM starts, in each fold, from the model of all rows.
+    returned. Where a model takes EM, that starts in each fold from the model of all rows.
 
     Parameters
     ----------
@@ -170,6 +164,8 @@ def out_of_fold(
     """
     opened = Opened.of(estimator, X, y, sample_weight, folds, random_state=random_state)
     log_posterior, (fitted,) = judge([estimator], opened, progress)
+    estimator._classes_closed = False
+    estimator._adopt(fitted.full, opened.target)
     return results_of(opened, log_posterior[:, 0], fitted, estimator)
 
 
