@@ -150,6 +150,6 @@ def check_sizes(sizes: Sequence[int] | None, rows: Rows, test_share: float) -> t
     wrong = [size for size in sizes if size != int(size) or not 2 <= size <= most]
     if wrong:
         raise ValueError(
-            f"sizes holds {wrong[0]}; give whole numbers from 2 to {most}, the rows that test_share={test_share} leaves"
+            f"sizes holds {wrong[0]}; give whole numbers from 2 to {most}, the rows that are not kept for testing"
         )
     return tuple(chosen)
