@@ -286,11 +286,14 @@ def test_crossings_at_sizes_where_the_curves_meet():
     assert find_crossing(n[:2], np.zeros((2, 1))).last == 0
 
 
-def test_a_crossing_is_sure_when_both_ends_are_clear():
-    n = np.array([10, 1000])
-    assert find_crossing(n, np.array([[1.0, 1.1], [-1.0, -0.9]])).sure
-    assert not find_crossing(n, np.array([[1.0, 1.1], [-5.0, 4.9]])).sure
-    assert not find_crossing(n, np.array([[1.0], [-1.0]])).sure
+def test_a_crossing_is_sure_when_the_lead_is_clear_on_both_sides():
+    n = np.array([10, 100, 1000])
+    one, faint, other = [1.0, 1.1], [-1.0, 1.2], [-1.0, -1.1]
+    assert find_crossing(n[1:], np.array([one, other])).sure
+    assert find_crossing(n, np.array([one, faint, other])).sure
+    assert not find_crossing(n[1:], np.array([faint, other])).sure
+    assert not find_crossing(n[1:], np.array([one, [-5.0, 3.0]])).sure
+    assert not find_crossing(n[1:], np.array([[1.0], [-1.0]])).sure
 
 
 def test_crossings_of_a_comparison_follow_the_scores(found):

@@ -8,7 +8,7 @@ import numpy as np
 
 from posteriori.typing import Array
 
-_SURE = 2.0  # standard errors
+_SURE = 3.0  # standard errors
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Crossing:
     n_crossings : int
         How often the sign changes: more than once where the curves lie close, by chance maybe.
     sure : bool
-        Whether one leads at the fewest rows and the other at the most, each by over two standard errors of the lead.
+        Whether the one that leads before does so at some size by over three standard errors of the lead, and the
+        other at some size after.
     """
 
     n_rows: float | None
@@ -64,12 +65,14 @@ def find_crossing(n_rows: Array, lead: Array) -> Crossing:
         place = log_n[before] + share * (log_n[after] - log_n[before])
     else:  # the curves are one for some sizes between
         place = (log_n[before + 1] + log_n[after - 1]) / 2
-    sure = mean[0] * mean[-1] < 0 and all(_is_clear(lead[end]) for end in (0, -1))
-    return Crossing(float(np.exp(place)), int(sign[changes[-1]]), int(sign[changes[-1] + 1]), len(changes), sure)
+    first, last = int(sign[changes[-1]]), int(sign[changes[-1] + 1])
+    sure = _leads_clearly(first * lead[:after]) and _leads_clearly(last * lead[after:])
+    return Crossing(float(np.exp(place)), first, last, len(changes), sure)
 
 
-def _is_clear(lead: Array) -> bool:
-    """Whether the mean of repeats differs from 0 by more than two of its standard errors."""
-    if len(lead) < 2:
+def _leads_clearly(lead: Array) -> bool:
+    """Whether the mean over repeats, (S, R), exceeds 0 at some size by more than three of its standard errors."""
+    repeats = lead.shape[1]
+    if repeats < 2:
         return False
-    return bool(abs(lead.mean()) > _SURE * lead.std(ddof=1) / np.sqrt(len(lead)))
+    return bool((lead.mean(axis=1) > _SURE * lead.std(axis=1, ddof=1) / np.sqrt(repeats)).any())

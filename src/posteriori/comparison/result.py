@@ -81,8 +81,8 @@ class Comparison:
         - ``n_rows``: where one overtakes the other for the last time, interpolated over log n; null if it never does;
         - ``leads_before`` and ``leads_after``: the better model before and after; null if the two never differ;
         - ``n_crossings``: how often they cross;
-        - ``sure``: whether one leads at the fewest rows and the other at the most, each by more than two standard
-          errors of the lead over the repeats. A crossing that is not may be chance.
+        - ``sure``: whether the one that leads before does so at some size by more than three standard errors of the
+          lead over the repeats, and the other at some size after. A crossing that is not sure may be chance.
         """
         columns = {
             "generative": pl.String,
