@@ -101,7 +101,7 @@ def training_sizes(n_rows: int, n_classes: int, test_share: float = 0.25) -> tup
     Examples
     --------
     >>> training_sizes(344, 3)
-    (10, 17, 30, 51, 88, 150, 258)
+    (10, 17, 30, 51, 87, 150, 258)
     """
     most = training_rows(n_rows, test_share)
     least = min(max(_FEWEST_ROWS, 2 * n_classes), most)
