@@ -169,6 +169,18 @@ def test_every_peer_reads_every_table_mixed_and_with_gaps(name, constructor, col
     assert np.isfinite(model.predict_proba(strange)).all()
 
 
+@pytest.mark.parametrize("name", ["logistic", "boosting", "forest"])
+def test_columns_without_any_value_in_training_influence_no_prediction(name):
+    y = [0, 1] * 30
+    X = pl.DataFrame({"x": np.arange(60.0) % 7, "gone": [None] * 60, "lost": pl.Series([None] * 60, dtype=pl.String)})
+    model = discriminative(name).set_params(random_state=0).fit(X.with_columns(pl.col("gone").cast(pl.Float64)), y)
+    plain = discriminative(name).set_params(random_state=0).fit(X.select("x"), y)
+    found = X.with_columns(gone=pl.lit(3.0), lost=pl.lit("back"))
+    if name == "logistic":  # a constant column takes no weight; a forest would draw other columns at its splits
+        assert_allclose(model.predict_proba(X), plain.predict_proba(X.select("x")), atol=1e-6)
+    assert np.isfinite(model.predict_proba(found)).all()
+
+
 def test_an_unknown_category_has_no_indicator_and_is_not_taken_for_the_most_frequent():
     X = pl.DataFrame({"sky": ["clear"] * 6 + ["fog"] * 3})
     model = discriminative("logistic").fit(X, [0] * 5 + [1] * 4)
