@@ -31,8 +31,9 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	cd benchmarks && ../$(PYTHON) network_learning.py
 
 .PHONY: tables
-tables: .venv ## Measure the classifiers of docs/dependence.md anew (minutes; needs the data folder)
+tables: .venv ## Measure the figures of docs/ anew (minutes; real tables need the data folder)
 	$(PYTHON) docs/make_dependence_tables.py --sweep
+	$(PYTHON) docs/make_comparison_tables.py
 
 .PHONY: pictures
 pictures: .venv ## Draw the pictures of the README anew

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from posteriori import drop_in, explain, networks, plotting
+    from posteriori import comparison, drop_in, explain, networks, plotting
     from posteriori.classifiers import (
         AveragedOneDependence,
         ChowLiuClassifier,
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         NaiveBayes,
         TreeAugmentedNaiveBayes,
     )
+    from posteriori.comparison import Comparison, compare
     from posteriori.densities import Binned, Categorical, Gaussian, Poisson
     from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
@@ -34,6 +35,7 @@ _HOMES = {
     "Categorical": "densities",
     "ChowLiuClassifier": "classifiers",
     "ChowLiuTree": "classifiers",
+    "Comparison": "comparison",
     "FullJointClassifier": "classifiers",
     "Gaussian": "densities",
     "GaussianDiscriminant": "classifiers",
@@ -43,6 +45,7 @@ _HOMES = {
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
     "TreeAugmentedNaiveBayes": "classifiers",
+    "compare": "comparison",
     "count_parameters": "parameter_count",
     "learn_network": "networks",
     "load": "persistence",
@@ -50,7 +53,7 @@ _HOMES = {
     "save": "persistence",
     "write_network": "networks",
 }
-_MODULES = ("drop_in", "explain", "networks", "plotting")
+_MODULES = ("comparison", "drop_in", "explain", "networks", "plotting")
 
 __all__ = [
     "AveragedOneDependence",
@@ -59,6 +62,7 @@ __all__ = [
     "Categorical",
     "ChowLiuClassifier",
     "ChowLiuTree",
+    "Comparison",
     "FullJointClassifier",
     "Gaussian",
     "GaussianDiscriminant",
@@ -68,6 +72,8 @@ __all__ = [
     "NaiveBayes",
     "Poisson",
     "TreeAugmentedNaiveBayes",
+    "compare",
+    "comparison",
     "count_parameters",
     "drop_in",
     "explain",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from posteriori.cli import comparison as comparisons
 from posteriori.cli import network as networks
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
@@ -378,6 +379,7 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
     (tables.print_json if as_json else pages.print_model)(found)
 
 
+_command(comparisons.compare)
 _command(networks.query)
 _networks = typer.Typer(help="Bayesian networks: show one, draw from one, learn one.", rich_markup_mode="rich")
 for _one in (networks.show, networks.sample, networks.learn):

@@ -1,0 +1,208 @@
+"""The command compare: learning curves of generative and discriminative models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+# Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
+from posteriori.cli.checks import check_target, columns_named
+from posteriori.cli.messages import Refusal, progress_bar, refusing, warn
+from posteriori.cli.reading import check_place, read_frame
+
+if TYPE_CHECKING:
+    from posteriori.comparison import Comparison
+
+_PICTURES = (".png", ".svg", ".pdf")
+_TEST_SHARE = 0.25
+_MEASURES = {"accuracy": "accuracy", "log_loss": "log-loss (nats a row)", "fit_seconds": "seconds to fit"}
+
+
+def compare(
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table, as fit reads it.", show_default=False)],
+    target: Annotated[str, typer.Option(metavar="NAME", help="The column that holds the classes.")],
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B",
+            help="nb, lda, qda, tan, chow-liu, kdb and aode are generative; logistic, boosting and forest are not. "
+            "Default: nb,lda,tan,logistic,boosting.",
+            show_default=False,
+        ),
+    ] = None,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Columns that are categorical although they hold numbers."),
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")] = None,
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N,N",
+            help="Numbers of rows to learn from; default: up to seven, at even ratios.",
+            show_default=False,
+        ),
+    ] = None,
+    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="How often rows are divided anew.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Divides the rows; another divides them otherwise.")] = 0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the curves: .png, .svg or .pdf.", show_default=False),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")] = False,
+) -> None:
+    """Compare generative with discriminative models by the number of rows they learn from.
+
+    A quarter of the rows is kept to judge the models on, anew in each repeat; the others are learned from, a few at
+    first and then more. Generative models are often the better of few rows, discriminative ones of many: the lines
+    at the end say where one overtakes the other. After ± stands the standard error of the mean over the repeats.
+
+    Logistic regression has missing numbers set to the median and missing categories to the most frequent one, numbers
+    in standard deviations and an indicator for each category. Gradient boosting takes the columns as they are.
+
+    Example:
+
+        posteriori compare penguins.csv --target species --models nb,logistic --repeats 3
+    """
+    if plot is not None:
+        _check_picture(plot, table)
+    frame = read_frame(table)
+    check_target(frame, target, table)
+    features = [name for name in frame.columns if name != target]
+    ignored = columns_named(ignore, features, "--ignore")
+    features = [name for name in features if name not in ignored]
+    if not features:
+        raise Refusal(f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature")
+    stated = columns_named(categorical, features, "--categorical")
+    n_classes = frame[target].n_unique()
+    if n_classes < 2:
+        raise Refusal(f"the target {target!r} has one class only, {frame[target][0]!r}; a comparison needs two")
+    given = _numbers_of(sizes)
+
+    from posteriori.comparison import compare as measure
+    from posteriori.comparison import training_sizes
+    from posteriori.comparison.models import DEFAULT
+
+    names = _split(models) or list(DEFAULT)
+    chosen = given or list(training_sizes(frame.height, n_classes, _TEST_SHARE))
+    total = len(names) * repeats * sum(set(chosen))
+    with refusing(), progress_bar("comparing", total) as progress:
+        comparison = measure(
+            frame.select(*features, target),
+            target,
+            names,
+            sizes=chosen,
+            repeats=repeats,
+            test_share=_TEST_SHARE,
+            categorical_features=stated or "from_dtype",
+            random_state=seed,
+            progress=progress,
+        )
+    found = {
+        "command": "compare",
+        "table": str(table),
+        "target": target,
+        "rows": frame.height,
+        "repeats": repeats,
+        "test_rows": comparison.n_test,
+        "generative": list(comparison.generative),
+        "discriminative": list(comparison.discriminative),
+        "summary": comparison.summary.to_dicts(),
+        "crossings": comparison.crossings.to_dicts(),
+        "scores": comparison.scores.to_dicts(),
+        "notes": comparison.notes.to_dicts(),
+    }
+    if plot is not None:
+        _draw(comparison, plot)
+        found["plot"] = str(plot)
+    if as_json:
+        from posteriori.cli.tables import print_json
+
+        print_json(found)
+    else:
+        _print(comparison, found)
+
+
+def _split(values: list[str] | None) -> list[str]:
+    return [part.strip() for value in values or [] for part in value.split(",") if part.strip()]
+
+
+def _numbers_of(sizes: list[str] | None) -> list[int]:
+    numbers = []
+    for part in _split(sizes):
+        if not part.isascii() or not part.isdigit():
+            raise Refusal(f"--sizes holds {part!r}, which is no number of rows; give some such as 10,30,100")
+        numbers.append(int(part))
+    return numbers
+
+
+def _check_picture(path: Path, table: Path) -> None:
+    if path.suffix.lower() not in _PICTURES:
+        raise Refusal(f"{str(path)!r} has no suffix of a picture; name it .png, .svg or .pdf")
+    check_place(path, table)
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise Refusal('--plot needs matplotlib: pip install "posteriori[plot]"') from None
+
+
+def _draw(comparison: Comparison, path: Path) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from posteriori.cli.reading import written_beside
+    from posteriori.plotting import plot_learning_curves
+
+    figure = Figure(figsize=(15.0, 4.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    for place, (ax, measure) in enumerate(zip(figure.subplots(1, len(_MEASURES)), _MEASURES, strict=True)):
+        legend = plot_learning_curves(comparison, measure, ax=ax).get_legend()
+        if place and legend is not None:
+            legend.remove()
+    with written_beside(path) as beside:
+        figure.savefig(beside, format=path.suffix[1:].lower(), dpi=120)
+
+
+def _print(comparison: Comparison, found: dict[str, Any]) -> None:
+    from posteriori.cli.tables import console, label_text, print_grid
+    from posteriori.comparison.writing import crossing_sentence
+
+    out = console()
+    plural = "s" if comparison.repeats > 1 else ""
+    out.print(
+        f"{found['table']}: {found['rows']:,} rows, of which {comparison.n_test:,} to judge by, "
+        f"{comparison.repeats} repeat{plural}\n",
+        soft_wrap=True,
+    )
+    cells = {(row["model"], row["n_rows"]): row for row in found["summary"]}
+    for measure, title in _MEASURES.items():
+        grid = [[_cell(cells[model, size], measure) for model in comparison.models] for size in comparison.sizes]
+        rows = [f"{size:,} rows" for size in comparison.sizes]
+        print_grid(out, title, rows, [label_text(model) for model in comparison.models], grid)
+    for crossing in found["crossings"]:
+        if crossing["measure"] in _MEASURES:
+            out.print(crossing_sentence(crossing), soft_wrap=True)
+    _warn_of(comparison)
+    if "plot" in found:
+        out.print(f"\ndrawn to {found['plot']}", soft_wrap=True)
+
+
+def _cell(row: dict[str, Any], measure: str) -> str:
+    from posteriori.cli.tables import number
+
+    if measure == "fit_seconds":
+        return number(row[measure], 2)
+    error = row[f"{measure}_error"]
+    return f"{row[measure]:.3f}" + ("" if error is None else f" ± {error:.3f}")
+
+
+def _warn_of(comparison: Comparison) -> None:
+    """Say of each model what it warned of first, and how often it did."""
+    for model in comparison.models:
+        notes = [note for note in comparison.notes.iter_rows(named=True) if note["model"] == model]
+        if notes:
+            first = notes[0]
+            more = f" (and {len(notes) - 1} other warnings)" if len(notes) > 1 else ""
+            warn(f"{model} of {first['n_rows']:,} rows{more}: {first['message']}")

@@ -1,0 +1,155 @@
+"""The rows of a comparison: one frame for every model, and the order in which rows are learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from posteriori.classifiers.validation import categorical_places
+from posteriori.comparison.discriminative import require_finite
+from posteriori.tables import Column, Schema, Table, infer_schema, read_labels, read_table
+from posteriori.tables.writing import write_column
+from posteriori.typing import Array
+
+_MOST_SIZES = 7
+_FEWEST_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Labelled rows as every model is given them.
+
+    Attributes
+    ----------
+    frame : polars DataFrame (n, d)
+        Numbers as floats, categories as strings, booleans or Enum: no subset of the rows changes what a column is.
+    components : ndarray (n,)
+        The number of each row's class.
+    classes : ndarray (C,)
+    """
+
+    frame: pl.DataFrame
+    components: Array
+    classes: Array
+
+    @property
+    def labels(self) -> Array:
+        """The label of each row, (n,)."""
+        return self.classes[self.components]
+
+
+def read_rows(X: Any, y: Any, categorical_features: Any) -> Rows:
+    """Read a table and its labels.
+
+    Raises
+    ------
+    ValueError
+        A label is missing, a cell is infinite, or there are fewer than two classes.
+    """
+    table = read_table(X)
+    labels = read_labels(y, table)
+    places = [j for j in range(len(table.names)) if labels.name is None or j != labels.place]
+    if not places:
+        raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
+    stated = categorical_places(categorical_features, None, [table.names[j] for j in places])
+    schema = infer_schema(table, places, [places[j] for j in stated])
+    target = labels.infer()
+    if len(target.categories) < 2:
+        raise ValueError(f"y holds one class only, {target.categories[0]!r}; a comparison needs two at least")
+    frame = pl.DataFrame([_series(table, schema, j, place) for j, place in enumerate(places)])
+    return Rows(frame, labels.components(target, slice(0, table.n_rows)), write_column(target))
+
+
+def _series(table: Table, schema: Schema, j: int, place: int) -> pl.Series:
+    column, rows = schema.columns[j], slice(0, table.n_rows)
+    if column.kind == "continuous":
+        numbers = table.numbers([place], [column], rows)
+        require_finite(numbers, [column])
+        return pl.Series(column.name, numbers[:, 0], nan_to_null=True)
+    codes, _ = table.codes([place], schema, [column], rows)
+    if column.kinds == {"booleans"}:
+        cells: list[Any] = [None, *column.categories]
+        return pl.Series(column.name, [cells[code] for code in codes[:, 0].tolist()], pl.Boolean)
+    cells = [None, *_spelled(column)]
+    dtype = pl.Enum(cells[1:]) if column.declared else pl.String()
+    return pl.Series(column.name, [cells[code] for code in codes[:, 0].tolist()], dtype)
+
+
+def _spelled(column: Column) -> list[str]:
+    """Return the categories as strings that differ, be there a number 1 beside a string "1"."""
+    spelled = [str(cell) for cell in column.categories]
+    return spelled if len(set(spelled)) == len(spelled) else [repr(cell) for cell in column.categories]
+
+
+def training_sizes(n_rows: int, n_classes: int, test_share: float = 0.25) -> tuple[int, ...]:
+    """Return the numbers of rows to learn from by default: at most seven, at even steps of their logarithm.
+
+    From ten rows, or two a class where that is more, to all that are not kept for testing.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the table.
+    n_classes : int
+    test_share : float, default 0.25
+        The share of the rows that is kept for testing.
+
+    Examples
+    --------
+    >>> training_sizes(344, 3)
+    (10, 17, 30, 51, 87, 150, 258)
+    """
+    most = training_rows(n_rows, test_share)
+    least = min(max(_FEWEST_ROWS, 2 * n_classes), most)
+    return tuple(np.unique(np.geomspace(least, most, _MOST_SIZES).round().astype(int)).tolist())
+
+
+def training_rows(n_rows: int, test_share: float) -> int:
+    """Return how many rows are not kept for testing."""
+    return n_rows - max(1, round(test_share * n_rows))
+
+
+def stratified_order(components: Array, rng: np.random.Generator) -> Array:
+    """Return the rows, (n,), in an order every beginning of which has about the shares of the classes in the whole.
+
+    Every class has its first row among the first C, the most frequent class foremost; then row i of the n_c of class
+    c, in an order drawn by chance, stands at (i + ½)/n_c of the way. The end of the order is stratified as well.
+    """
+    counts = np.bincount(components)
+    shuffled = rng.permutation(len(components))
+    by_class = shuffled[np.argsort(components[shuffled], kind="stable")]
+    of = components[by_class]
+    rank = np.arange(len(of)) - (np.cumsum(counts) - counts)[of]
+    key = np.where(rank == 0, -counts[of], (rank + 0.5) / counts[of])
+    return by_class[np.argsort(key, kind="stable")]
+
+
+def check_sizes(sizes: Sequence[int] | None, rows: Rows, test_share: float) -> tuple[int, ...]:
+    """Return the numbers of rows to learn from, ascending.
+
+    Raises
+    ------
+    ValueError
+        test_share is not between 0 and 1, or leaves too few rows; or a size is not in 2 … the rows it leaves.
+    """
+    n_rows = rows.frame.height
+    if not 0 < test_share < 1:
+        raise ValueError(f"test_share is {test_share}; give a share between 0 and 1, such as 0.25")
+    most = training_rows(n_rows, test_share)
+    if most < 2:
+        raise ValueError(f"there are {n_rows} rows, of which test_share={test_share} leaves {most} to learn from")
+    if sizes is None:
+        return training_sizes(n_rows, len(rows.classes), test_share)
+    chosen = sorted({int(size) for size in sizes})
+    if not chosen:
+        raise ValueError("sizes is empty; leave it out, or give numbers of rows to learn from")
+    wrong = [size for size in sizes if size != int(size) or not 2 <= size <= most]
+    if wrong:
+        raise ValueError(
+            f"sizes holds {wrong[0]}; give whole numbers from 2 to {most}, the rows that are not kept for testing"
+        )
+    return tuple(chosen)

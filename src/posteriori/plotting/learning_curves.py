@@ -1,0 +1,84 @@
+"""How good models are, or how long they take, by the number of rows they learn from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from posteriori.plotting.canvas import class_colours, draw_legend, open_axes
+from posteriori.typing import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_AXES = {
+    "accuracy": "accuracy on rows held out",
+    "log_loss": "log-loss on rows held out (nats a row)",
+    "brier": "Brier score on rows held out",
+    "fit_seconds": "seconds to fit",
+    "predict_seconds": "seconds to predict the rows held out",
+}
+
+
+def plot_learning_curves(comparison: Any, measure: str = "log_loss", *, ax: Axes | None = None) -> Axes:
+    """Draw a measure of each model against the number of rows that it learned from.
+
+    A line is the mean over the repeats, whole for generative models and dashed for discriminative ones; its band is
+    two standard errors of that mean to either side. Rows are on a logarithmic axis, and so are seconds.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What `posteriori.compare` returned.
+    measure : {"log_loss", "accuracy", "brier", "fit_seconds", "predict_seconds"}, default "log_loss"
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        The measure is not known.
+    ImportError
+        Matplotlib is not installed.
+
+    References
+    ----------
+    Ng & Jordan (2002), On discriminative vs. generative classifiers: a comparison of logistic regression and naive
+    Bayes, NIPS 14, figure 1.
+    """
+    if measure not in _AXES:
+        raise ValueError(f"measure is {measure!r}; give one of {', '.join(map(repr, _AXES))}")
+    ax = open_axes(ax)
+    ax.set_xscale("log")
+    if measure.endswith("seconds"):
+        ax.set_yscale("log")
+    for title, colour in zip(comparison.models, class_colours(len(comparison.models)), strict=True):
+        rows = comparison.summary.filter(pl.col("model") == title).sort("n_rows")
+        n_rows, mean, error = (rows[name].to_numpy() for name in ("n_rows", measure, f"{measure}_error"))
+        style = "-" if title in comparison.generative else "--"
+        ax.plot(n_rows, mean, style, color=colour, lw=1.8, marker="o", ms=3.5, label=title)
+        if comparison.repeats > 1:
+            low, high = _band(mean, error, measure)
+            ax.fill_between(n_rows, low, high, color=colour, alpha=0.15, lw=0)
+    _mark_sizes(ax, comparison.sizes)
+    ax.set(xlabel="rows learned from", ylabel=_AXES[measure])
+    draw_legend(ax)
+    return ax
+
+
+def _band(mean: Array, error: Array, measure: str) -> tuple[Array, Array]:
+    """Return two standard errors to either side, within what the measure can be."""
+    low, high = mean - 2 * error, mean + 2 * error
+    if measure == "accuracy":
+        return low.clip(0.0, 1.0), high.clip(0.0, 1.0)
+    return low.clip(mean / 10 if measure.endswith("seconds") else 0.0), high
+
+
+def _mark_sizes(ax: Axes, sizes: tuple[int, ...]) -> None:
+    """Put the sizes themselves on the axis, which powers of ten would seldom meet."""
+    ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    ax.set_xticks([], minor=True)

@@ -1,0 +1,419 @@
+"""Learning curves: which rows are learned from, how models are judged, and where curves cross."""
+
+from typing import ClassVar
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+
+import posteriori as po
+from posteriori.comparison import discriminative, training_sizes
+from posteriori.comparison.crossings import find_crossing
+from posteriori.comparison.models import DEFAULT, NAMED, chosen_models, is_generative
+from posteriori.comparison.rows import read_rows, stratified_order, training_rows
+from posteriori.datasets import load_penguins
+from posteriori.learning.metrics import log_loss
+
+PENGUINS = load_penguins()
+FAST = {"naive Bayes": "nb", "logistic regression": "logistic"}
+
+
+@pytest.fixture(autouse=True)
+def _tidy():
+    with threadpool_limits(1):  # boosting of a few rows waits for its threads longer than it works
+        yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def found():
+    return po.compare(PENGUINS, "species", FAST, sizes=[6, 20, 200], repeats=3, random_state=1)
+
+
+# Which rows are learned from ------------------------------------------------------------------------------------
+
+classes_of_rows = st.lists(st.integers(0, 3), min_size=8, max_size=60)
+
+
+@given(classes_of_rows, st.integers(0, 100))
+def test_every_beginning_of_the_order_is_stratified_and_holds_each_class_once_it_can(labels, seed):
+    _, components = np.unique(labels, return_inverse=True)
+    order = stratified_order(components, np.random.default_rng(seed))
+    assert_array_equal(np.sort(order), np.arange(len(labels)))
+    n_classes = components.max() + 1
+    shares = np.bincount(components) / len(components)
+    assert len(set(components[order[:n_classes]])) == n_classes
+    for n in range(n_classes, len(order) + 1):
+        counts = np.bincount(components[order[:n]], minlength=n_classes)
+        assert np.all(np.abs(counts - n * shares) <= n_classes + 1)
+
+
+def test_an_order_depends_on_the_generator():
+    components = np.repeat([0, 1], 50)
+    one, other = (stratified_order(components, np.random.default_rng(seed)) for seed in (0, 1))
+    assert (one != other).any()
+
+
+@given(st.integers(4, 100_000), st.integers(2, 30), st.floats(0.05, 0.5))
+def test_sizes_ascend_to_all_rows_but_those_kept(n_rows, n_classes, test_share):
+    sizes = training_sizes(n_rows, n_classes, test_share)
+    assert list(sizes) == sorted(set(sizes))
+    assert 1 <= len(sizes) <= 7
+    assert sizes[-1] == training_rows(n_rows, test_share)
+
+
+class Witness(GaussianNB):
+    """Writes down which rows it is given."""
+
+    seen: ClassVar[list] = []
+
+    def fit(self, X, y):
+        self.seen.append(("fit", frozenset(X["row"].to_list())))
+        return super().fit(X, y)
+
+    def predict_proba(self, X):
+        self.seen.append(("predict", frozenset(X["row"].to_list())))
+        return super().predict_proba(X)
+
+
+def test_rows_of_a_smaller_size_are_among_those_of_a_greater_and_test_rows_among_none():
+    Witness.seen.clear()
+    X = pl.DataFrame({"row": np.arange(100.0)})
+    po.compare(X, np.arange(100) % 2, {"a": Witness()}, sizes=[5, 20, 60], repeats=2, random_state=0)
+    calls = Witness.seen[2:]  # after the one that is not timed
+    for repeat in (calls[:6], calls[6:]):
+        learned, judged = [rows for what, rows in repeat[::2]], [rows for what, rows in repeat[1::2]]
+        assert learned[0] < learned[1] < learned[2]
+        assert judged[0] == judged[1] == judged[2]
+        assert len(judged[0]) == 25
+        assert not learned[2] & judged[0]
+    assert calls[1][1] != calls[7][1]
+
+
+# What is measured -----------------------------------------------------------------------------------------------
+
+
+def test_scores_are_those_of_a_fit_by_hand(found):
+    rng = np.random.default_rng(1)
+    rows = read_rows(PENGUINS, "species", "from_dtype")
+    order = stratified_order(rows.components, rng)
+    X, y = PENGUINS.drop("species"), PENGUINS["species"]
+    model = po.NaiveBayes().fit(X[order[:200]], y[order[:200]])
+    test = order[258:]
+    score = found.scores.filter(repeat=0, n_rows=200, model="naive Bayes").row(0, named=True)
+    assert_allclose(score["accuracy"], model.score(X[test], y[test]))
+    components = np.searchsorted(model.classes_, y[test].to_list())
+    assert_allclose(score["log_loss"], log_loss(components, model.predict_proba(X[test])))
+
+
+def test_the_logistic_peer_is_the_pipeline_that_everybody_writes():
+    X, y = PENGUINS.drop("species"), PENGUINS["species"].to_list()
+    numbers = [name for name in X.columns if X[name].dtype.is_numeric()]
+    strings = [name for name in X.columns if name not in numbers]
+    frame = X.to_pandas()
+    frame[strings] = frame[strings].astype(object).where(frame[strings].notna(), np.nan)
+    pipeline = make_pipeline(
+        make_column_transformer(
+            (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numbers),
+            (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")), strings),
+        ),
+        LogisticRegression(max_iter=1000),
+    ).fit(frame, y)
+    ours = discriminative("logistic").fit(X, y)
+    assert_allclose(ours.predict_proba(X), pipeline.predict_proba(frame), atol=1e-4)
+    assert_array_equal(ours.classes_, pipeline.classes_)
+
+
+def test_boosting_is_given_codes_and_missing_cells_as_they_are():
+    sky = ["a", "b", None, "c"] * 30
+    wind = np.where(np.arange(120) % 7 == 0, np.nan, np.arange(120.0))
+    y = np.arange(120) % 3
+    ours = discriminative("boosting").fit(pl.DataFrame({"sky": sky, "wind": wind}), y)
+    codes = [{"a": 0.0, "b": 1.0, None: np.nan, "c": 2.0}[cell] for cell in sky]
+    plain = HistGradientBoostingClassifier(categorical_features=[False, True])
+    plain.fit(np.column_stack([wind, codes]), y)
+    expected = plain.predict_proba(np.column_stack([wind, codes]))
+    assert_allclose(ours.predict_proba(pl.DataFrame({"sky": sky, "wind": wind})), expected)
+
+
+def test_boosting_takes_more_categories_than_it_can_tell_apart():
+    X = pl.DataFrame({"name": [f"n{row % 300}" for row in range(900)]})
+    assert discriminative("boosting").fit(X, np.arange(900) % 2).predict_proba(X).shape == (900, 2)
+
+
+@pytest.mark.parametrize("name", ["logistic", "boosting", "forest", LogisticRegression()], ids=str)
+def test_every_peer_reads_every_table_mixed_and_with_gaps(name, constructor, columns, labels):
+    X = constructor(columns)
+    model = discriminative(name).set_params(random_state=0).fit(X, labels)
+    posterior = model.predict_proba(X)
+    assert_allclose(posterior.sum(axis=1), 1.0)
+    assert set(model.predict(X)) <= {"no", "yes"}
+    strange = constructor({**columns, "sky": ["never seen", *columns["sky"][1:]]})
+    assert np.isfinite(model.predict_proba(strange)).all()
+
+
+@pytest.mark.parametrize("name", ["logistic", "boosting", "forest"])
+def test_columns_without_any_value_in_training_influence_no_prediction(name):
+    y = [0, 1] * 30
+    X = pl.DataFrame({"x": np.arange(60.0) % 7, "gone": [None] * 60, "lost": pl.Series([None] * 60, dtype=pl.String)})
+    model = discriminative(name).set_params(random_state=0).fit(X.with_columns(pl.col("gone").cast(pl.Float64)), y)
+    plain = discriminative(name).set_params(random_state=0).fit(X.select("x"), y)
+    found = X.with_columns(gone=pl.lit(3.0), lost=pl.lit("back"))
+    if name == "logistic":  # a constant column takes no weight; a forest would draw other columns at its splits
+        assert_allclose(model.predict_proba(X), plain.predict_proba(X.select("x")), atol=1e-6)
+    assert np.isfinite(model.predict_proba(found)).all()
+
+
+def test_an_unknown_category_has_no_indicator_and_is_not_taken_for_the_most_frequent():
+    X = pl.DataFrame({"sky": ["clear"] * 6 + ["fog"] * 3})
+    model = discriminative("logistic").fit(X, [0] * 5 + [1] * 4)
+    clear, strange, missing = model.predict_proba(pl.DataFrame({"sky": ["clear", "new", None]}))[:, 0]
+    assert missing == clear
+    assert strange != clear
+
+
+def test_every_model_named_takes_a_mixed_table_with_gaps(constructor, columns, labels):
+    X = constructor({name: cells * 6 for name, cells in columns.items()})
+    found = po.compare(X, labels * 6, list(NAMED), sizes=[12], repeats=1, random_state=0)
+    assert found.models == tuple(title for title, _ in NAMED.values())
+    assert found.scores.select("accuracy", "log_loss", "brier").null_count().sum_horizontal().item() == 0
+    assert np.isfinite(found.scores["log_loss"].to_numpy()).all()
+
+
+def test_the_seed_decides_all_but_the_times(found):
+    again = po.compare(PENGUINS, "species", FAST, sizes=[6, 20, 200], repeats=3, random_state=1)
+    other = po.compare(PENGUINS, "species", FAST, sizes=[6, 20, 200], repeats=3, random_state=2)
+    kept = ["model", "n_rows", "repeat", "accuracy", "log_loss", "brier"]
+    assert found.scores.select(kept).equals(again.scores.select(kept))
+    assert not found.scores.select(kept).equals(other.scores.select(kept))
+
+
+def test_models_that_draw_are_seeded():
+    runs = [
+        po.compare(PENGUINS, "species", {"forest": discriminative("forest")}, sizes=[30], repeats=1, random_state=0)
+        for _ in range(2)
+    ]
+    assert runs[0].scores["log_loss"].to_list() == runs[1].scores["log_loss"].to_list()
+
+
+def test_a_class_that_training_lacks_has_probability_0():
+    rng = np.random.default_rng(0)
+    y = np.array(["a"] * 60 + ["b"] * 50 + ["c"] * 10)
+    found = po.compare(rng.normal(size=(120, 2)), y, ["nb", "logistic"], sizes=[2], repeats=1, random_state=0)
+    share = 10 / 120
+    assert found.scores["log_loss"].min() > 0.7 * share * 36
+    assert found.scores["log_loss"].max() <= 36.1
+
+
+def test_a_category_that_is_stated_is_one_for_every_model():
+    X = pl.DataFrame({"code": [1.0, 2.0, 3.0] * 40})
+    y = [row % 3 == 1 for row in range(120)]  # the middle code: no line separates it, an indicator does
+    found = po.compare(X, y, FAST, sizes=[90], repeats=1, random_state=0, categorical_features=["code"])
+    assert found.scores["accuracy"].to_list() == [1.0, 1.0]
+
+
+def test_warnings_of_the_models_are_kept_and_not_shown():
+    found = po.compare(PENGUINS, "species", ["qda"], sizes=[4], repeats=2, random_state=0)
+    assert set(found.notes["model"]) == {"QDA"}
+    assert "singular" in " ".join(found.notes["message"])
+    assert found.notes["repeats"].max() <= 2
+
+
+def test_progress_adds_up():
+    done = []
+    po.compare(PENGUINS, "species", FAST, sizes=[5, 10], repeats=2, progress=done.append)
+    assert sum(done) == 2 * 2 * 15
+
+
+def test_any_classifier_of_scikit_learn():
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    models = {"theirs": GaussianNB(), "ours": po.drop_in.GaussianNB(), "wrapped": discriminative(GaussianNB())}
+    found = po.compare(X, X[:, 0] > 0, models, sizes=[40], repeats=2, random_state=0)
+    assert found.generative == ("theirs", "ours")
+    theirs, ours = (found.scores.filter(pl.col("model") == name)["log_loss"].to_numpy() for name in ("theirs", "ours"))
+    assert_allclose(theirs, ours)
+
+
+def test_which_models_are_generative():
+    kinds = {name: is_generative(make()) for name, (_, make) in NAMED.items()}
+    assert [name for name, kind in kinds.items() if not kind] == ["logistic", "boosting", "forest"]
+    assert set(DEFAULT) <= set(NAMED)
+    assert is_generative(make_pipeline(StandardScaler(), GaussianNB()))
+
+
+# Where curves cross ---------------------------------------------------------------------------------------------
+
+
+@given(
+    st.floats(1.5, 400.0),
+    st.floats(0.1, 5.0),
+    st.lists(st.integers(2, 1000), min_size=2, max_size=8, unique=True),
+)
+def test_a_lead_that_is_a_line_in_log_n_crosses_where_the_line_does(place, slope, sizes):
+    n = np.array(sorted(sizes))
+    crossing = find_crossing(n, -slope * np.log(n / place)[:, np.newaxis])
+    if n[0] < place < n[-1]:
+        assert crossing.n_rows == pytest.approx(place)
+        assert (crossing.first, crossing.last, crossing.n_crossings) == (1, -1, 1)
+    elif place < n[0] or place > n[-1]:
+        assert crossing.n_rows is None
+        assert crossing.first == crossing.last == (1 if place > n[-1] else -1)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=8))
+def test_who_leads_one_way_trails_the_other(mean):
+    n = 10 * 2 ** np.arange(len(mean))
+    lead = np.array(mean)[:, np.newaxis]
+    one, other = find_crossing(n, lead), find_crossing(n, -lead)
+    assert (one.first, one.last) == (-other.first, -other.last)
+    assert one.n_crossings == other.n_crossings
+    if one.n_rows is not None:
+        assert n[0] <= one.n_rows <= n[-1]
+        assert one.first == -one.last
+        assert one.n_rows == pytest.approx(other.n_rows)
+
+
+def test_crossings_at_sizes_where_the_curves_meet():
+    n = np.array([10, 100, 1000, 10_000])
+    assert find_crossing(n[:3], np.array([[1.0], [0.0], [-1.0]])).n_rows == pytest.approx(100)
+    assert find_crossing(n, np.array([[1.0], [0.0], [0.0], [-1.0]])).n_rows == pytest.approx(10**2.5)
+    assert find_crossing(n[:3], np.array([[1.0], [0.0], [1.0]])).n_rows is None
+    assert find_crossing(n[:2], np.zeros((2, 1))).last == 0
+
+
+def test_a_crossing_is_sure_when_the_lead_is_clear_on_both_sides():
+    n = np.array([10, 100, 1000])
+    one, faint, other = [1.0, 1.1], [-1.0, 1.2], [-1.0, -1.1]
+    assert find_crossing(n[1:], np.array([one, other])).sure
+    assert find_crossing(n, np.array([one, faint, other])).sure
+    assert not find_crossing(n[1:], np.array([faint, other])).sure
+    assert not find_crossing(n[1:], np.array([one, [-5.0, 3.0]])).sure
+    assert not find_crossing(n[1:], np.array([[1.0], [-1.0]])).sure
+
+
+def test_crossings_of_a_comparison_follow_the_scores(found):
+    lead = found.crossings.filter(pl.col("measure") == "log_loss").row(0, named=True)
+    means = found.summary.pivot("model", index="n_rows", values="log_loss")
+    best = means.row(-1, named=True)
+    expected = min(FAST, key=best.get)
+    assert lead["leads_after"] == expected
+    assert len(found.crossings) == 3
+
+
+def test_few_rows_favour_naive_bayes_and_many_logistic_regression_where_features_repeat_each_other():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=4000)
+    shared = rng.normal(size=(4000, 1))
+    X = np.concatenate(
+        [(y[:, np.newaxis] - 0.5) + rng.normal(size=(4000, 2)), shared + 0.3 * rng.normal(size=(4000, 6))], 1
+    )
+    X[:, 2:] += 0.6 * (y[:, np.newaxis] - 0.5)
+    plain = {"naive Bayes": po.NaiveBayes(), "logistic": discriminative(LogisticRegression(C=np.inf, max_iter=1000))}
+    found = po.compare(X, y, plain, sizes=[10, 100, 1000], repeats=8, random_state=0)
+    crossing = found.crossings.filter(pl.col("measure") == "log_loss").row(0, named=True)
+    assert (crossing["leads_before"], crossing["leads_after"]) == ("naive Bayes", "logistic")
+    assert 10 < crossing["n_rows"] < 1000
+
+
+# What is shown --------------------------------------------------------------------------------------------------
+
+
+def test_the_summary_is_the_mean_and_its_standard_error(found):
+    rows = found.scores.filter((pl.col("model") == "naive Bayes") & (pl.col("n_rows") == 20))["log_loss"].to_numpy()
+    row = found.summary.row(by_predicate=(pl.col("model") == "naive Bayes") & (pl.col("n_rows") == 20), named=True)
+    assert row["log_loss"] == pytest.approx(rows.mean())
+    assert row["log_loss_error"] == pytest.approx(rows.std(ddof=1) / 3**0.5)
+
+
+def test_text_and_html(found):
+    text = str(found)
+    assert "3 repeats, 86 rows to test" in text
+    assert "logistic regression" in text.splitlines()[3]
+    assert "<table" in found._repr_html_()
+    once = po.compare(PENGUINS, "species", ["nb"], sizes=[20], repeats=1)
+    assert "±" not in str(once)
+    assert once.summary["log_loss_error"].to_list() == [None]
+
+
+@pytest.mark.parametrize("measure", ["accuracy", "log_loss", "brier", "fit_seconds", "predict_seconds"])
+def test_the_picture_shows_the_means(found, measure):
+    ax = found.plot(measure)
+    lines = {line.get_label(): line for line in ax.lines}
+    assert set(lines) == set(found.models)
+    for model, line in lines.items():
+        rows = found.summary.filter(pl.col("model") == model)
+        assert_allclose(line.get_xdata(), rows["n_rows"])
+        assert_allclose(line.get_ydata(), rows[measure])
+    assert lines["naive Bayes"].get_linestyle() == "-"
+    assert lines["logistic regression"].get_linestyle() == "--"
+    assert len(ax.collections) == 2  # the bands
+    assert po.plotting.plot_learning_curves(found, measure, ax=ax) is ax
+
+
+# What is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"models": ["nb", "svm"]}, "there is no model 'svm'"),
+        ({"models": ["nb", po.NaiveBayes(alpha=2.0), po.NaiveBayes()]}, "two models are called 'NaiveBayes'"),
+        ({"models": []}, "models is empty"),
+        ({"sizes": [1, 10]}, "sizes holds 1; give whole numbers from 2 to 258"),
+        ({"sizes": [10, 259]}, "sizes holds 259"),
+        ({"sizes": [10.5]}, "sizes holds 10.5"),
+        ({"sizes": []}, "sizes is empty"),
+        ({"repeats": 0}, "repeats is 0"),
+        ({"n_jobs": -1}, "n_jobs is -1"),
+        ({"test_share": 1.0}, "test_share is 1.0"),
+        ({"test_share": 0.999}, "leaves 0 to learn from"),
+    ],
+)
+def test_refusals(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        po.compare(PENGUINS, "species", **{"models": ["nb"], **options})
+
+
+def test_refusals_of_tables_and_models(found):
+    with pytest.raises(ValueError, match="one class only"):
+        po.compare(PENGUINS, ["a"] * 344, ["nb"])
+    with pytest.raises(ValueError, match="label of row 0"):
+        po.compare(PENGUINS, [None, *PENGUINS["species"][1:]], ["nb"])
+    with pytest.raises(ValueError, match="column 'x1' holds inf in row 3"):
+        po.compare(np.array([[0.0, np.inf if row == 3 else 0.0] for row in range(20)]), [0, 1] * 10, ["nb"])
+    with pytest.raises(ValueError, match="no column beside"):
+        po.compare(PENGUINS.select("species"), "species", ["nb"])
+    with pytest.raises(TypeError, match="no classifier with predict_proba"):
+        po.compare(PENGUINS, "species", [LinearSVC()])
+    with pytest.raises(TypeError, match="list names and classifiers"):
+        po.compare(PENGUINS, "species", "nb")
+    with pytest.raises(ValueError, match=r"'LogisticRegression' cannot learn from 10 of the rows: .*discriminative"):
+        po.compare(PENGUINS, "species", [LogisticRegression()])
+    with pytest.raises(ValueError, match="measure is 'f1'"):
+        found.plot("f1")
+    with pytest.raises(ValueError, match="classifier is 'svm'"):
+        discriminative("svm").fit(PENGUINS, "species")
+    with pytest.raises(TypeError, match="no predict_proba"):
+        discriminative(LinearSVC()).fit(PENGUINS, "species")
+
+
+def test_titles():
+    assert list(chosen_models(["nb", discriminative("logistic")])) == ["naive Bayes", "logistic regression"]
+    assert list(chosen_models([discriminative(GaussianNB())])) == ["GaussianNB"]
