@@ -34,6 +34,10 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 tables: .venv ## Measure the classifiers of docs/dependence.md anew (minutes; needs the data folder)
 	$(PYTHON) docs/make_dependence_tables.py --sweep
 
+.PHONY: hidden
+hidden: .venv ## Measure hidden labels and cells for docs/hidden.md anew (10 minutes; needs the data folder)
+	$(PYTHON) docs/make_hidden_tables.py
+
 .PHONY: pictures
 pictures: .venv ## Draw the pictures of the README anew
 	$(PYTHON) docs/make_pictures.py
