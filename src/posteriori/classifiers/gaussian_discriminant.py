@@ -149,7 +149,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     n_yj the rows of y in which cell j is missing; for a categorical column "missing" becomes one more category. The
     factor is part of the column's in `explain`, `score_samples` is log p(x, m), and `sample` leaves cells missing as
     often as they were. A column has it if some of its cells were missing in training, and some not. A category
-    unseen in training counts as a missing cell here too.
+    unseen in training counts as a missing cell here too. Given y, gaps are taken to be independent of each other; where
+    whole groups of columns are missing together they are not, and the model is too sure (docs/hidden.md).
 
     Cost: O(n·d²) in BLAS and one read of the rows, for each step of EM; C times over for rows without label.
 

@@ -134,7 +134,8 @@ class NaiveBayes(GenerativeEstimator):
     n_yj the rows of y in which cell j is missing; for a categorical column "missing" becomes one more category. The
     factor is part of the column's in `explain`, `score_samples` is log p(x, m), and `sample` leaves cells missing as
     often as they were. A column has it if some of its cells were missing in training, and some not. A category
-    unseen in training counts as a missing cell here too.
+    unseen in training counts as a missing cell here too. Given y, gaps are taken to be independent of each other; where
+    whole groups of columns are missing together they are not, and the model is too sure (docs/hidden.md).
 
     Cost: fit and predict read each cell once, O(n·d) and O(n·d·C), in threads, and hold a few thousand rows; a step of
     EM costs as much as both, the sums C times over for rows without label.
@@ -158,6 +159,15 @@ class NaiveBayes(GenerativeEstimator):
     >>> model = po.NaiveBayes().fit(table, "rain")
     >>> model.predict(pl.DataFrame({"wind": [3.0, None], "sky": ["clear", "clouds"]}))
     array(['no', 'yes'], dtype=object)
+
+    Where missing cells are those of one class:
+
+    >>> X = [["clear"], ["clouds"], [None], [None], ["clear"], ["clouds"]] * 5
+    >>> y = ["no", "yes", "yes", "yes", "no", "no"] * 5
+    >>> po.NaiveBayes().fit(X, y).predict_proba([[None]]).round(3)
+    array([[0.5, 0.5]])
+    >>> po.NaiveBayes(missing="informative").fit(X, y).predict_proba([[None]]).round(3)
+    array([[0.083, 0.917]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

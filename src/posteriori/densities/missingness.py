@@ -54,7 +54,8 @@ class Missingness:
     .. math:: p(x_j, m_j \mid z) = p(m_j \mid z) \, p(x_j \mid z)^{1 - m_j}
 
     Given z, whether a cell is missing is taken to be independent of what it holds and of all others. A column of which
-    no cell is missing, or every one, has no factor: there is nothing to learn from it.
+    no cell is missing, or every one, has no factor: there is nothing to learn from it. (Where all its gaps are in rows
+    without label it has one from the first step of EM on, at which the likelihood may fall: it is of more.)
 
     Parameters
     ----------
