@@ -30,26 +30,27 @@ def draw_labels(scores: Scores, path: Path) -> None:
         2, len(models), figsize=(16.0, 8.4), layout="constrained", sharex=True, sharey="row", height_ratios=(1.0, 1.35)
     )
     colour_of = dict(zip(scores.sets("labels"), _SET_COLOURS, strict=True))
+    ends = {}
     for model, above, below in zip(models, *rows, strict=True):
         n_sets = len(scores.sets("labels", model))
         above.set_title(f"{model}, {n_sets} sets", loc="left", fontweight="bold")
         for variant, (colour, _) in _LINES.items():
-            means = [scores.mean("accuracy", "labels", model, n, variant) for n in LABELLED]
-            _draw_line(above, LABELLED, means, colour)
-        gains = {
-            name: [_percent(*scores.gain("accuracy", name, model, n, f"{max(WEIGHTS):g}")) for n in LABELLED]
-            for name in scores.sets("labels", model)
-        }
-        below.axhline(0.0, color=GREY, lw=0.8, zorder=0)
-        for name, means in gains.items():
-            _draw_line(below, LABELLED, means, colour_of[name])
-        ends = {name: means[-1][0] for name, means in gains.items()}
-        _name_lines(below, LABELLED[-1], ends, colour_of, gap=0.05)
-        for ax in (above, below):
-            ax.set_xscale("log")
-            ax.set_xticks(LABELLED, map(str, LABELLED))
-            ax.minorticks_off()
-            ax.set_xlim(LABELLED[0] * 0.92, LABELLED[-1] * 4.5)
+            _draw_line(
+                above, LABELLED, [scores.mean("accuracy", "labels", model, n, variant) for n in LABELLED], colour
+            )
+        below.plot((LABELLED[0], LABELLED[-1]), (0.0, 0.0), color=GREY, lw=0.8, zorder=0)
+        ends[model] = {}
+        for name in scores.sets("labels", model):
+            gains = [_percent(*scores.gain("accuracy", name, model, n, f"{max(WEIGHTS):g}")) for n in LABELLED]
+            _draw_line(below, LABELLED, gains, colour_of[name])
+            ends[model][name] = gains[-1][0]
+    rows[0, 0].set_xscale("log")
+    rows[0, 0].set_xticks(LABELLED, map(str, LABELLED))
+    rows[0, 0].set_xlim(LABELLED[0] * 0.92, LABELLED[-1] * 4.5)
+    for ax in rows.flat:
+        ax.minorticks_off()
+    for model, below in zip(models, rows[1], strict=True):  # now that all lines have settled the limits
+        _name_lines(below, LABELLED[-1], ends[model], colour_of, gap=0.05)
     for place, (_, (colour, text)) in enumerate(_LINES.items()):
         rows[0, 0].text(0.98, 0.30 - 0.085 * place, text, transform=rows[0, 0].transAxes, color=colour, ha="right")
     rows[0, 0].set_ylabel("accuracy, mean over the sets")
@@ -74,9 +75,9 @@ def draw_cells(scores: Scores, path: Path) -> None:
             ax.set_yscale("log")
             ax.set_yticks([0.2, 0.3, 0.5, 1.0, 2.0], ["0.2", "0.3", "0.5", "1", "2"])
             ax.minorticks_off()
-        _name_lines(ax, 100 * SHARES[-1], ends, colour_of, gap=0.048)
         ax.set(xlabel="missing cells, %", xlim=(-1.0, 84.0), xticks=[100 * share for share in SHARES])
         ax.set_ylabel("accuracy" if measured == "accuracy" else "log-loss, nats a row")
+        _name_lines(ax, 100 * SHARES[-1], ends, colour_of, gap=0.048)
     figure.suptitle(
         f"Mean over {len(scores.sets('cells'))} sets; bands are one standard error; dashed: scikit-learn", fontsize=11
     )
