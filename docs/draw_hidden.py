@@ -104,7 +104,8 @@ def _draw_line(
 
 def _name_lines(ax: Any, x: float, ends: dict[str, float], colour_of: dict[str, str], gap: float) -> None:
     """Name each line beside its end, moved up or down by as much as names need; gap is a share of the axes."""
-    ax.figure.canvas.draw()  # settles the limits
+    ax.figure.canvas.draw()  # settles the limits, which names must not move
+    ax.autoscale(False)
     to_axes = ax.transData + ax.transAxes.inverted()
     order = sorted(ends, key=lambda name: ends[name])
     wanted = np.array([to_axes.transform((x, ends[name]))[1] for name in order])
