@@ -35,6 +35,10 @@ tables: .venv ## Measure the figures of docs/ anew (minutes; real tables need th
 	$(PYTHON) docs/make_dependence_tables.py --sweep
 	$(PYTHON) docs/make_comparison_tables.py
 
+.PHONY: hidden
+hidden: .venv ## Measure hidden labels and cells for docs/hidden.md anew (10 minutes; needs the data folder)
+	$(PYTHON) docs/make_hidden_tables.py
+
 .PHONY: pictures
 pictures: .venv ## Draw the pictures of the README anew
 	$(PYTHON) docs/make_pictures.py

@@ -137,14 +137,14 @@ def _head(cells: list[str]) -> str:
     return _row(cells) + "\n|" + "-|" * len(cells)
 
 
-def replace_block(name: str, text: str) -> None:
+def replace_block(name: str, text: str, path: Path = PAGE) -> None:
     """Put the text between the marks of a block of the page."""
-    page = PAGE.read_text(encoding="utf-8")
+    page = path.read_text(encoding="utf-8")
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     before, found, after = page.partition(begin)
     if not found or end not in after:
-        raise ValueError(f"{PAGE.name} has no block {begin.strip()} … {end}; add the two lines")
-    PAGE.write_text(before + begin + text + "\n" + end + after.partition(end)[2], encoding="utf-8")
+        raise ValueError(f"{path.name} has no block {begin.strip()} … {end}; add the two lines")
+    path.write_text(before + begin + text + "\n" + end + after.partition(end)[2], encoding="utf-8")
 
 
 if __name__ == "__main__":

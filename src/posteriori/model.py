@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -19,7 +20,8 @@ from posteriori.typing import Array
 class Block:
     """A density and the columns it makes, by their positions in the schema.
 
-    Two blocks may make a column together: one what depends on the component, and a shared one the rest.
+    Two blocks may make a column together: one what depends on the component, and a shared one the rest; and a masking
+    one says which of its cells are missing.
     """
 
     density: Density
@@ -30,9 +32,14 @@ class Block:
         """Whether the components have the density in common, so that it tells nothing of them."""
         return getattr(self.density, "shared", False)
 
+    @property
+    def masks(self) -> bool:
+        """Whether the density says which cells are missing, and nothing of what the others hold."""
+        return getattr(self.density, "masks", False)
+
     def coded(self, schema: Schema) -> tuple[int, ...]:
-        """Return the columns that the density reads as codes, by their positions."""
-        if self.density.kind == "continuous":
+        """Return the columns whose codes the density distinguishes, by their positions."""
+        if self.density.kind == "continuous" or self.masks:
             return ()
         return tuple(j for j in self.columns if j in schema.coded)
 
@@ -237,7 +244,7 @@ class GenerativeModel:
     def log_marginal(self, column: int, cells: Array) -> Array:
         """Return log p(x_j | y) in nats, (n, C), of cells of one column, by its position, when the others are unknown.
 
-        The cells are numbers, or codes of categories.
+        The cells are numbers, or codes of categories; that they are present tells nothing.
         """
         return self._log_density_alone(column, self._alone(column, cells))
 
@@ -252,9 +259,20 @@ class GenerativeModel:
     def _log_density_alone(self, column: int, batch: Batch) -> Array:
         total = np.zeros((len(batch), self.n_components))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
-            if column in block.columns:
+            if column in block.columns and not block.masks:
                 total += block.density.log_density(parameters, block.tile(batch))
         return self.by_class(total + self._log_share) if self.of_class else total
+
+    def heeding(self, columns: Sequence[int]) -> GenerativeModel:
+        """Return the model as it is where it is known of some columns only, by their positions, what is missing.
+
+        A missing cell of another column tells nothing.
+        """
+        parameters = tuple(
+            one.only([place for place, j in enumerate(block.columns) if j in columns]) if block.masks else one
+            for block, one in zip(self.blocks, self.parameters, strict=True)
+        )
+        return replace(self, parameters=parameters)
 
     def cannot_hold(self, column: int, cells: Array) -> Array:
         """Return which cells of one column, by its position, no component can produce, (n,)."""
@@ -313,16 +331,25 @@ class GenerativeModel:
         return component
 
     def sample(self, component: Array, rng: np.random.Generator) -> list[Array]:
-        """Draw a row for each component: a list of columns, in the order of the schema, of numbers or codes."""
+        """Draw a row for each component: a list of columns, in the order of the schema, of numbers or codes.
+
+        Cells are missing, NaN or 0, where a masking block says so.
+        """
         columns: list[Array] = [np.empty(0)] * len(self.schema.columns)
         pairs = list(zip(self.blocks, self.parameters, strict=True))
-        for block, parameters in sorted(pairs, key=lambda pair: pair[0].shared):  # which need what the others drew
+        makers, masks = ([pair for pair in pairs if pair[0].masks == masking] for masking in (False, True))
+        for block, parameters in sorted(makers, key=lambda pair: pair[0].shared):  # which need what the others drew
             given = np.column_stack([columns[j] for j in block.columns]) if block.shared else component
             drawn = block.density.sample(parameters, given, rng)
             for place, column in enumerate(block.columns):
                 columns[column] = drawn[:, place]
         for j in self.schema.of_kind("categorical"):
             columns[j] = columns[j].astype(np.uint16, copy=False)
+        for block, parameters in masks:
+            missing = block.density.sample(parameters, component, rng)
+            for place, j in enumerate(block.columns):
+                blank = np.uint16(0) if self.schema.columns[j].kind == "categorical" else np.nan
+                columns[j] = np.where(missing[:, place], blank, columns[j])
         return columns
 
 

@@ -39,6 +39,8 @@ _DATACLASSES: dict[str, type[Any]] = {
         densities.Gaussian,
         densities.GaussianParameters,
         densities.KDependence,
+        densities.Missingness,
+        densities.MissingnessParameters,
         densities.MultivariateGaussian,
         densities.MultivariateGaussianParameters,
         densities.Poisson,

@@ -379,7 +379,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         Returns
         -------
         X : table (n, d)
-            Of the type, and with the kinds of columns, that the model was trained on; no cell is missing.
+            Of the type, and with the kinds of columns, that the model was trained on. No cell is missing, unless the
+            model says how often cells are (``missing="informative"``).
         y : ndarray (n,)
         """
         check_is_fitted(self, "model_")

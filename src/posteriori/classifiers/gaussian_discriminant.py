@@ -14,8 +14,13 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.known_parameters import KnownParameters, check_priors, known_discriminant
-from posteriori.classifiers.validation import limits_of
-from posteriori.densities import Categorical, MultivariateGaussian, MultivariateGaussianParameters
+from posteriori.classifiers.validation import limits_of, missingness_of
+from posteriori.densities import (
+    Categorical,
+    MissingnessParameters,
+    MultivariateGaussian,
+    MultivariateGaussianParameters,
+)
 from posteriori.densities.pooling import Between, PerClass, Pooled, Pooling, PseudoRows
 from posteriori.densities.shrinkage import (
     Diagonal,
@@ -72,6 +77,9 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         Pseudo-count a category of the categorical columns.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric.
+    missing : {"at_random", "informative"}, default "at_random"
+        What a missing cell tells: nothing, and it is integrated out; or, "informative", that it is missing, by a factor
+        p(m_j | y) beside the others (see Notes).
     unlabelled : "error", "learn" or label, default "error"
         What a missing label (NaN, None, null) is: an error; or to be inferred, its row teaching through EM (see Notes).
         Any other value, as −1, is a label that stands for a missing one, and learned from in the same way.
@@ -147,12 +155,24 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     rows plus log p(x) of the others where estimates are of maximum likelihood. With "ledoit_wolf" the shares are of the
     labelled rows. Labels are taken to be missing at random.
 
+    With ``missing="informative"`` the model is of the cells and of which of them are missing, m_j = 1 (Little & Rubin):
+
+    .. math:: p(x_j, m_j \mid y) = p(m_j \mid y) \, p(x_j \mid y)^{1 - m_j}, \quad
+              p(m_j = 1 \mid y) = (n_{yj} + \alpha) / (n_y + 2 \alpha),
+
+    n_yj the rows of y in which cell j is missing; for a categorical column "missing" becomes one more category. The
+    factor is part of the column's in `explain`, `score_samples` is log p(x, m), and `sample` leaves cells missing as
+    often as they were. A column has it if some of its cells were missing in training, and some not. A category
+    unseen in training counts as a missing cell here too. Given y, gaps are taken to be independent of each other; where
+    whole groups of columns are missing together they are not, and the model is too sure (docs/hidden.md).
+
     Cost: O(n·d²) in BLAS and one read of the rows, for each step of EM; C times over for rows without label.
 
     References
     ----------
     Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, 2nd ed., section 4.3. Friedman, Regularized
-    discriminant analysis, JASA 84 (1989). Little & Rubin, Statistical Analysis with Missing Data, section 11.2.
+    discriminant analysis, JASA 84 (1989). Rubin, Inference and missing data, Biometrika 63 (1976). Little & Rubin,
+    Statistical Analysis with Missing Data, 2nd ed., section 11.2 and chapter 15.
     Ledoit & Wolf, A well-conditioned estimator for large-dimensional covariance matrices, J. Multivariate Analysis 88
     (2004), section 3.3. Chen, Wiesel, Eldar & Hero, Shrinkage algorithms for MMSE covariance estimation, IEEE Trans.
     Signal Processing 58 (2010). Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled
@@ -177,6 +197,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         "ddof": [Options(Integral, {0, 1})],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "categorical_features": [None, str, "array-like"],
+        "missing": [StrOptions({"at_random", "informative"})],
         "unlabelled": [object],
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
         "components": [None, Integral, Mapping],
@@ -201,6 +222,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         ddof: int = 0,
         alpha: float = 1.0,
         categorical_features: Any = "from_dtype",
+        missing: str = "at_random",
         unlabelled: Any = "error",
         unlabelled_weight: float = 1.0,
         components: Any = None,
@@ -220,6 +242,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.ddof = ddof
         self.alpha = alpha
         self.categorical_features = categorical_features
+        self.missing = missing
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
         self.components = components
@@ -289,7 +312,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
             blocks.append(Block(MultivariateGaussian(self._pooling(), self._shrinkage(), self.ddof), continuous))
         if categorical:
             blocks.append(Block(Categorical(self.alpha), categorical))
-        return tuple(blocks)
+        return (*blocks, *missingness_of(self.missing, self.alpha, schema))
 
     def _pooling(self) -> Pooling:
         if self.pseudo_rows > 0:
@@ -414,7 +437,9 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         precision = parameters.precision[group]
         linear = np.einsum("cij,cj->ci", precision, parameters.mean)
         normaliser = parameters.log_volume[group] + parameters.mean.shape[1] * math.log(2.0 * math.pi)
-        constant = self.class_log_prior_ - 0.5 * ((linear * parameters.mean).sum(axis=1) + normaliser)
+        constant = (
+            self.class_log_prior_ + self._log_present - 0.5 * ((linear * parameters.mean).sum(axis=1) + normaliser)
+        )
         return QuadraticForm(-0.5 * precision, linear, constant)
 
     def _require_one_component(self, what: str) -> None:
@@ -427,6 +452,16 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
             if isinstance(parameters, MultivariateGaussianParameters):
                 return block, parameters
         raise AttributeError("this GaussianDiscriminant has no continuous column")
+
+    @property
+    def _log_present(self) -> Array:
+        """What it adds to log p(x, y) that no cell of the continuous columns is missing, (C,), in nats."""
+        continuous = self._gaussian[0].columns
+        total = np.zeros(len(self.class_log_prior_))
+        for block, parameters in zip(self._fitted.blocks, self._fitted.parameters, strict=True):
+            if isinstance(parameters, MissingnessParameters):
+                total += parameters.log_present[:, np.isin(block.columns, continuous)].sum(axis=1)
+        return total
 
     @property
     def _covariances(self) -> Array:
@@ -456,7 +491,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     @property
     def intercept_(self) -> Array:
         """b_c = −½μ_cᵀΣ⁻¹μ_c + log π_c, (C,), in nats; only where the covariance is shared."""
-        return -0.5 * (self.coef_ * self.means_).sum(axis=1) + self.class_log_prior_
+        return -0.5 * (self.coef_ * self.means_).sum(axis=1) + self.class_log_prior_ + self._log_present
 
 
 def _filled(density: MultivariateGaussian, parameters: Any, values: Array, posterior: Array) -> Array:

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.known_parameters import KnownParameters, check_priors
-from posteriori.classifiers.validation import limits_of
+from posteriori.classifiers.validation import limits_of, missingness_of
 from posteriori.densities import (
     Binned,
     Categorical,
@@ -70,6 +70,9 @@ class NaiveBayes(GenerativeEstimator):
         0: variances divide by n (maximum likelihood); 1: by n − 1 (unbiased).
     rate_smoothing : float, default 1.0
         Pseudo-rows that draw a class's Poisson rate to the mean of all rows.
+    missing : {"at_random", "informative"}, default "at_random"
+        What a missing cell tells: nothing, and it is integrated out; or, "informative", that it is missing, by a factor
+        p(m_j | y) beside the others (see Notes).
     unlabelled : "error", "learn" or label, default "error"
         What a missing label (NaN, None, null) is: an error; or to be inferred, its row teaching through EM (see Notes).
         Any other value, as −1, is a label that stands for a missing one, and learned from in the same way.
@@ -137,13 +140,26 @@ class NaiveBayes(GenerativeEstimator):
     rows plus log p(x) of the others where estimates are of maximum likelihood. Labels are taken to be missing
     at random.
 
+    With ``missing="informative"`` the model is of the cells and of which of them are missing, m_j = 1 (Little & Rubin):
+
+    .. math:: p(x_j, m_j \mid y) = p(m_j \mid y) \, p(x_j \mid y)^{1 - m_j}, \quad
+              p(m_j = 1 \mid y) = (n_{yj} + \alpha) / (n_y + 2 \alpha),
+
+    n_yj the rows of y in which cell j is missing; for a categorical column "missing" becomes one more category. The
+    factor is part of the column's in `explain`, `score_samples` is log p(x, m), and `sample` leaves cells missing as
+    often as they were. A column has it if some of its cells were missing in training, and some not. A category
+    unseen in training counts as a missing cell here too. Given y, gaps are taken to be independent of each other; where
+    whole groups of columns are missing together they are not, and the model is too sure (docs/hidden.md).
+
     Cost: fit and predict read each cell once, O(n·d) and O(n·d·C), in threads, and hold a few thousand rows; a step of
     EM costs as much as both, the sums C times over for rows without label.
 
     References
     ----------
-    Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, 2nd ed., section 6.6.3. Nigam, McCallum, Thrun
-    & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine Learning 39 (2000).
+    Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, 2nd ed., section 6.6.3. Rubin, Inference and
+    missing data, Biometrika 63 (1976). Little & Rubin, Statistical Analysis with Missing Data, 2nd ed., chapter 15.
+    Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine
+    Learning 39 (2000).
 
     Examples
     --------
@@ -157,6 +173,15 @@ class NaiveBayes(GenerativeEstimator):
     >>> model = po.NaiveBayes().fit(table, "rain")
     >>> model.predict(pl.DataFrame({"wind": [3.0, None], "sky": ["clear", "clouds"]}))
     array(['no', 'yes'], dtype=object)
+
+    Where missing cells are those of one class:
+
+    >>> X = [["clear"], ["clouds"], [None], [None], ["clear"], ["clouds"]] * 5
+    >>> y = ["no", "yes", "yes", "yes", "no", "no"] * 5
+    >>> po.NaiveBayes().fit(X, y).predict_proba([[None]]).round(3)
+    array([[0.5, 0.5]])
+    >>> po.NaiveBayes(missing="informative").fit(X, y).predict_proba([[None]]).round(3)
+    array([[0.083, 0.917]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -169,6 +194,7 @@ class NaiveBayes(GenerativeEstimator):
         "variance_smoothing": [Interval(Real, 0, None, closed="left"), Options(Real, {math.inf})],
         "ddof": [Options(Integral, {0, 1})],
         "rate_smoothing": [Interval(Real, 0, None, closed="left"), Options(Real, {math.inf})],
+        "missing": [StrOptions({"at_random", "informative"})],
         "unlabelled": [object],
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
         "components": [None, Integral, Mapping],
@@ -192,6 +218,7 @@ class NaiveBayes(GenerativeEstimator):
         variance_smoothing: float = 1.0,
         ddof: int = 0,
         rate_smoothing: float = 1.0,
+        missing: str = "at_random",
         unlabelled: Any = "error",
         unlabelled_weight: float = 1.0,
         components: Any = None,
@@ -211,6 +238,7 @@ class NaiveBayes(GenerativeEstimator):
         self.variance_smoothing = variance_smoothing
         self.ddof = ddof
         self.rate_smoothing = rate_smoothing
+        self.missing = missing
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
         self.components = components
@@ -285,7 +313,8 @@ class NaiveBayes(GenerativeEstimator):
             if isinstance(density, Binned):
                 columns_of.setdefault(self._density("categorical"), []).append(j)
             columns_of.setdefault(density, []).append(j)
-        return tuple(Block(density, tuple(columns)) for density, columns in columns_of.items())
+        blocks = [Block(density, tuple(columns)) for density, columns in columns_of.items()]
+        return (*blocks, *missingness_of(self.missing, self.alpha, schema))
 
     def _densities(self) -> dict[str, Density]:
         return {

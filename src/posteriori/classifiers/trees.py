@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.dependence import BACKOFF, COMMON, DependenceEstimator
-from posteriori.classifiers.validation import limits_of
+from posteriori.classifiers.validation import limits_of, missingness_of
 from posteriori.densities import BackOff, Density, Tree, TreeParameters
 from posteriori.learning.em import Limits
+from posteriori.model import Block
 from posteriori.tables import Schema
 
 
@@ -28,7 +29,7 @@ class _TreeEstimator(DependenceEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "continuous": [StrOptions({"binned", "gaussian"})],
         "penalty": [None, StrOptions({"aic", "bic"})],
-        "missing": [StrOptions({"pairs", "em"})],
+        "missing": [StrOptions({"pairs", "em", "informative"})],
         "unlabelled": [object],
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
         "components": [None, Integral, Mapping],
@@ -88,6 +89,9 @@ class _TreeEstimator(DependenceEstimator):
             raise ValueError('missing="em" expects counts, so it needs continuous="binned"')
         return Tree(BackOff(self.backoff, self.alpha), self._one_tree, self.penalty, self.missing == "em")
 
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        return (*super()._blocks(schema), *missingness_of(self.missing, self.alpha, schema))
+
     def _limits(self) -> Limits:
         return limits_of(self)
 
@@ -127,9 +131,11 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     penalty : {"aic", "bic"}, optional
         What an edge must gain to be kept: AIC one nat of log-likelihood a parameter, BIC ½·log n. The tree may then
         fall into several.
-    missing : {"pairs", "em"}, default "pairs"
+    missing : {"pairs", "em", "informative"}, default "pairs"
         How rows with missing cells teach the tables: by the pairs of cells that are present, or by EM, whose expected
         counts are of maximum likelihood (smoothed as the others are). The tree is chosen by the pairs in both cases.
+        "informative" is "pairs" and, beside the tree, a factor p(m_j | y) for each column of which a cell was missing
+        in training: whether it is missing tells of the class (see `NaiveBayes`).
     backoff : float, optional, default 10.0
         Strength, in pseudo-rows, that draws p(x | parent, y) halfway between p(x | y) and p(x | parent); see `BackOff`.
         Also draws Gaussians and regressions to p(x | y). None: plain pseudo-counts.

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from posteriori.densities import Missingness
 from posteriori.learning.em import Limits
-from posteriori.model import GenerativeModel
+from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Column, Labels, PartialLabels, Schema, Table, Telling, quote
 from posteriori.tables.objects import is_missing
@@ -79,6 +80,13 @@ def matched_places(
     names = [name for name in table.names if name != target or target in schema.names]
     places = schema.match(names, table.named, model)
     return tuple(table.names.index(names[place]) for place in places)
+
+
+def missingness_of(missing: str, alpha: float, schema: Schema) -> tuple[Block, ...]:
+    """Return the block that says which cells are missing, where the parameter of the estimator wants it."""
+    if missing != "informative":
+        return ()
+    return (Block(Missingness(alpha), tuple(range(len(schema.columns)))),)
 
 
 def labels_to_learn(

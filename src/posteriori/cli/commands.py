@@ -69,6 +69,13 @@ class Model(StrEnum):
     aode = "aode"
 
 
+class Missing(StrEnum):
+    """What a missing cell tells."""
+
+    at_random = "at-random"
+    informative = "informative"
+
+
 def _naive_bayes(chosen: dict[str, list[str]]) -> GenerativeEstimator:
     from posteriori.classifiers import NaiveBayes
 
@@ -150,6 +157,13 @@ def fit(
             "depends on two others; aode: on every other in turn."
         ),
     ] = Model.nb,
+    missing: Annotated[
+        Missing,
+        typer.Option(
+            help="What a missing cell tells of the class: at-random, nothing; informative, that it is missing, by a "
+            "factor beside the others."
+        ),
+    ] = Missing.at_random,
     output: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where to save the model; default: the table's name with .posteriori, here."),
@@ -161,7 +175,7 @@ def fit(
 
     Strings and true/false make categorical columns, numbers continuous ones. In CSV and TSV files an empty
     cell, NA, N/A, NaN, nan and null are missing; everything else, "None" and "?" among it, is a value.
-    Missing cells are integrated out; a missing label is an error.
+    Missing cells are integrated out, unless --missing says that they tell of the class; a missing label is an error.
 
     Accuracy, log-loss and Brier score are those of cross-validation, beside those of guessing by the class
     prior alone.
@@ -206,6 +220,10 @@ def fit(
     from posteriori.persistence import save
 
     estimator = _FACTORIES[model](chosen)
+    if missing is Missing.informative:
+        if "missing" not in estimator.get_params():
+            raise Refusal(f"--missing informative needs --model nb, lda, qda, rda, tan or chow-liu, not {model.value}")
+        estimator.set_params(missing=missing.value)
     with refusing(), progress_bar("fitting", 2 * frame.height) as progress:
         scored = out_of_fold(
             estimator,

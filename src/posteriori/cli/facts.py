@@ -83,6 +83,8 @@ def parameter_counts(estimator: GenerativeEstimator) -> Facts:
     full: int | None = None
     shared = 0
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
+        if block.masks:
+            break
         if block.shared:
             shared += block.density.n_parameters(parameters)
         elif block.density.kind == "categorical":
@@ -127,9 +129,8 @@ def column_facts(frame: pl.DataFrame, estimator: GenerativeEstimator) -> list[Fa
 
 def _distributions(model: GenerativeModel) -> dict[int, str]:
     """Return what makes each column; of two blocks that make it together, the shared one says so."""
-    return {
-        j: block.density.name for block in sorted(model.blocks, key=lambda block: block.shared) for j in block.columns
-    }
+    makers = sorted((block for block in model.blocks if not block.masks), key=lambda block: block.shared)
+    return {j: block.density.name for block in makers for j in block.columns}
 
 
 # Hints --------------------------------------------------------------------------------------------
@@ -214,7 +215,10 @@ def evaluation_facts(estimator: GenerativeEstimator, components: Array, posterio
 
 
 def model_facts(estimator: GenerativeEstimator) -> Facts:
-    """Return the parameters of a model, column by column, classes in the order of ``classes``."""
+    """Return the parameters of a model, column by column, classes in the order of ``classes``.
+
+    A column that tells of the class by being missing has ``p_missing``, p(m_j = 1 | y).
+    """
     model = estimator.model_
     name_of = _distributions(model)
     columns: list[Facts] = [
@@ -223,7 +227,9 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
     ]
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
         for place, j in enumerate(block.columns):
-            if j not in model.schema.coded:
+            if block.masks and parameters.told[place]:
+                columns[j]["p_missing"] = np.exp(parameters.log_missing[:, place]).tolist()
+            elif not block.masks and j not in model.schema.coded:
                 columns[j] |= _numeric_parameters(parameters, place, model.n_components)
     for j in model.schema.coded:
         column = model.schema.columns[j]

@@ -270,6 +270,10 @@ def print_model(facts: Facts) -> None:
     for distribution, columns in numeric.items():
         title, cells = _numeric_cells(distribution, columns)
         print_grid(out, title, [label_text(column["name"]) for column in columns], labels, cells)
+    masked = [column for column in facts["columns"] if "p_missing" in column]
+    if masked:
+        names = [label_text(column["name"]) for column in masked]
+        print_grid(out, "p(missing | class)", names, labels, [[share(p) for p in c["p_missing"]] for c in masked])
     for covariance in facts["covariances"]:
         _print_correlations(out, covariance)
     for tree in facts["trees"]:

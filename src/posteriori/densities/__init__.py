@@ -14,6 +14,7 @@ from posteriori.densities.conditional import BackOff, FamilyTables
 from posteriori.densities.full_joint import FullJoint, FullJointParameters
 from posteriori.densities.gaussian import Gaussian, GaussianParameters
 from posteriori.densities.k_dependence import KDependence
+from posteriori.densities.missingness import Missingness, MissingnessParameters
 from posteriori.densities.multivariate import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
 from posteriori.densities.tree import Forest, Tree, TreeParameters
@@ -40,6 +41,9 @@ __all__ = [
     "Gaussian",
     "GaussianParameters",
     "KDependence",
+    "MaskingDensity",
+    "Missingness",
+    "MissingnessParameters",
     "MultivariateGaussian",
     "MultivariateGaussianParameters",
     "Poisson",
@@ -170,3 +174,17 @@ class SharedDensity(Density, Protocol):
 
     def sample(self, parameters: Any, codes: Array, rng: np.random.Generator) -> Array:
         """Draw numbers (n, d) given what the other block drew for these columns: codes from 1."""
+
+
+class MaskingDensity(Density, Protocol):
+    """A density of which cells are missing, of columns whose cells other blocks make.
+
+    It is the one that tells of a missing cell; `GenerativeModel.heeding` leaves it out of columns of which not even
+    that is known.
+    """
+
+    @property
+    def masks(self) -> bool: ...  # noqa: D102
+
+    def sample(self, parameters: Any, component: Array, rng: np.random.Generator) -> Array:
+        """Draw which cells are missing, (n, d) booleans."""

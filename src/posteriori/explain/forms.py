@@ -12,6 +12,7 @@ import numpy as np
 from posteriori.densities import (
     CategoricalParameters,
     GaussianParameters,
+    MissingnessParameters,
     MultivariateGaussianParameters,
     PoissonParameters,
 )
@@ -217,3 +218,12 @@ def _(parameters: PoissonParameters, columns: Sequence[Column]) -> _Terms:
     if not np.isfinite(parameters.log_rate).all():
         raise ValueError(f"{quote(column.name for column in columns)} has a rate of 0; set rate_smoothing > 0")
     return -parameters.rate.sum(axis=1), [(place, None, parameters.log_rate[:, place]) for place in range(len(columns))]
+
+
+@_linear_terms.register
+def _(parameters: MissingnessParameters, columns: Sequence[Column]) -> _Terms:
+    log_present = parameters.log_present  # the linear form is that of a complete row
+    if not np.isfinite(log_present).all():
+        always = [column.name for column, p in zip(columns, log_present.T, strict=True) if not np.isfinite(p).all()]
+        raise ValueError(f"{quote(always)} is always missing in a class; set alpha > 0")
+    return log_present.sum(axis=1), []

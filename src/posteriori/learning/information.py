@@ -46,6 +46,7 @@ def mutual_information(model: GenerativeModel) -> Array:
 
     It is what a present cell of the feature tells of the class on average, before any other feature is known:
     0 where the class leaves no trace in it, and the entropy of the class where it alone gives the class away.
+    What it tells by not being missing is not in it.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def mutual_information(model: GenerativeModel) -> Array:
     array([0.693, 0.189])
     """
     information = np.zeros(len(model.schema.columns))
-    draws = model.sample(np.repeat(np.arange(model.n_components), _DRAWS), np.random.default_rng(0))
+    draws = model.heeding(()).sample(np.repeat(np.arange(model.n_components), _DRAWS), np.random.default_rng(0))
     for j, drawn in enumerate(draws):
         if j in model.schema.coded:
             information[j] = _density_times_divergence(model.class_log_prior, model.log_marginal_of_codes(j)).sum()

@@ -26,7 +26,7 @@ class Feature:
     @classmethod
     def of(cls, model: Any, feature: str | int) -> Feature:
         """Find a feature by its name or index; raise ValueError if there is none such."""
-        return cls(model.model_, _position(model.model_.schema, feature))
+        return cls(model.model_.heeding(()), _position(model.model_.schema, feature))
 
     @property
     def column(self) -> Column:

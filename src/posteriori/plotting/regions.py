@@ -110,7 +110,7 @@ def _ticks(feature: Feature, cells: Array, resolution: int) -> Array:
 
 
 def _log_joint(model: Any, pair: tuple[Feature, Feature], across: Array, up: Array) -> Array:
-    """Return log p(x_a, x_b, y) all over the plane, (rows, columns, C): the other features are missing."""
+    """Return log p(x_a, x_b, y) all over the plane, (rows, columns, C): the other features are unknown."""
     schema = model.model_.schema
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
     numbers = np.full((across.size, len(continuous)), np.nan)
@@ -118,7 +118,8 @@ def _log_joint(model: Any, pair: tuple[Feature, Feature], across: Array, up: Arr
         numbers[:, continuous.index(feature.position)] = cells.ravel()
     codes = np.zeros((across.size, len(categorical)), schema.code_dtype)
     plane = Batch.of(schema, 0, numbers, codes, {})
-    return model.model_.log_joint(plane).reshape(*across.shape, -1)
+    heeding = model.model_.heeding([feature.position for feature in pair])
+    return heeding.log_joint(plane).reshape(*across.shape, -1)
 
 
 def _shades(log_joint: Array) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from posteriori.statistics.counts import Counts
+from posteriori.statistics.counts import Counts, Presence
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.statistics.moments import Moments, gather
 from posteriori.statistics.outer_bins import OuterBins
@@ -27,6 +27,7 @@ __all__ = [
     "OuterBins",
     "PairMoments",
     "Pairs",
+    "Presence",
     "RowSample",
     "Scatter",
     "Statistics",

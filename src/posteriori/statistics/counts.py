@@ -10,7 +10,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.statistics.moments import gather
-from posteriori.tables.batch import Assignment, Codes
+from posteriori.tables.batch import Assignment, Codes, Mixed
 from posteriori.typing import Array
 
 
@@ -82,3 +82,13 @@ class Counts:
             slots = [0, *(place + 1 if place >= 0 else -1 for place in places)]
             parts.append(gather(table[:, start:stop].T, slots).T)
         return Counts(tuple(len(places) for places in columns), np.concatenate(parts, axis=1))
+
+
+class Presence:
+    """Makes `Counts` of whether cells are present: one category, which a present cell has."""
+
+    @staticmethod
+    def of(tile: Mixed, assignment: Assignment) -> Counts:
+        """Return the weight of the missing and of the present cells of each component and column. O(n·d)."""
+        present = tile.present
+        return Counts.of(Codes(present.astype(np.uint8), (1,) * present.shape[1]), assignment)

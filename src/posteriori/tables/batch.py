@@ -51,6 +51,15 @@ class Mixed:
     codes: Codes
     continuous: tuple[bool, ...]
 
+    @property
+    def present(self) -> Array:
+        """Which cells are not missing, (n, d) booleans."""
+        is_number = np.array(self.continuous, np.bool_)
+        present = np.empty((len(self.numbers.values), len(is_number)), np.bool_)
+        present[:, is_number] = ~np.isnan(self.numbers.values)
+        present[:, ~is_number] = self.codes.values > 0
+        return present
+
 
 Tile = Numbers | Codes | Mixed
 

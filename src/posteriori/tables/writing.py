@@ -49,13 +49,14 @@ def write_table(schema: Schema, drawn: list[Array]) -> Any:
     ----------
     schema : Schema
     drawn : list of ndarray (n,)
-        Of each column its numbers, or its codes from 1 on.
+        Of each column its numbers, or its codes from 1 on; a missing cell is NaN, or 0.
 
     Returns
     -------
     table
         Categorical columns have the data type they came in, and so have integers whose distribution draws whole
-        numbers; other drawn numbers are floats, of that type's width and make.
+        numbers, unless some are missing and the type has no word for that; other drawn numbers are floats, of that
+        type's width and make.
         A column of which no category is known is missing throughout.
     """
     writers: dict[str, Callable[[Schema, list[Array]], Any]] = {
@@ -86,11 +87,21 @@ def _number_type(label: str) -> np.dtype[Any] | None:
 def _is_count(column: Column, values: Array) -> bool:
     """Whether a column of integers was drawn as whole numbers, which a Gaussian does not."""
     dtype = _number_type(column.dtype)
-    return dtype is not None and dtype.kind in "iu" and bool((values == np.floor(values)).all())
+    whole = (values == np.floor(values)) | np.isnan(values)
+    return dtype is not None and dtype.kind in "iu" and bool(whole.all())
 
 
 def _take(known: Array, codes: Array) -> Array:
-    return known[codes.astype(np.int64) - 1]
+    """Return the categories of some codes: NaN, or None in an array of objects, where missing."""
+    taken = known[codes.astype(np.int64) - 1]
+    missing = codes == 0
+    if not missing.any():
+        return taken
+    if taken.dtype.kind in "iuf":
+        return np.where(missing, np.nan, taken)
+    cells = taken.astype(object)
+    cells[missing] = None
+    return cells
 
 
 def _write_array(schema: Schema, drawn: list[Array]) -> Array:
@@ -98,7 +109,7 @@ def _write_array(schema: Schema, drawn: list[Array]) -> Array:
     narrow = schema.dtype[1:] == "f4"
     cells: list[Array] = []
     for column, values in zip(schema.columns, drawn, strict=True):
-        if column.kind == "continuous" and _is_count(column, values):
+        if column.kind == "continuous" and _is_count(column, values) and not np.isnan(values).any():
             cells.append(values.astype(_number_type(column.dtype)))
         elif column.kind == "continuous":
             cells.append(values.astype(np.float32 if narrow else np.float64))
@@ -119,15 +130,19 @@ def _write_pandas(schema: Schema, drawn: list[Array]) -> Any:
 
     pairs = zip(schema.columns, drawn, strict=True)
     table = {
-        column.name: pd.Series(values).astype(
-            column.dtype if _is_count(column, values) else _pandas_float(column.dtype)
-        )
+        column.name: pd.Series(values).astype(_pandas_number(column, values))
         if column.kind == "continuous"
         else _pandas_categories(column, values)
         for column, values in pairs
     }
     frame = pd.DataFrame(table)
     return frame if schema.named else frame.set_axis(range(len(drawn)), axis=1)
+
+
+def _pandas_number(column: Column, values: Array) -> str:
+    """Return the data type of drawn numbers; NumPy's integers have no word for a missing one."""
+    wanting = bool(np.isnan(values).any()) and column.dtype[:1] not in ("I", "U")
+    return column.dtype if _is_count(column, values) and not wanting else _pandas_float(column.dtype)
 
 
 def _pandas_float(label: str) -> str:
@@ -151,7 +166,8 @@ def _pandas_categories(column: Column, codes: Array) -> Any:
         known = pd.Series(cells or [None], dtype=_pandas_type(column.dtype))
     except (TypeError, ValueError, OverflowError):  # later rows held what that type cannot
         known = pd.Series(cells or [None], dtype="object" if len(column.kinds) > 1 else None)
-    return known.take(codes.astype(np.int64) - 1 if cells else np.zeros(len(codes), np.int64)).reset_index(drop=True)
+    taken = known.take(codes.astype(np.int64) - 1 if cells else np.zeros(len(codes), np.int64)).reset_index(drop=True)
+    return taken.where(codes > 0) if (codes == 0).any() else taken
 
 
 def _pandas_type(label: str) -> Any:
@@ -179,8 +195,8 @@ def _polars_numbers(column: Column, values: Array) -> Any:
     import polars as pl
 
     if _is_count(column, values):
-        return pl.Series(column.name, values).cast(getattr(pl, column.dtype))
-    return pl.Series(column.name, values.astype(np.float32 if column.dtype == "Float32" else np.float64))
+        return pl.Series(column.name, values).fill_nan(None).cast(getattr(pl, column.dtype))
+    return pl.Series(column.name, values.astype(np.float32 if column.dtype == "Float32" else np.float64)).fill_nan(None)
 
 
 def _polars_categories(column: Column, codes: Array) -> Any:
@@ -188,11 +204,15 @@ def _polars_categories(column: Column, codes: Array) -> Any:
 
     cells: list[Any] = list(column.categories)
     if len(column.kinds) > 1 or column.dtype in ("object", "Object"):
-        return pl.Series(column.name, [cells[code - 1] for code in codes.astype(np.int64)], dtype=pl.Object)
+        return pl.Series(
+            column.name, [cells[code - 1] if code else None for code in codes.astype(np.int64)], dtype=pl.Object
+        )
     known = pl.Series(column.name, cells or [None])
     with contextlib.suppress(AttributeError, TypeError, pl.exceptions.PolarsError):  # later rows held what it cannot
         known = known.cast(pl.Enum(cells) if column.dtype == "Enum" else getattr(pl, column.dtype))
-    return known.gather(codes.astype(np.int64) - 1 if cells else np.zeros(len(codes), np.int64))
+    if not cells:
+        return known.gather(np.zeros(len(codes), np.int64))
+    return known.gather(pl.Series(codes.astype(np.int64) - 1).replace(-1, None))
 
 
 def _write_arrow(schema: Schema, drawn: list[Array]) -> Any:
@@ -212,8 +232,8 @@ def _arrow_numbers(column: Column, values: Array) -> Any:
     import pyarrow as pa
 
     if _is_count(column, values):
-        return pa.array(values).cast(pa.type_for_alias(column.dtype))
-    return pa.array(values.astype(np.float32 if column.dtype == "float" else np.float64))
+        return pa.array(values, from_pandas=True).cast(pa.type_for_alias(column.dtype))
+    return pa.array(values.astype(np.float32 if column.dtype == "float" else np.float64), from_pandas=True)
 
 
 def _arrow_categories(column: Column, codes: Array) -> Any:
@@ -224,5 +244,6 @@ def _arrow_categories(column: Column, codes: Array) -> Any:
         known = pa.array(cells or [None], type=pa.type_for_alias(column.dtype))
     except (ValueError, OverflowError):  # no such type, or later rows held what it cannot
         known = pa.array(cells or [None])
-    drawn = known.take(pa.array(codes.astype(np.int64) - 1 if cells else np.zeros(len(codes), np.int64)))
+    places = codes.astype(np.int64) - 1 if cells else np.zeros(len(codes), np.int64)
+    drawn = known.take(pa.array(places, mask=places < 0))
     return drawn.dictionary_encode() if column.dtype.startswith("dictionary") else drawn

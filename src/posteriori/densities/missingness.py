@@ -1,0 +1,116 @@
+"""Which cells are missing, where that tells of the component."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from posteriori import kernels
+from posteriori.statistics.counts import Counts, Presence, slot_offsets
+from posteriori.tables.batch import Mixed
+from posteriori.tables.schema import View
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class MissingnessParameters:
+    """log p(m_j | z), m_j = 1 where cell j is missing.
+
+    Attributes
+    ----------
+    log_missing, log_present : ndarray (Z, d)
+        In nats; both 0 in a column of which nothing is told.
+    """
+
+    log_missing: Array
+    log_present: Array
+
+    @cached_property
+    def told(self) -> Array:
+        """Which columns have a factor, (d,)."""
+        return np.any((self.log_missing < 0) | (self.log_present < 0), axis=0)
+
+    @cached_property
+    def table(self) -> Array:
+        """Both side by side, (Z, 2·d), as the kernel reads them: the slot of a missing cell, and that of a present."""
+        return np.stack([self.log_missing, self.log_present], axis=2).reshape(len(self.log_missing), -1)
+
+    def only(self, places: Sequence[int]) -> MissingnessParameters:
+        """Return the same of some columns, and nothing of the others."""
+        kept = np.isin(np.arange(self.log_missing.shape[1]), places)
+        return MissingnessParameters(np.where(kept, self.log_missing, 0.0), np.where(kept, self.log_present, 0.0))
+
+
+@dataclass(frozen=True)
+class Missingness:
+    r"""p(m_j = 1 | z) = (n_zj + alpha) / (n_z + 2·alpha), n_zj the rows of z in which cell j is missing.
+
+    A factor beside those of the cells themselves, of the same columns:
+
+    .. math:: p(x_j, m_j \mid z) = p(m_j \mid z) \, p(x_j \mid z)^{1 - m_j}
+
+    Given z, whether a cell is missing is taken to be independent of what it holds and of all others. A column of which
+    no cell is missing, or every one, has no factor: there is nothing to learn from it. (Where all its gaps are in rows
+    without label it has one from the first step of EM on, at which the likelihood may fall: it is of more.)
+
+    Parameters
+    ----------
+    alpha : float, default 1.0
+        Beta pseudo-count, ≥ 0: so many missing and so many present cells more in each component. Where it is 0 and a
+        component has no row, the shares of all components stand in.
+
+    References
+    ----------
+    Rubin, Inference and missing data, Biometrika 63 (1976). Little & Rubin, Statistical Analysis with Missing Data, 2nd
+    ed., chapter 15.
+    """
+
+    alpha: float = 1.0
+    name = "missingness"
+    kind: ClassVar[View] = "mixed"
+    needs = Presence
+    support = "a cell, or none"
+    unbounded = True
+    masks = True
+
+    def outside(self, tile: Mixed) -> Array:
+        """Return which cells the density cannot produce: none."""
+        return np.zeros(tile.present.shape, np.bool_)
+
+    def estimate(self, statistics: Counts) -> MissingnessParameters:
+        """Return the smoothed shares."""
+        present, missing = statistics.observed(), statistics.table[:, statistics.offsets[:-1]]
+        told = present.any(axis=0) & missing.any(axis=0)
+        counts = np.stack([missing, present])
+        everyone = counts.sum(axis=1, keepdims=True)
+        total = counts.sum(axis=0) + 2.0 * self.alpha
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shares = np.where(total > 0, (counts + self.alpha) / total, everyone / everyone.sum(axis=0))
+            log_missing, log_present = np.log(np.where(told, shares, 1.0))
+        return MissingnessParameters(log_missing, log_present)
+
+    def log_density(self, parameters: MissingnessParameters, tile: Mixed) -> Array:
+        """Return log p(m | z) in nats, (n, Z)."""
+        present = tile.present
+        out = np.zeros((len(present), len(parameters.table)))
+        offsets = slot_offsets((1,) * present.shape[1])
+        kernels.add_categorical(present.astype(np.uint8), offsets, parameters.table, out)
+        return out
+
+    def log_factors(self, parameters: MissingnessParameters, tile: Mixed) -> Array:
+        """Return log p(m_j | z) in nats, (n, Z, d)."""
+        present = tile.present[:, np.newaxis, :]
+        return np.where(present, parameters.log_present, parameters.log_missing)
+
+    def sample(self, parameters: MissingnessParameters, component: Array, rng: np.random.Generator) -> Array:
+        """Draw which cells are missing, (n, d) booleans."""
+        share = np.where(parameters.told, np.exp(parameters.log_missing), 0.0)
+        return rng.random((len(component), share.shape[1])) < share[component]
+
+    def n_parameters(self, parameters: MissingnessParameters) -> int:
+        """Return Z for each column that has a factor."""
+        return len(parameters.log_missing) * int(parameters.told.sum())
