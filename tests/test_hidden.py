@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.learning.em import expect_hidden
+from posteriori.learning.fit import collect
 from posteriori.learning.selection import out_of_fold
 from posteriori.sources import MemorySource
 from posteriori.tables import Assignment, infer_schema, read_table
@@ -134,7 +135,7 @@ def test_expected_statistics_are_sums_over_all_ways_to_label(seed):
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = model.fit(table, some).model_
     source, _ = model._open(table, some, None, None, first=True)
-    expected = source.reduce(expect_hidden(fitted, ()))
+    expected = expect_hidden(source, fitted, (), source.reduce(collect(fitted.blocks)))
     batch = source.batch(slice(0, 40))
     log_joint = fitted.log_joint(batch)
     for z in range(3):

@@ -141,7 +141,7 @@ class GenerativeModel:
         impossible = np.flatnonzero(np.isneginf(log_likelihood) & (batch.assignment.weight > 0))
         if len(impossible):
             raise ValueError(
-                f"row {batch.start + impossible[0]} cannot be produced by any component that may have made it, so that "
+                f"row {batch.number(impossible[0])} cannot be produced by any component that may have made it, so that "
                 "it cannot teach; set alpha > 0, or correct a number that lies absurdly far from all others"
             )
         return log_joint, log_likelihood
@@ -248,8 +248,8 @@ def reject_outside(block: Block, batch: Batch) -> None:
         name = batch.schema.columns[column].name
         value = float(batch.numbers.values[i, batch.schema.of_kind("continuous").index(column)])
         if np.isinf(value):
-            raise infinite_cell(name, value, batch.start + int(i))
+            raise infinite_cell(name, value, batch.number(i))
         raise ValueError(
-            f"column {name!r} holds {value:g} in row {batch.start + i}, but its distribution is "
+            f"column {name!r} holds {value:g} in row {batch.number(i)}, but its distribution is "
             f"{block.density.name}: {block.density.support}; correct the cell or choose another distribution"
         )

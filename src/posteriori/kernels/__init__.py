@@ -15,6 +15,13 @@ from posteriori.kernels.joint_counts import add_joint_counts, pair_information
 from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
 from posteriori.kernels.lanes import LANES
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
+from posteriori.kernels.sharing import (
+    add_shared_counts,
+    add_shared_moments,
+    shared_deviations,
+    weigh_shares,
+    weightiest_numbers,
+)
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
 from posteriori.kernels.trees import expect_tree_counts, tree_log_density
 
@@ -32,6 +39,8 @@ __all__ = [
     "add_moments",
     "add_poisson",
     "add_quartic_norms",
+    "add_shared_counts",
+    "add_shared_moments",
     "beyond_cuts",
     "deviations_by_component",
     "digitise",
@@ -52,8 +61,11 @@ __all__ = [
     "propagate",
     "score_families",
     "share_out",
+    "shared_deviations",
     "spell",
     "tree_log_density",
+    "weigh_shares",
+    "weightiest_numbers",
     "whitened_distance",
     "within_bins",
 ]

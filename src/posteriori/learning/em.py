@@ -14,13 +14,14 @@ from typing import Any, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from posteriori.densities import ExpectingDensity, SettlingDensity
+from posteriori import kernels
+from posteriori.densities import ExpectingDensity, SettlingDensity, SummedDensity
 from posteriori.learning.acceleration import Leap, Path
-from posteriori.learning.fit import estimate
+from posteriori.learning.fit import collect, estimate
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import Source
-from posteriori.statistics import JointStatistics
-from posteriori.tables import Assignment, Batch
+from posteriori.statistics import JointStatistics, of_shares
+from posteriori.tables import Assignment, Batch, one_by_one
 from posteriori.typing import Array
 
 
@@ -92,35 +93,77 @@ def expect(model: GenerativeModel, inexact: Sequence[int]) -> Callable[[Batch], 
     return accumulate
 
 
-def expect_hidden(model: GenerativeModel, inexact: Sequence[int]) -> Callable[[Batch], Expected]:
-    """Return the E-step of a batch for all blocks, expected over hidden labels and missing cells.
+def expect_hidden(source: Source, model: GenerativeModel, inexact: Sequence[int], known: JointStatistics) -> Expected:
+    """Return the E-step for all blocks, expected over hidden labels and missing cells.
 
-    A row counts for each component that may have made it by its responsibility p(z | x, label); missing cells of the
-    blocks at the places `inexact`, and wherever statistics say that they are not exact, are expected given z.
+    A row whose label is hidden counts for each component by its responsibility p(z | x). One whose label is known is
+    read again only where its missing cells are to be expected, or its statistics do not tell its likelihood.
+
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    model : GenerativeModel
+    inexact : sequence of int
+        The places of the blocks whose statistics are expected over missing cells; those of other blocks too, wherever
+        statistics of rows without label say that they are not exact.
+    known : JointStatistics
+        Those of the rows whose label is known.
     """
-
-    def expected_share(part: Batch) -> Expected:
-        share = cast(Assignment, part.assignment)
-        weight = np.bincount(share.component, share.weight, share.n_components)
-        return Expected(weight, tuple(sums_of(place, part) for place in range(len(model.blocks))), 0.0)
-
-    def sums_of(place: int, part: Batch) -> Any:
-        if place not in inexact:
-            block = model.blocks[place]
-            sums = block.density.needs.of(block.tile(part), cast(Assignment, part.assignment))
-            if sums.is_exact():
-                return sums
-        return _expected(model, place, part)[0]
+    told = [block.shared or isinstance(block.density, SummedDensity) for block in model.blocks]
+    untold = [place for place in range(len(model.blocks)) if not (told[place] or place in inexact)]
 
     def accumulate(batch: Batch) -> Expected:
-        labels = cast(Assignment, batch.assignment)
-        responsibilities, log_likelihood = model.responsibilities(batch)
-        counted = labels.weight > 0
-        total = float(labels.weight[counted] @ log_likelihood[counted])
-        shares = functools.reduce(operator.add, map(expected_share, batch.shares(responsibilities)))
-        return replace(shares, log_likelihood=total)
+        hidden, shares, log_likelihood = _shared_out(model, batch)
+        parts = [_sums_of_shares(model, place, hidden, shares, place in inexact) for place in range(len(model.blocks))]
+        if inexact or untold:
+            labelled = batch.labelled()
+            for place in inexact:
+                sums, part = _expected(model, place, labelled)
+                parts[place], log_likelihood = parts[place] + sums, log_likelihood + part
+            log_likelihood += sum(_log_likelihood_of_labelled(model, place, labelled) for place in untold)
+        return Expected(shares.sum(axis=0), tuple(parts), log_likelihood)
 
-    return accumulate
+    expected = source.reduce(accumulate)
+    blocks, occurring = list(expected.blocks), known.weight > 0
+    log_likelihood = expected.log_likelihood + float(known.weight[occurring] @ model.log_prior[occurring])
+    for place, (block, sums) in enumerate(zip(model.blocks, known.blocks, strict=True)):
+        if place not in inexact:
+            blocks[place] = sums + blocks[place]
+            if isinstance(block.density, SummedDensity):
+                log_likelihood += block.density.log_likelihood(model.parameters[place], sums)
+    return Expected(known.weight + expected.weight, tuple(blocks), log_likelihood)
+
+
+def _shared_out(model: GenerativeModel, batch: Batch) -> tuple[Batch, Array, float]:
+    """Return the rows without label, the weight of each in each component (n, Z), and their log-likelihood in nats."""
+    hidden = batch.unlabelled()
+    weight = cast(Assignment, hidden.assignment).weight
+    shares, log_likelihood = model.responsibilities(hidden)
+    kernels.weigh_shares(shares, weight)
+    counted = weight > 0
+    return hidden, shares, float(weight[counted] @ log_likelihood[counted])
+
+
+def _sums_of_shares(model: GenerativeModel, place: int, batch: Batch, shares: Array, inexact: bool) -> Any:
+    """Return the statistics of a block's shared rows, expected over missing cells where they matter."""
+    block = model.blocks[place]
+    tile = block.tile(batch)
+    if not inexact:
+        sums = of_shares(block.density.needs, tile, shares)
+        if sums.is_exact():
+            return sums
+    density = cast(ExpectingDensity, block.density)  # or its statistics would be exact
+    parts = (density.expect(model.parameters[place], *part)[0] for part in one_by_one(tile, shares))
+    return functools.reduce(operator.add, parts)
+
+
+def _log_likelihood_of_labelled(model: GenerativeModel, place: int, batch: Batch) -> float:
+    """Return Σ w·log p(x_block | z) in nats over rows whose component is known."""
+    block, labels = model.blocks[place], cast(Assignment, batch.assignment)
+    own = block.density.log_density(model.parameters[place], block.tile(batch))[np.arange(len(batch)), labels.component]
+    counted = labels.weight > 0
+    return float(labels.weight[counted] @ own[counted])
 
 
 def _expected(model: GenerativeModel, place: int, batch: Batch) -> tuple[Any, float]:
@@ -244,14 +287,14 @@ def climb(
     for place in inexact:
         start[place] = start[place].independent()
     model = estimate(source.schema, blocks, prior, replace(whole(statistics), blocks=tuple(start)))
-    rows = float(statistics.weight.sum())
-    if hidden:
-        rows = float(source.reduce(_weight))
+    # Of the rows whose label is known; the statistics themselves may come from elsewhere: a start.
+    known = source.reduce(collect(blocks)) if hidden else statistics
+    rows = float(known.weight.sum()) + known.hidden
     trace: list[float] = []
     path, leap = Path((model,)), Leap(inexact)
     places = range(len(blocks)) if hidden else inexact
     for _ in range(limits.max_steps):
-        expected = source.reduce(expect_hidden(model, inexact) if hidden else expect(model, inexact))
+        expected = expect_hidden(source, model, inexact, known) if hidden else source.reduce(expect(model, inexact))
         if path.leapt and not expected.log_likelihood >= trace[-1]:
             leap, path = leap.shorter(), path.without_leap()
             model = path.models[-1]
@@ -279,7 +322,3 @@ def _inexact(blocks: tuple[Block, ...], statistics: JointStatistics) -> list[int
         for place, (block, sums) in pairs
         if not sums.is_exact() or (statistics.hidden > 0 and getattr(block.density, "expects", False))
     ]
-
-
-def _weight(batch: Batch) -> float:
-    return float(cast(Assignment, batch.assignment).weight.sum())

@@ -47,6 +47,20 @@ class Moments:
         shift, weight, first, second = (np.zeros(shape) for _ in range(4))
         kernels.first_numbers(tile.values, assignment.component, assignment.weight, shift)
         kernels.add_moments(tile.values, assignment.component, assignment.weight, shift, weight, first, second)
+        return cls._about(shift, weight, first, second)
+
+    @classmethod
+    def of_shares(cls, tile: Numbers, shares: Array) -> Moments:
+        """Return the moments of rows of which every component has a share, (n, Z). O(n·Z·d), one read."""
+        n_components, d = shares.shape[1], tile.values.shape[1]
+        shift, sums = np.zeros((n_components, d)), np.zeros((n_components, 3, d))
+        kernels.weightiest_numbers(tile.values, shares, shift)
+        kernels.add_shared_moments(tile.values, shares, shift, sums)
+        return cls._about(shift, sums[:, 0], sums[:, 1], sums[:, 2])
+
+    @classmethod
+    def _about(cls, shift: Array, weight: Array, first: Array, second: Array) -> Moments:
+        """Return the moments whose sums about a shift are these."""
         with np.errstate(invalid="ignore", over="ignore"):
             offset = first / np.where(weight > 0, weight, 1.0)
             return cls(weight, shift, offset, np.maximum(second - first * offset, 0.0))
