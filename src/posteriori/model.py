@@ -135,7 +135,8 @@ class GenerativeModel:
         assert batch.assignment is not None
         label = batch.assignment.component[:, np.newaxis]
         log_joint = self._log_joint(batch, with_shared=False)
-        log_joint[(label >= 0) & (label != np.arange(self.n_components))] = -np.inf
+        if (label >= 0).any():
+            log_joint[(label >= 0) & (label != np.arange(self.n_components))] = -np.inf
         log_likelihood = np.empty(len(log_joint))
         kernels.share_out(log_joint, log_likelihood)
         impossible = np.flatnonzero(np.isneginf(log_likelihood) & (batch.assignment.weight > 0))

@@ -16,8 +16,10 @@ from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw,
 from posteriori.kernels.lanes import LANES
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.sharing import (
+    add_complete_moments,
     add_shared_counts,
     add_shared_moments,
+    add_shares,
     shared_deviations,
     weigh_shares,
     weightiest_numbers,
@@ -32,6 +34,7 @@ __all__ = [
     "accumulate",
     "add_averaged",
     "add_categorical",
+    "add_complete_moments",
     "add_counts",
     "add_families",
     "add_gaussian",
@@ -41,6 +44,7 @@ __all__ = [
     "add_quartic_norms",
     "add_shared_counts",
     "add_shared_moments",
+    "add_shares",
     "beyond_cuts",
     "deviations_by_component",
     "digitise",

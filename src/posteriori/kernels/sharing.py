@@ -7,18 +7,27 @@ import numpy as np
 from posteriori.kernels.compiling import REORDERED, kernel
 
 _LEAST_SHARE = 1e-18  # of a row, which no sum of doubles over many rows would show
-_AT_ONCE = 4  # rows, so that a sum is loaded and stored once for them
+_AT_ONCE = 64  # rows
 
 
 @kernel
 def weigh_shares(responsibilities, weight):
-    """Multiply each row of responsibilities by its weight: 0 where the share is too small to be seen in a sum."""
+    """Multiply each row of responsibilities by its weight, with 0 where the share is too small to be seen in a sum."""
     n, n_components = responsibilities.shape
     for i in range(n):
         w = weight[i]
         for z in range(n_components):
             share = responsibilities[i, z]
             responsibilities[i, z] = w * share if w > 0 and share > _LEAST_SHARE else 0.0
+
+
+@kernel
+def add_shares(shares, total):
+    """Add the shares (n, Z) of each component to total (Z,)."""
+    n, n_components = shares.shape
+    for i in range(n):
+        for z in range(n_components):
+            total[z] += shares[i, z]
 
 
 @kernel
@@ -40,45 +49,63 @@ def weightiest_numbers(values, shares, shift):
 
 
 @kernel(fastmath=REORDERED)
-def add_shared_moments(values, shares, shift, sums):
-    """Add w, w·(x − shift) and w·(x − shift)² of every present cell to sums (Z, 3, d), for each component's share w."""
+def add_complete_moments(values, shares, shift, total, first, second):
+    """Do what `add_shared_moments` does, four rows at a time, as long as no cell is missing; return for how many."""
     n, d = values.shape
-    cells = np.empty((_AT_ONCE, d))
-    present = np.empty((_AT_ONCE, d))
-    for first in range(0, n, _AT_ONCE):
-        complete = first + _AT_ONCE <= n
+    n_components = shares.shape[1]
+    for i in range(0, n - 3, 4):
+        row0, row1, row2, row3 = values[i], values[i + 1], values[i + 2], values[i + 3]
+        probe = 0.0
+        for j in range(d):
+            probe += row0[j] + row1[j] + row2[j] + row3[j]
+        if math.isnan(probe):
+            return i
+        for z in range(n_components):
+            w0, w1, w2, w3 = shares[i, z], shares[i + 1, z], shares[i + 2, z], shares[i + 3, z]
+            row_shift, row_first, row_second = shift[z], first[z], second[z]
+            for j in range(d):
+                x0, x1, x2, x3 = row0[j], row1[j], row2[j], row3[j]
+                x0, x1, x2, x3 = x0 - row_shift[j], x1 - row_shift[j], x2 - row_shift[j], x3 - row_shift[j]
+                wx0, wx1, wx2, wx3 = w0 * x0, w1 * x1, w2 * x2, w3 * x3
+                row_first[j] += wx0 + wx1 + wx2 + wx3
+                row_second[j] += wx0 * x0 + wx1 * x1 + wx2 * x2 + wx3 * x3
+            total[z] += w0 + w1 + w2 + w3
+    return n - n % 4
+
+
+@kernel(fastmath=REORDERED)
+def add_shared_moments(values, shares, shift, total, first, second):
+    """Add w, w·(x − shift) and w·(x − shift)² of every present cell to (Z, d) sums, for each component's share w."""
+    n, d = values.shape
+    n_components = shares.shape[1]
+    # Column by column, so that the sums of a component stay in registers.
+    cells, present = np.empty((d, _AT_ONCE)), np.empty((d, _AT_ONCE))
+    weight = np.empty((n_components, _AT_ONCE))
+    for start in range(0, n, _AT_ONCE):
+        m = min(_AT_ONCE, n - start)
         for k in range(_AT_ONCE):
             for j in range(d):
-                x = values[first + k, j] if first + k < n else math.nan
+                x = values[start + k, j] if k < m else math.nan
                 missing = math.isnan(x)
-                cells[k, j] = 0.0 if missing else x
-                present[k, j] = 0.0 if missing else 1.0
-                complete = complete and not missing
-        cells0, cells1, cells2, cells3 = cells[0], cells[1], cells[2], cells[3]
-        present0, present1, present2, present3 = present[0], present[1], present[2], present[3]
-        for z in range(shares.shape[1]):
-            w0 = shares[first, z]
-            w1 = shares[first + 1, z] if first + 1 < n else 0.0
-            w2 = shares[first + 2, z] if first + 2 < n else 0.0
-            w3 = shares[first + 3, z] if first + 3 < n else 0.0
-            if w0 + w1 + w2 + w3 == 0.0:
-                continue
-            row_shift, row_sums = shift[z], sums[z]
-            if complete:
-                for j in range(d):
-                    x0, x1 = cells0[j] - row_shift[j], cells1[j] - row_shift[j]
-                    x2, x3 = cells2[j] - row_shift[j], cells3[j] - row_shift[j]
-                    row_sums[0, j] += w0 + w1 + w2 + w3
-                    row_sums[1, j] += w0 * x0 + w1 * x1 + w2 * x2 + w3 * x3
-                    row_sums[2, j] += w0 * x0 * x0 + w1 * x1 * x1 + w2 * x2 * x2 + w3 * x3 * x3
-            else:
-                for j in range(d):
-                    x0, x1 = cells0[j] - row_shift[j], cells1[j] - row_shift[j]
-                    x2, x3 = cells2[j] - row_shift[j], cells3[j] - row_shift[j]
-                    p0, p1, p2, p3 = w0 * present0[j], w1 * present1[j], w2 * present2[j], w3 * present3[j]
-                    row_sums[0, j] += p0 + p1 + p2 + p3
-                    row_sums[1, j] += p0 * x0 + p1 * x1 + p2 * x2 + p3 * x3
-                    row_sums[2, j] += p0 * x0 * x0 + p1 * x1 * x1 + p2 * x2 * x2 + p3 * x3 * x3
+                cells[j, k] = 0.0 if missing else x
+                present[j, k] = 0.0 if missing else 1.0
+            for z in range(n_components):
+                weight[z, k] = shares[start + k, z] if k < m else 0.0
+        for z in range(n_components):
+            mine = weight[z]
+            for j in range(d):
+                column, known, origin = cells[j], present[j], shift[z, j]
+                sum0 = sum1 = sum2 = 0.0
+                for k in range(_AT_ONCE):
+                    w = mine[k] * known[k]
+                    deviation = column[k] - origin
+                    weighted = w * deviation
+                    sum0 += w
+                    sum1 += weighted
+                    sum2 += weighted * deviation
+                total[z, j] += sum0
+                first[z, j] += sum1
+                second[z, j] += sum2
 
 
 @kernel

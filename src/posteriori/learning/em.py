@@ -21,6 +21,7 @@ from posteriori.learning.fit import collect, estimate
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import Source
 from posteriori.statistics import JointStatistics, of_shares
+from posteriori.statistics.moments import sums_of_shares
 from posteriori.tables import Assignment, Batch, one_by_one
 from posteriori.typing import Array
 
@@ -122,7 +123,7 @@ def expect_hidden(source: Source, model: GenerativeModel, inexact: Sequence[int]
                 sums, part = _expected(model, place, labelled)
                 parts[place], log_likelihood = parts[place] + sums, log_likelihood + part
             log_likelihood += sum(_log_likelihood_of_labelled(model, place, labelled) for place in untold)
-        return Expected(shares.sum(axis=0), tuple(parts), log_likelihood)
+        return Expected(sums_of_shares(shares), tuple(parts), log_likelihood)
 
     expected = source.reduce(accumulate)
     blocks, occurring = list(expected.blocks), known.weight > 0

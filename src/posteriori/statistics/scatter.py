@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
-from posteriori.statistics.moments import Moments, gather
+from posteriori.statistics.moments import Moments, gather, sums_of_shares
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
 
@@ -106,7 +106,7 @@ class Scatter:
             counted = shares.any(axis=1)
             if not counted.all():
                 return cls.of_shares(tile.rows(counted), shares[counted])
-            return cls._of_cells(shares.sum(axis=0), Moments.of_shares(tile, shares))
+            return cls._of_cells(sums_of_shares(shares), Moments.of_shares(tile, shares))
 
     @classmethod
     def _of_complete_shares(cls, values: Array, shares: Array) -> Scatter | None:
@@ -123,7 +123,7 @@ class Scatter:
                 sums[z] += np.matmul(mine.T, mine, out=product)
             if np.isnan(sums[:, d, :d]).any():
                 return None
-        weight = shares.sum(axis=0)
+        weight = sums_of_shares(shares)
         offset = sums[:, d, :d] / np.where(weight > 0, weight, 1.0)[:, np.newaxis]
         return cls._about(weight, shift, offset, sums[:, :d, :d].copy())
 
