@@ -133,6 +133,8 @@ def expect_hidden(source: Source, model: GenerativeModel, inexact: Sequence[int]
             blocks[place] = sums + blocks[place]
             if isinstance(block.density, SummedDensity):
                 log_likelihood += block.density.log_likelihood(model.parameters[place], sums)
+    if np.isneginf(log_likelihood):  # of a labelled row that its component cannot produce: this names it
+        source.reduce(lambda batch: float(model.responsibilities(batch)[1].sum()))
     return Expected(known.weight + expected.weight, tuple(blocks), log_likelihood)
 
 
