@@ -60,12 +60,11 @@ def unlabelled_row(n: int, rng: np.random.Generator) -> Row:
     numbers = rng.normal(size=(n, 10)) + rng.normal(0, 0.15, (N_CLASSES, 10))[y]
     kinds = np.where(rng.random((n, 10)) < 0.05, 2 * y[:, np.newaxis], rng.integers(0, 6, (n, 10)))
     numbers[rng.random(numbers.shape) < 0.1] = np.nan
-    letters = pl.Enum([*"abcdef"])
-    named = [pl.Series(f"c{j}", kinds[:, j].astype(np.uint32)).cast(letters) for j in range(10)]
-    present = [pl.Series(rng.random(n) >= 0.1) for _ in named]
-    X = pl.DataFrame({f"x{j}": numbers[:, j] for j in range(10)}).with_columns(
-        pl.select(pl.when(there).then(cells).alias(cells.name)).to_series()
-        for there, cells in zip(present, named, strict=True)
+    cells = np.array([*"abcdef"], dtype=object)[kinds]
+    cells[rng.random(cells.shape) < 0.1] = None
+    columns = {f"x{j}": numbers[:, j] for j in range(10)}
+    X = pl.DataFrame(
+        columns | {f"c{j}": pl.Series(cells[:, j].tolist(), dtype=pl.Enum([*"abcdef"])) for j in range(10)}
     )
     some = np.where(rng.random(n) < 0.5, y.astype(float), np.nan)
     learning, plain = po.NaiveBayes(unlabelled="learn", max_iter=N_STEPS, tol=0.0), po.NaiveBayes()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from posteriori.statistics import CountTogether, Counts, JointStatistics, Moments, OuterBins, Pairs, Scatter, of_shares
+from posteriori.statistics import Counts, CountTogether, JointStatistics, Moments, OuterBins, Pairs, Scatter, of_shares
 from posteriori.tables import Assignment, Codes, Numbers
 from posteriori.tables.batch import Mixed
 
