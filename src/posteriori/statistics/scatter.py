@@ -103,7 +103,7 @@ class Scatter:
             complete = cls._of_complete_shares(tile.values, shares)
             if complete is not None:
                 return complete
-            counted = shares.any(axis=1)
+            counted = np.asarray(shares.any(axis=1))
             if not counted.all():
                 return cls.of_shares(tile.rows(counted), shares[counted])
             return cls._of_cells(sums_of_shares(shares), Moments.of_shares(tile, shares))
