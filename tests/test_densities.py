@@ -20,6 +20,7 @@ from posteriori.densities import (
     MultivariateGaussianParameters,
     Poisson,
     PoissonParameters,
+    SummedDensity,
 )
 from posteriori.densities.pooling import Between, Pooled
 from posteriori.statistics import Counts, Moments, Scatter
@@ -89,6 +90,30 @@ def test_the_log_density_is_the_sum_of_the_log_factors(density):
     factors = density.log_factors(parameters, tile)
     assert factors.shape == (*tile.values.shape[:1], Z, tile.values.shape[1])
     assert_allclose(density.log_density(parameters, tile), factors.sum(axis=2), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "density", [Gaussian(), Categorical(0.5), MultivariateGaussian(), MultivariateGaussian(Pooled())]
+)
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_exact_statistics_tell_the_likelihood_of_their_rows(density, offset):
+    missing = 0.0 if density.needs is Scatter else 0.2
+    rng = np.random.default_rng(1)
+    parameters = density.estimate(density.needs.of(*moved(density, rng, 200, missing, offset)))
+    tile, assignment = moved(density, rng, 90, missing, offset)
+    own = density.log_density(parameters, tile)[np.arange(90), assignment.component]
+    statistics = density.needs.of(tile, assignment)
+    assert statistics.is_exact()
+    assert isinstance(density, SummedDensity)
+    assert_allclose(density.log_likelihood(parameters, statistics), assignment.weight @ own, rtol=1e-6)
+
+
+def moved(density, rng, n, missing, offset):
+    """Return rows far from 0, where they are numbers, and their components, with weights."""
+    tile = draw_tile(density, rng, n, missing)
+    if isinstance(tile, Numbers):
+        tile = Numbers(tile.values + offset)
+    return tile, Assignment((np.arange(n) % Z).astype(np.int32), rng.integers(0, 3, n).astype(float), Z)
 
 
 @every_density

@@ -1,6 +1,7 @@
 """Rows without label teach through one E-step, together with missing cells."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.learning.em import expect_hidden
+from posteriori.learning.fit import collect
 from posteriori.learning.selection import out_of_fold
 from posteriori.sources import MemorySource
 from posteriori.tables import Assignment, infer_schema, read_table
@@ -134,7 +136,7 @@ def test_expected_statistics_are_sums_over_all_ways_to_label(seed):
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = model.fit(table, some).model_
     source, _ = model._open(table, some, None, None, first=True)
-    expected = source.reduce(expect_hidden(fitted, ()))
+    expected = expect_hidden(source, fitted, (), source.reduce(collect(fitted.blocks)))
     batch = source.batch(slice(0, 40))
     log_joint = fitted.log_joint(batch)
     for z in range(3):
@@ -154,18 +156,19 @@ def test_expected_statistics_are_sums_over_all_ways_to_label(seed):
                     assert_allclose(sums.scatter[z, j], w @ (x - w @ x / w.sum()) ** 2, rtol=1e-8)
 
 
-def test_shares_of_a_row_add_up_to_it():
+def test_a_batch_falls_into_labelled_and_unlabelled_rows():
     table = read_table(np.arange(12.0).reshape(6, 2))
     schema = infer_schema(table, [0, 1], [])
     batch = MemorySource(table, schema, [0, 1]).batch(slice(0, 6))
     component = np.array([0, -1, 1, -1, -1, 2], np.int32)
-    batch = type(batch)(**{**batch.__dict__, "assignment": Assignment(component, np.full(6, 2.0), 3)})
-    share = np.random.default_rng(0).dirichlet(np.ones(3), 6)
-    share[[0, 2, 5]] = np.eye(3)
-    parts = list(batch.shares(share))
-    assert sum(part.assignment.weight.sum() for part in parts) == pytest.approx(12.0)
-    assert [len(part) for part in parts] == [4, 4, 4]
-    assert_array_equal(batch.labelled().assignment.component, [0, 1, 2])
+    batch = replace(batch, start=10, assignment=Assignment(component, np.arange(6.0), 3))
+    known, hidden = batch.labelled(), batch.unlabelled()
+    assert_array_equal(known.assignment.component, [0, 1, 2])
+    assert_array_equal(known.assignment.weight, [0.0, 2.0, 5.0])
+    assert_array_equal(hidden.numbers.values, batch.numbers.values[[1, 3, 4]])
+    assert [known.number(i) for i in range(3)] == [10, 12, 15]
+    assert hidden.rows(np.array([False, True, True])).number(1) == 14
+    assert batch.number(3) == 13
 
 
 def test_unlabelled_rows_help_where_labels_are_few():

@@ -213,7 +213,7 @@ def test_cross_validation_is_refitting(name):
     for k in range(3):
         held_out = result.fold == k
         refit = like(model).fit(frame.filter(~held_out), y[~held_out])
-        assert_allclose(result.posterior[held_out], refit.predict_proba(frame.filter(held_out)), atol=1e-6)
+        assert_allclose(result.posterior[held_out], refit.predict_proba(frame.filter(held_out)), atol=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore:the covariance is singular")  # the checks' own rows are few

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from posteriori.statistics import Counts, JointStatistics, Moments
+from posteriori.statistics import Counts, CountTogether, JointStatistics, Moments, OuterBins, Pairs, Scatter, of_shares
 from posteriori.tables import Assignment, Codes, Numbers
+from posteriori.tables.batch import Mixed
 
 N_COMPONENTS = 3
 CARDINALITIES = (2, 1, 4)
@@ -167,3 +168,121 @@ def test_columns_that_cannot_be_computed_with_are_told_apart():
     x = np.array([[1.0, np.inf, 1.0, 1e200], [2.0, 0.0, np.nan, 1.0]])
     moments = Moments.of(Numbers(x), Assignment(np.zeros(2, np.int32), np.ones(2), 1))
     assert moments.finite().tolist() == [True, False, True, False]
+
+
+# Rows of which every component has a share ---------------------------------------------------------------------------
+
+CUTS = ((-1.0, 1.0), (0.0,))
+TILES = {
+    "moments": (Moments, lambda numbers, codes: numbers),
+    "scatter": (Scatter, lambda numbers, codes: numbers),
+    "outer bins": (OuterBins, lambda numbers, codes: Numbers(numbers.values, CUTS)),
+    "counts": (Counts, lambda numbers, codes: codes),
+    "joint counts": (CountTogether(), lambda numbers, codes: codes),
+    "pairs": (Pairs, lambda numbers, codes: Mixed(numbers, codes, (True, False, False, True, False))),
+}
+
+
+def parts_of(statistics):
+    """Return the arrays of statistics that do not depend on a shift, by their names."""
+    if isinstance(statistics, Moments):
+        seen = statistics.weight > 0
+        mean = np.where(seen, statistics.mean, 0.0)
+        return {"weight": statistics.weight, "mean": mean, "scatter": statistics.scatter}
+    if isinstance(statistics, Scatter):
+        seen = statistics.weight[:, np.newaxis] > 0
+        cells = parts_of(statistics.cells)
+        own = {"all": statistics.weight, "centre": np.where(seen, statistics.mean, 0.0), "matrix": statistics.scatter}
+        return cells | (own if statistics.is_exact() else {"all": statistics.weight})
+    if isinstance(statistics, OuterBins):
+        return parts_of(statistics.excess)
+    if isinstance(statistics, Counts):
+        return {"table": statistics.table}
+    if isinstance(statistics, Pairs):
+        across = {
+            f"{name} {j}": part for j, one in enumerate(statistics.across) for name, part in parts_of(one).items()
+        }
+        return (
+            across | parts_of(statistics.numbers) | {"cells": statistics.codes.cells, "n": statistics.together.weight}
+        )
+    return {"cells": statistics.cells}
+
+
+def assert_alike(one, other, atol=1e-6):
+    first, second = parts_of(one), parts_of(other)
+    assert first.keys() == second.keys()
+    assert one.is_exact() == other.is_exact()
+    for name, part in first.items():
+        assert_allclose(part, second[name], rtol=1e-9, atol=atol, err_msg=name)
+
+
+@st.composite
+def shared_rows(draw):
+    """Return tiles of numbers and codes, and the shares of three components in each row; some are nought."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    n, gaps = draw(st.sampled_from([0, 1, 5, 70, 131])), draw(st.sampled_from([0.0, 0.02, 0.4]))
+    values = np.where(rng.random((n, 2)) < gaps, np.nan, rng.normal(0, 2, (n, 2)))
+    codes = np.column_stack([rng.integers(0, k + 1, n) for k in CARDINALITIES]).astype(np.uint8)
+    shares = rng.gamma(0.5, size=(n, N_COMPONENTS)) * (rng.random((n, N_COMPONENTS)) < 0.7)
+    return Numbers(values), Codes(codes, CARDINALITIES), shares
+
+
+def repeated(tile, shares):
+    """Return the rows once for each component, with their shares for weights."""
+    n = len(shares)
+    component = np.repeat(np.arange(N_COMPONENTS, dtype=np.int32), n)
+    return tile.rows(np.tile(np.arange(n), N_COMPONENTS)), Assignment(component, shares.T.ravel(), N_COMPONENTS)
+
+
+@pytest.mark.parametrize("name", TILES)
+@settings(max_examples=25)
+@given(shared_rows())
+def test_statistics_of_shares_are_weighted_sums(name, rows):
+    numbers, codes, shares = rows
+    needs, tile_of = TILES[name]
+    tile = tile_of(numbers, codes)
+    assert_alike(of_shares(needs, tile, shares), needs.of(*repeated(tile, shares)))
+
+
+@pytest.mark.parametrize("name", TILES)
+@settings(max_examples=10)
+@given(shared_rows(), st.integers(0, 10**6))
+def test_whole_shares_are_labels(name, rows, seed):
+    numbers, codes, shares = rows
+    needs, tile_of = TILES[name]
+    tile = tile_of(numbers, codes)
+    rng = np.random.default_rng(seed)
+    component = rng.integers(0, N_COMPONENTS, len(shares)).astype(np.int32)
+    weight = rng.integers(0, 3, len(shares)).astype(float)
+    labels = Assignment(component, weight, N_COMPONENTS)
+    whole = weight[:, np.newaxis] * np.eye(N_COMPONENTS)[component]
+    assert_alike(of_shares(needs, tile, whole), needs.of(tile, labels))
+
+
+@pytest.mark.parametrize("needs", [Moments, Scatter])
+@pytest.mark.parametrize("gaps", [0.0, 0.1])
+def test_an_offset_costs_shares_no_digits(needs, gaps):
+    rng = np.random.default_rng(0)
+    n = 3000
+    x = np.round(rng.normal(size=(n, 2)) * 1024) / 1024
+    x[rng.random(x.shape) < gaps] = np.nan
+    shares = rng.dirichlet(np.ones(N_COMPONENTS), n)
+    near, far = (of_shares(needs, Numbers(x + offset), shares) for offset in (0.0, 1e9))
+    assert_allclose(far.scatter, near.scatter, rtol=1e-10, atol=1e-8)
+    assert_allclose(far.mean - 1e9, near.mean, atol=1e-6)
+
+
+@pytest.mark.parametrize("needs", [Moments, Scatter])
+def test_components_far_apart_do_not_blur_each_other_where_shares_are_small(needs):
+    rng = np.random.default_rng(1)
+    x = np.round(rng.normal(size=2000) * 1024) / 1024
+    component = np.repeat([0, 1], 1000)
+    moments = of_shares(needs, Numbers((x + 1e12 * component).reshape(-1, 1)), np.eye(2)[component])
+    expected = [x[:1000].var() * 1000, x[1000:].var() * 1000]
+    assert_allclose(moments.scatter.reshape(2), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("needs", [Moments, Scatter])
+def test_shares_of_infinite_cells_are_told(needs):
+    x = np.array([[1.0, np.inf], [2.0, 0.0], [3.0, -np.inf], [0.0, 1.0], [5.0, 1.0]])
+    assert of_shares(needs, Numbers(x), np.full((5, 2), 0.5)).finite().tolist()[1] is False

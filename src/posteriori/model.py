@@ -189,13 +189,15 @@ class GenerativeModel:
         """
         assert batch.assignment is not None
         log_joint = self._log_joint(batch, with_shared=False)
-        log_joint += batch.assignment.log_likelihood
+        told = batch.assignment.log_likelihood
+        if told is not None:
+            log_joint += told
         log_likelihood = np.empty(len(log_joint))
         kernels.share_out(log_joint, log_likelihood)
         impossible = np.flatnonzero(np.isneginf(log_likelihood) & (batch.assignment.weight > 0))
         if len(impossible):
             raise ValueError(
-                f"row {batch.start + impossible[0]} cannot be produced by any component that may have made it, so that "
+                f"row {batch.number(impossible[0])} cannot be produced by any component that may have made it, so that "
                 "it cannot teach; set alpha > 0, or correct a number that lies absurdly far from all others"
             )
         return log_joint, log_likelihood
@@ -369,8 +371,8 @@ def reject_outside(block: Block, batch: Batch) -> None:
         name = batch.schema.columns[column].name
         value = float(batch.numbers.values[i, batch.schema.of_kind("continuous").index(column)])
         if np.isinf(value):
-            raise infinite_cell(name, value, batch.start + int(i))
+            raise infinite_cell(name, value, batch.number(i))
         raise ValueError(
-            f"column {name!r} holds {value:g} in row {batch.start + i}, but its distribution is "
+            f"column {name!r} holds {value:g} in row {batch.number(i)}, but its distribution is "
             f"{block.density.name}: {block.density.support}; correct the cell or choose another distribution"
         )

@@ -50,6 +50,7 @@ __all__ = [
     "PoissonParameters",
     "SettlingDensity",
     "SharedDensity",
+    "SummedDensity",
     "Tree",
     "TreeParameters",
 ]
@@ -159,6 +160,17 @@ class SettlingDensity(Density, Protocol):
         look : callable
             Takes anything that has a method ``of(tile, assignment)``, and returns the sum of what that makes of every
             batch of the rows: one more pass.
+        """
+
+
+@runtime_checkable
+class SummedDensity(Density, Protocol):
+    """A density whose statistics, where they are exact, tell the log-likelihood of the rows without looking at them."""
+
+    def log_likelihood(self, parameters: Any, statistics: Any) -> float:
+        """Return Σ w·log p(x | z) in nats over the rows of exact statistics, each under its own component.
+
+        Law (tests/test_densities.py): it is the sum of log_density over the rows.
         """
 
 

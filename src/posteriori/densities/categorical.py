@@ -98,6 +98,11 @@ class Categorical:
         kernels.add_categorical(tile.values, parameters.offsets, parameters.log_probability, out)
         return out
 
+    def log_likelihood(self, parameters: CategoricalParameters, statistics: Counts) -> float:
+        """Return Σ w·log p(x | z) in nats over the rows of the statistics."""
+        occurring = statistics.table > 0  # 0·log 0 is 0
+        return float(statistics.table[occurring] @ parameters.log_probability[occurring])
+
     def log_factors(self, parameters: CategoricalParameters, tile: Codes) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d)."""
         slots = parameters.offsets[:-1] + tile.values

@@ -118,6 +118,12 @@ class Gaussian:
         kernels.add_gaussian(tile.values, parameters.mean, parameters.precision, parameters.log_peak, out)
         return out
 
+    def log_likelihood(self, parameters: GaussianParameters, statistics: Moments) -> float:
+        """Return Σ w·log p(x | z) in nats over the rows of the statistics."""
+        apart = (parameters.mean - statistics.shift) - statistics.offset
+        distance = parameters.precision * (statistics.scatter + statistics.weight * apart**2)
+        return float((statistics.weight * parameters.log_peak - 0.5 * distance).sum())
+
     def log_factors(self, parameters: GaussianParameters, tile: Numbers) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d)."""
         deviation = tile.values[:, np.newaxis, :] - parameters.mean

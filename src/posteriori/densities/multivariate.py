@@ -182,8 +182,22 @@ class MultivariateGaussian:
 
     def log_density(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return log p(x | z) in nats, (n, Z), with missing cells integrated out."""
-        distance, log_volume, present = _distances(parameters, tile.values)
-        return -0.5 * (distance + log_volume + (present * math.log(2.0 * math.pi))[:, np.newaxis])
+        result, log_volume, present = _distances(parameters, tile.values)
+        result += log_volume
+        result += (present * math.log(2.0 * math.pi))[:, np.newaxis]
+        result *= -0.5
+        return result
+
+    def log_likelihood(self, parameters: MultivariateGaussianParameters, statistics: Scatter) -> float:
+        """Return Σ w·log p(x | z) in nats over the rows of the statistics, which lack no cell."""
+        total = 0.0
+        for z, weight in enumerate(statistics.weight):
+            whitener = parameters.whitener[parameters.group(z)]
+            apart = ((parameters.mean[z] - statistics.shift[z]) - statistics.offset[z]) @ whitener
+            distance = float(np.sum(whitener * (statistics.scatter[z] @ whitener))) + weight * float(apart @ apart)
+            constant = parameters.log_volume[parameters.group(z)] + len(apart) * math.log(2.0 * math.pi)
+            total -= 0.5 * (distance + weight * float(constant))
+        return total
 
     def mahalanobis(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return √((x − mean)ᵀ·covariance⁻¹·(x − mean)) over the present cells, (n, Z)."""
@@ -297,12 +311,17 @@ def _distances(parameters: MultivariateGaussianParameters, values: Array) -> tup
     n, d = values.shape
     distance = np.empty((n, len(parameters.mean)))
     group = np.array([parameters.group(z) for z in range(len(parameters.mean))])
-    size = max(1, _BLOCK_CELLS // parameters.whiteners.shape[1])
+    width = parameters.whiteners.shape[1]
+    size = max(1, min(n, _BLOCK_CELLS // width))
+    # Memory that every block uses again stays in the cache.
+    deviation, whitened = np.empty((size, d)), np.empty((size, width))
     for start in range(0, n, size):
-        rows = slice(start, start + size)
+        rows = slice(start, min(start + size, n))
+        mine, white = deviation[: rows.stop - start], whitened[: rows.stop - start]
         with np.errstate(invalid="ignore", over="ignore"):  # of infinite cells, which `outside` tells
-            whitened = (values[rows] - parameters.middle) @ parameters.whiteners
-        kernels.whitened_distance(whitened, parameters.whitened_means, group, distance[rows])
+            np.subtract(values[rows], parameters.middle, out=mine)
+            np.matmul(mine, parameters.whiteners, out=white)
+        kernels.whitened_distance(white, parameters.whitened_means, group, distance[rows])
     log_volume, present = parameters.log_volume[group], np.full(n, d)
     incomplete = np.flatnonzero(np.isnan(distance[:, 0])) if n else np.empty(0, np.int64)
     if len(incomplete):

@@ -16,6 +16,15 @@ from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw,
 from posteriori.kernels.lanes import LANES
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.pooling import pooled_loss
+from posteriori.kernels.sharing import (
+    add_complete_moments,
+    add_shared_counts,
+    add_shared_moments,
+    add_shares,
+    shared_deviations,
+    weigh_shares,
+    weightiest_numbers,
+)
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
 from posteriori.kernels.trees import expect_tree_counts, tree_log_density
 
@@ -26,6 +35,7 @@ __all__ = [
     "accumulate",
     "add_averaged",
     "add_categorical",
+    "add_complete_moments",
     "add_counts",
     "add_families",
     "add_gaussian",
@@ -33,6 +43,9 @@ __all__ = [
     "add_moments",
     "add_poisson",
     "add_quartic_norms",
+    "add_shared_counts",
+    "add_shared_moments",
+    "add_shares",
     "beyond_cuts",
     "deviations_by_component",
     "digitise",
@@ -54,8 +67,11 @@ __all__ = [
     "propagate",
     "score_families",
     "share_out",
+    "shared_deviations",
     "spell",
     "tree_log_density",
+    "weigh_shares",
+    "weightiest_numbers",
     "whitened_distance",
     "within_bins",
 ]

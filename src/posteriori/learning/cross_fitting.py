@@ -245,7 +245,8 @@ def _without_each(wanted: _Wanted, sums: JointStatistics, folds: int) -> list[Jo
     if not wanted.per_fold:
         return [sums]
     same: list[Any] = [None] * len(sums.blocks)
-    parts = [sums.reindexed(some, same) for some in _components(len(sums.weight), folds)]
+    parts = [replace(sums.reindexed(some, same), hidden=0.0) for some in _components(len(sums.weight), folds)]
+    parts[-1] = replace(parts[-1], hidden=sums.hidden)  # once in every sum
     return _sums_without_each(parts)
 
 

@@ -14,14 +14,16 @@ from typing import Any, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from posteriori.densities import ExpectingDensity, SettlingDensity
+from posteriori import kernels
+from posteriori.densities import ExpectingDensity, SettlingDensity, SummedDensity
 from posteriori.learning.acceleration import Leap, Path
 from posteriori.learning.fit import estimate
 from posteriori.learning.starts import beginnings
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import LabelledSource
-from posteriori.statistics import JointStatistics
-from posteriori.tables import Assignment, Batch, Schema, Telling
+from posteriori.statistics import JointStatistics, of_shares
+from posteriori.statistics.moments import sums_of_shares
+from posteriori.tables import Assignment, Batch, Schema, Telling, one_by_one
 from posteriori.typing import Array
 
 
@@ -103,45 +105,101 @@ def expect(model: GenerativeModel, inexact: Sequence[int]) -> Callable[[Batch], 
     return accumulate
 
 
-def expect_hidden(model: GenerativeModel, inexact: Sequence[int]) -> Callable[[Batch], Expected]:
-    """Return the E-step of a batch for all blocks, expected over hidden labels and missing cells.
+def expect_hidden(
+    source: LabelledSource, model: GenerativeModel, inexact: Sequence[int], known: JointStatistics
+) -> Expected:
+    """Return the E-step for all blocks, expected over hidden labels and missing cells.
 
-    A row counts for each component that may have made it by its responsibility p(z | x, label); missing cells of the
-    blocks at the places `inexact`, and wherever statistics say that they are not exact, are expected given z.
+    A row counts for each component that may have made it by its responsibility p(z | x, label). One whose component is
+    known is read again only where its missing cells are to be expected, or its statistics do not tell its likelihood.
+
+    Parameters
+    ----------
+    source : LabelledSource
+        The rows.
+    model : GenerativeModel
+    inexact : sequence of int
+        The places of the blocks whose statistics are expected over missing cells; those of other blocks too, wherever
+        statistics of rows without label say that they are not exact.
+    known : JointStatistics
+        Those of the rows whose component is known.
     """
-
-    def expected_share(part: Batch) -> Expected:
-        share = cast(Assignment, part.assignment)
-        weight = np.bincount(share.component, share.weight, share.n_components)
-        return Expected(weight, tuple(sums_of(place, part) for place in range(len(model.blocks))), 0.0)
-
-    def sums_of(place: int, part: Batch) -> Any:
-        if place not in inexact:
-            block = model.blocks[place]
-            sums = block.density.needs.of(block.tile(part), cast(Assignment, part.assignment))
-            if sums.is_exact():
-                return sums
-        return _expected(model, place, part)[0]
+    told = [block.shared or isinstance(block.density, SummedDensity) for block in model.blocks]
+    untold = [place for place in range(len(model.blocks)) if not (told[place] or place in inexact)]
 
     def accumulate(batch: Batch) -> Expected:
-        labels = cast(Assignment, batch.assignment)
-        responsibilities, log_likelihood = model.responsibilities(batch)
-        counted = labels.weight > 0
-        total = float(labels.weight[counted] @ log_likelihood[counted])
-        shares = functools.reduce(operator.add, map(expected_share, batch.shares(responsibilities)))
-        return replace(shares, log_likelihood=total, recorded=_weight_of_records(labels, responsibilities))
+        hidden, shares, log_likelihood = _shared_out(model, batch)
+        parts = [_sums_of_shares(model, place, hidden, shares, place in inexact) for place in range(len(model.blocks))]
+        if inexact or untold:
+            labelled = batch.labelled()
+            for place in inexact:
+                sums, part = _expected(model, place, labelled)
+                parts[place], log_likelihood = parts[place] + sums, log_likelihood + part
+            log_likelihood += sum(_log_likelihood_of_labelled(model, place, labelled) for place in untold)
+        recorded, of_labels = _of_records(batch, hidden, shares)
+        return Expected(sums_of_shares(shares), tuple(parts), log_likelihood + of_labels, recorded)
 
-    return accumulate
+    expected = source.reduce(accumulate)
+    blocks, occurring = list(expected.blocks), known.weight > 0
+    log_likelihood = expected.log_likelihood + float(known.weight[occurring] @ model.log_prior[occurring])
+    for place, (block, sums) in enumerate(zip(model.blocks, known.blocks, strict=True)):
+        if place not in inexact:
+            blocks[place] = sums + blocks[place]
+            if isinstance(block.density, SummedDensity):
+                log_likelihood += block.density.log_likelihood(model.parameters[place], sums)
+    if np.isneginf(log_likelihood):  # of a labelled row that its component cannot produce: this names it
+        source.reduce(lambda batch: float(model.responsibilities(batch)[1].sum()))
+    return Expected(known.weight + expected.weight, tuple(blocks), log_likelihood, expected.recorded)
 
 
-def _weight_of_records(labels: Assignment, responsibilities: Array) -> Any:
-    """Return the expected weight of each component among the rows of each recorded class, (C, Z)."""
+def _shared_out(model: GenerativeModel, batch: Batch) -> tuple[Batch, Array, float]:
+    """Return the rows without label, the weight of each in each component (n, Z), and their log-likelihood in nats."""
+    hidden = batch.unlabelled()
+    weight = cast(Assignment, hidden.assignment).weight
+    shares, log_likelihood = model.responsibilities(hidden)
+    kernels.weigh_shares(shares, weight)
+    counted = weight > 0
+    return hidden, shares, float(weight[counted] @ log_likelihood[counted])
+
+
+def _sums_of_shares(model: GenerativeModel, place: int, batch: Batch, shares: Array, inexact: bool) -> Any:
+    """Return the statistics of a block's shared rows, expected over missing cells where they matter."""
+    block = model.blocks[place]
+    tile = block.tile(batch)
+    if not inexact:
+        sums = of_shares(block.density.needs, tile, shares)
+        if sums.is_exact():
+            return sums
+    density = cast(ExpectingDensity, block.density)  # or its statistics would be exact
+    parts = (density.expect(model.parameters[place], *part)[0] for part in one_by_one(tile, shares))
+    return functools.reduce(operator.add, parts)
+
+
+def _log_likelihood_of_labelled(model: GenerativeModel, place: int, batch: Batch) -> float:
+    """Return Σ w·log p(x_block | z) in nats over rows whose component is known."""
+    block, labels = model.blocks[place], cast(Assignment, batch.assignment)
+    own = block.density.log_density(model.parameters[place], block.tile(batch))[np.arange(len(batch)), labels.component]
+    counted = labels.weight > 0
+    return float(labels.weight[counted] @ own[counted])
+
+
+def _of_records(batch: Batch, hidden: Batch, shares: Array) -> tuple[Any, float]:
+    """Return the weight of each component among the rows of each recorded class, (C, Z), where labels say no more.
+
+    And log p(label | z) in nats of the rows whose component is known; that of the others is in their likelihood.
+    """
+    labels = cast(Assignment, batch.assignment)
     if labels.told is None:
-        return 0.0
-    recorded = labels.told.recorded
-    n_classes = labels.told.n_classes
-    membership = (recorded[:, np.newaxis] == np.arange(n_classes)) * labels.weight[:, np.newaxis]
-    return membership.T @ responsibilities
+        return 0.0, 0.0
+    known = np.flatnonzero(labels.component >= 0)
+    n_classes, component = labels.told.n_classes, labels.component[known]
+    told, weight = labels.told.rows(known), labels.weight[known]
+    of_hidden = cast(Assignment, hidden.assignment).told
+    assert of_hidden is not None
+    recorded = (of_hidden.recorded[:, np.newaxis] == np.arange(n_classes)).T @ shares
+    certain = told.recorded >= 0
+    np.add.at(recorded, (told.recorded[certain], component[certain]), weight[certain])
+    return recorded, float(weight @ told.log_likelihood[np.arange(len(known)), component])
 
 
 def _expected(model: GenerativeModel, place: int, batch: Batch) -> tuple[Any, float]:
@@ -281,14 +339,12 @@ def _climb(
         model = estimate(source.schema, blocks, prior, whole(statistics))
         return Learned(model, whole(statistics), telling=source.telling)
     model = start if start is not None else first_model(source.schema, blocks, prior, whole(statistics))
-    rows = float(statistics.weight.sum())
-    if hidden:
-        rows = float(source.reduce(_weight))
+    known, rows = statistics, float(statistics.weight.sum()) + statistics.hidden
     trace: list[float] = []
     path, leap = Path((model,)), Leap(inexact)
     places = range(len(blocks)) if hidden else inexact
     for _ in range(limits.max_steps):
-        expected = source.reduce(expect_hidden(model, inexact) if hidden else expect(model, inexact))
+        expected = expect_hidden(source, model, inexact, known) if hidden else source.reduce(expect(model, inexact))
         if path.leapt and not expected.log_likelihood >= trace[-1]:
             leap, path = leap.shorter(), path.without_leap()
             model = path.models[-1]
@@ -318,7 +374,3 @@ def _inexact(blocks: tuple[Block, ...], statistics: JointStatistics) -> list[int
         for place, (block, sums) in pairs
         if not sums.is_exact() or (statistics.hidden > 0 and getattr(block.density, "expects", False))
     ]
-
-
-def _weight(batch: Batch) -> float:
-    return float(cast(Assignment, batch.assignment).weight.sum())

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from posteriori.learning.fit import collect
 from posteriori.model import Block, reject_outside
 from posteriori.sources import LabelledSource
-from posteriori.statistics import JointStatistics
+from posteriori.statistics import JointStatistics, of_shares
 from posteriori.statistics.row_sample import scatter
 from posteriori.tables import Batch
 from posteriori.typing import Array
@@ -141,10 +138,12 @@ class Beginning:
 
     def collect(self, blocks: tuple[Block, ...]) -> Callable[[Batch], JointStatistics]:
         """Return the function that takes a batch to the statistics of its rows, shared out so."""
-        sums = collect(blocks)
 
         def accumulate(batch: Batch) -> JointStatistics:
-            return functools.reduce(operator.add, map(sums, batch.shares(self.shares(batch))))
+            assert batch.assignment is not None
+            shares = self.shares(batch) * batch.assignment.weight[:, np.newaxis]
+            sums = tuple(of_shares(block.density.needs, block.tile(batch), shares) for block in blocks)
+            return JointStatistics(shares.sum(axis=0), sums)
 
         return accumulate
 

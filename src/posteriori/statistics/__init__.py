@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 from posteriori.statistics.counts import Counts, Presence
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
@@ -14,7 +16,7 @@ from posteriori.statistics.pair_moments import PairMoments
 from posteriori.statistics.pairs import Pairs
 from posteriori.statistics.row_sample import RowSample
 from posteriori.statistics.scatter import Scatter
-from posteriori.tables import Assignment
+from posteriori.tables import Assignment, one_by_one
 from posteriori.typing import Array
 
 __all__ = [
@@ -30,7 +32,9 @@ __all__ = [
     "Presence",
     "RowSample",
     "Scatter",
+    "SharingNeeds",
     "Statistics",
+    "of_shares",
 ]
 
 
@@ -39,6 +43,32 @@ class Needs(Protocol):
 
     def of(self, tile: Any, assignment: Assignment) -> Any:
         """Return the statistics of the rows of a tile."""
+
+
+@runtime_checkable
+class SharingNeeds(Needs, Protocol):
+    """What makes statistics, also of rows of which every component has a share, without copying them."""
+
+    def of_shares(self, tile: Any, shares: Array) -> Any:
+        """Return the statistics of the rows of a tile, each of which counts for component z with weight shares[i, z].
+
+        Laws (tests/test_statistics.py): they are the sums over the rows of each component, weighted by their shares.
+        """
+
+
+def of_shares(needs: Needs, tile: Any, shares: Array) -> Any:
+    """Return the statistics of the rows of a tile, each of which counts for component z with weight shares[i, z].
+
+    Parameters
+    ----------
+    needs : Needs
+    tile : Numbers, Codes or Mixed
+    shares : ndarray (n, Z)
+        ≥ 0, in rows.
+    """
+    if isinstance(needs, SharingNeeds):
+        return needs.of_shares(tile, shares)
+    return functools.reduce(operator.add, (needs.of(*part) for part in one_by_one(tile, shares)))
 
 
 class Statistics(Protocol):

@@ -47,6 +47,14 @@ class Counts:
         kernels.add_counts(tile.values, assignment.component, assignment.weight, offsets, table)
         return cls(tile.cardinalities, table)
 
+    @classmethod
+    def of_shares(cls, tile: Codes, shares: Array) -> Counts:
+        """Return the counts of rows of which every component has a share, (n, Z). O(n·Z·d)."""
+        offsets = slot_offsets(tile.cardinalities)
+        table = np.zeros((offsets[-1], shares.shape[1]))
+        kernels.add_shared_counts(tile.values, shares, offsets, table)
+        return cls(tile.cardinalities, np.ascontiguousarray(table.T))
+
     def __add__(self, other: Counts) -> Counts:
         return Counts(self.cardinalities, self.table + other.table)
 

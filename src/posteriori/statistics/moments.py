@@ -47,6 +47,22 @@ class Moments:
         shift, weight, first, second = (np.zeros(shape) for _ in range(4))
         kernels.first_numbers(tile.values, assignment.component, assignment.weight, shift)
         kernels.add_moments(tile.values, assignment.component, assignment.weight, shift, weight, first, second)
+        return cls._about(shift, weight, first, second)
+
+    @classmethod
+    def of_shares(cls, tile: Numbers, shares: Array) -> Moments:
+        """Return the moments of rows of which every component has a share, (n, Z). O(n·Z·d), one read."""
+        shape = (shares.shape[1], tile.values.shape[1])
+        shift, total, first, second = (np.zeros(shape) for _ in range(4))
+        weight = np.zeros(len(total))
+        kernels.weightiest_numbers(tile.values, shares, shift)
+        done = kernels.add_complete_moments(tile.values, shares, shift, weight, first, second)
+        kernels.add_shared_moments(tile.values[done:], shares[done:], shift, total, first, second)
+        return cls._about(shift, total + weight[:, np.newaxis], first, second)
+
+    @classmethod
+    def _about(cls, shift: Array, weight: Array, first: Array, second: Array) -> Moments:
+        """Return the moments whose sums about a shift are these."""
         with np.errstate(invalid="ignore", over="ignore"):
             offset = first / np.where(weight > 0, weight, 1.0)
             return cls(weight, shift, offset, np.maximum(second - first * offset, 0.0))
@@ -90,3 +106,10 @@ def gather(sums: Array, places: Sequence[int]) -> Array:
     """Return sums[places] with zeros where a place is −1."""
     index = np.asarray(places, np.int64)
     return np.where((index >= 0).reshape(-1, *[1] * (sums.ndim - 1)), sums[index], 0.0)
+
+
+def sums_of_shares(shares: Array) -> Array:
+    """Return the weight of each component, (Z,): the sums over the rows, faster than NumPy's of a narrow matrix."""
+    total = np.zeros(shares.shape[1])
+    kernels.add_shares(shares, total)
+    return total

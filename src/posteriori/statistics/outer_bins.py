@@ -32,11 +32,14 @@ class OuterBins:
     @classmethod
     def of(cls, tile: Numbers, assignment: Assignment) -> OuterBins:
         """Return the sums of the rows of a tile. O(n·d), one read."""
-        cuts = tuple(points or () for points in tile.cuts)
-        first, last = (np.array([points[end] if points else np.nan for points in cuts]) for end in (0, -1))
-        excess = np.empty((len(tile.values), 2 * len(cuts)))
-        kernels.beyond_cuts(tile.values, first, last, excess)
-        return cls(cuts, Moments.of(Numbers(excess), assignment))
+        cuts, excess = _excess(tile)
+        return cls(cuts, Moments.of(excess, assignment))
+
+    @classmethod
+    def of_shares(cls, tile: Numbers, shares: Array) -> OuterBins:
+        """Return the sums of rows of which every component has a share, (n, Z). O(n·Z·d)."""
+        cuts, excess = _excess(tile)
+        return cls(cuts, Moments.of_shares(excess, shares))
 
     def __add__(self, other: OuterBins) -> OuterBins:
         return OuterBins(self.cuts, self.excess + other.excess)
@@ -58,3 +61,12 @@ class OuterBins:
         """Return the sums of other components: components[z] is the place of z here, −1 where it is new."""
         del columns  # cut points stay what they are
         return OuterBins(self.cuts, self.excess.reindexed(components))
+
+
+def _excess(tile: Numbers) -> tuple[tuple[tuple[float, ...], ...], Numbers]:
+    """Return the cut points, and how far each cell lies below the first and above the last."""
+    cuts = tuple(points or () for points in tile.cuts)
+    first, last = (np.array([points[end] if points else np.nan for points in cuts]) for end in (0, -1))
+    excess = np.empty((len(tile.values), 2 * len(cuts)))
+    kernels.beyond_cuts(tile.values, first, last, excess)
+    return cuts, Numbers(excess)

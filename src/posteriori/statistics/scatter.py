@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
-from posteriori.statistics.moments import Moments, gather
+from posteriori.statistics.moments import Moments, gather, sums_of_shares
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
 
 _BLOCK_CELLS = 1 << 17  # of deviations, so that BLAS finds them in the cache
+_SHARED_CELLS = 1 << 15  # the same, where rows are read again for each component
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,48 @@ class Scatter:
                     begun[z] = True
             weight += np.bincount(component, w, n_components)
         offset /= np.where(weight > 0, weight, 1.0)[:, np.newaxis]
-        for z in range(n_components):
+        return cls._about(weight, shift, offset, scatter)
+
+    @classmethod
+    def _about(cls, weight: Array, shift: Array, offset: Array, scatter: Array) -> Scatter:
+        """Return the second moments of complete rows whose scatter about a shift is this, which is changed."""
+        for z in range(len(weight)):
             apart = np.sqrt(weight[z]) * offset[z]
             scatter[z] -= np.outer(apart, apart)
         variation = np.maximum(np.diagonal(scatter, axis1=1, axis2=2), 0.0)
-        cells = Moments(np.repeat(weight[:, np.newaxis], d, axis=1), shift, offset, variation)
+        cells = Moments(np.repeat(weight[:, np.newaxis], offset.shape[1], axis=1), shift, offset, variation)
         return cls(weight, shift, offset, scatter, cells)
+
+    @classmethod
+    def of_shares(cls, tile: Numbers, shares: Array) -> Scatter:
+        """Return the second moments of rows of which every component has a share, (n, Z). O(n·Z·d²) in BLAS."""
+        with np.errstate(invalid="ignore", over="ignore"):  # finite() tells
+            complete = cls._of_complete_shares(tile.values, shares)
+            if complete is not None:
+                return complete
+            counted = np.asarray(shares.any(axis=1))
+            if not counted.all():
+                return cls.of_shares(tile.rows(counted), shares[counted])
+            return cls._of_cells(sums_of_shares(shares), Moments.of_shares(tile, shares))
+
+    @classmethod
+    def _of_complete_shares(cls, values: Array, shares: Array) -> Scatter | None:
+        """Return the second moments where no cell is missing, and None where one is."""
+        (n, d), n_components = values.shape, shares.shape[1]
+        shift, sums = np.zeros((n_components, d)), np.zeros((n_components, d + 1, d + 1))
+        kernels.weightiest_numbers(values, shares, shift)
+        size = max(1, _SHARED_CELLS // (d + 1), 2 * d)
+        deviation, product = np.empty((min(size, n), d + 1)), np.empty((d + 1, d + 1))
+        for start in range(0, n, size):
+            rows = slice(start, start + size)
+            for z in range(n_components):
+                mine = deviation[: kernels.shared_deviations(values[rows], shares[rows], z, shift, deviation)]
+                sums[z] += np.matmul(mine.T, mine, out=product)
+            if np.isnan(sums[:, d, :d]).any():
+                return None
+        weight = sums_of_shares(shares)
+        offset = sums[:, d, :d] / np.where(weight > 0, weight, 1.0)[:, np.newaxis]
+        return cls._about(weight, shift, offset, sums[:, :d, :d].copy())
 
     @classmethod
     def _of_incomplete(cls, tile: Numbers, assignment: Assignment) -> Scatter:

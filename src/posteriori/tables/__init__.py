@@ -1,6 +1,6 @@
 """Any table in, arrays out: columns and their kinds, and batches of rows as tiles."""
 
-from posteriori.tables.batch import Assignment, Batch, Codes, Numbers, Tile, Told
+from posteriori.tables.batch import Assignment, Batch, Codes, Numbers, Tile, Told, one_by_one
 from posteriori.tables.labels import Labels, PartialLabels, read_labels, read_teaching_labels
 from posteriori.tables.reading import Table, infer_schema, read_table
 from posteriori.tables.schema import Cell, Column, Schema, quote
@@ -23,6 +23,7 @@ __all__ = [
     "Told",
     "check_weights",
     "infer_schema",
+    "one_by_one",
     "quote",
     "read_labels",
     "read_table",

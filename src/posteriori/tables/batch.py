@@ -27,6 +27,10 @@ class Numbers:
         cuts = tuple(self.cuts[place] for place in places) if self.cuts else ()
         return Numbers(np.ascontiguousarray(self.values[:, places]), cuts)
 
+    def rows(self, chosen: Array) -> Numbers:
+        """Return some of the rows, by a mask or by their places."""
+        return replace(self, values=self.values[chosen])
+
 
 @dataclass(frozen=True)
 class Codes:
@@ -41,6 +45,10 @@ class Codes:
     def take(self, places: Sequence[int]) -> Codes:
         """Return some of the columns."""
         return Codes(np.ascontiguousarray(self.values[:, places]), tuple(self.cardinalities[place] for place in places))
+
+    def rows(self, chosen: Array) -> Codes:
+        """Return some of the rows, by a mask or by their places."""
+        return replace(self, values=self.values[chosen])
 
 
 @dataclass(frozen=True)
@@ -60,10 +68,12 @@ class Mixed:
         present[:, ~is_number] = self.codes.values > 0
         return present
 
+    def rows(self, chosen: Array) -> Mixed:
+        """Return some of the rows, by a mask or by their places."""
+        return replace(self, numbers=self.numbers.rows(chosen), codes=self.codes.rows(chosen))
+
 
 Tile = Numbers | Codes | Mixed
-
-_LEAST_SHARE = 1e-18
 
 
 @dataclass(frozen=True)
@@ -84,13 +94,17 @@ class Told:
     log_likelihood: Array
     n_classes: int
 
+    def rows(self, chosen: Array) -> Told:
+        """Return what is told of some of the rows, chosen by a mask or by their places."""
+        return replace(self, recorded=self.recorded[chosen], log_likelihood=self.log_likelihood[chosen])
+
 
 @dataclass(frozen=True)
 class Assignment:
     """Which component made each row: component (n,), −1 where it is hidden, with a weight (n,), out of n_components.
 
-    Statistics are sums over rows whose component is known (`Batch.labelled`), or over `shares`. Where labels say more,
-    or less, than the component, `told` is what.
+    Statistics are sums over rows whose component is known (`Batch.labelled`), or over shares of rows (`one_by_one`).
+    Where labels say more, or less, than the component, `told` is what.
     """
 
     component: Array
@@ -99,13 +113,38 @@ class Assignment:
     told: Told | None = None
 
     @property
-    def log_likelihood(self) -> Array:
-        """Log p(label | z) in nats, (n, Z): 0 in a row whose component is hidden, and of which nothing is told."""
+    def log_likelihood(self) -> Array | None:
+        """Log p(label | z) in nats, (n, Z), 0 in a row of which nothing is told; None where that is every row."""
         if self.told is not None:
             return self.told.log_likelihood
+        if (self.component < 0).all():
+            return None
         component = self.component[:, np.newaxis]
         other = (component >= 0) & (component != np.arange(self.n_components))
         return np.where(other, -np.inf, 0.0)
+
+    def rows(self, chosen: Array) -> Assignment:
+        """Return the assignment of some of the rows, chosen by a mask or by their places."""
+        told = None if self.told is None else self.told.rows(chosen)
+        return replace(self, component=self.component[chosen], weight=self.weight[chosen], told=told)
+
+
+def one_by_one(tile: Tile, shares: Array) -> Iterator[tuple[Tile, Assignment]]:
+    """Yield, component by component, the rows that have a share in it, each with that share for its weight.
+
+    What is linear in the weights, as every sufficient statistic is, adds up over these to its expectation.
+
+    Parameters
+    ----------
+    tile : Numbers, Codes or Mixed
+    shares : ndarray (n, Z)
+        The weight with which each row counts for each component.
+    """
+    n_components = shares.shape[1]
+    for z in range(n_components):
+        rows = np.flatnonzero(shares[:, z])
+        component = np.full(len(rows), z, np.int32)
+        yield tile.rows(rows), Assignment(component, shares[rows, z], n_components)
 
 
 @dataclass(frozen=True)
@@ -128,6 +167,8 @@ class Batch:
         The labels, where the rows have some.
     fold : ndarray (n,) or None
         The number of each row's fold, where statistics are kept per fold.
+    chosen : ndarray (n,) or None
+        The number of each row in its table, where they do not follow one another.
     """
 
     schema: Schema
@@ -137,9 +178,14 @@ class Batch:
     unseen: dict[str, int]
     assignment: Assignment | None = None
     fold: Array | None = None
+    chosen: Array | None = None
 
     def __len__(self) -> int:
         return len(self.numbers.values)
+
+    def number(self, i: int) -> int:
+        """Return the number of row i in its table."""
+        return self.start + int(i) if self.chosen is None else int(self.chosen[i])
 
     @classmethod
     def of(
@@ -180,27 +226,22 @@ class Batch:
         return self.codes.take([everything.index(column) for column in columns])
 
     def labelled(self) -> Batch:
-        """Return the rows whose component is known; where that is not all, `start` is not theirs."""
+        """Return the rows whose component is known."""
+        return self._with_component(known=True)
+
+    def unlabelled(self) -> Batch:
+        """Return the rows whose component is hidden."""
+        return self._with_component(known=False)
+
+    def _with_component(self, known: bool) -> Batch:
         labels = self.assignment
-        if labels is None or (labels.component >= 0).all():
+        if labels is None:
             return self
-        known = np.flatnonzero(labels.component >= 0)
-        given = Assignment(labels.component[known], labels.weight[known], labels.n_components)
-        return replace(self.rows(known), assignment=given)
-
-    def shares(self, responsibilities: Array) -> Iterator[Batch]:
-        """Yield, component by component, the rows that it may have made, each with its share of their weight.
-
-        What is linear in the weights, as every sufficient statistic is, adds up over these to its expectation. Shares
-        so small that no sum of doubles over many rows would show them are left out.
-        """
-        assert self.assignment is not None
-        n_components = self.assignment.n_components
-        for z in range(n_components):
-            weight = self.assignment.weight * responsibilities[:, z]
-            rows = np.flatnonzero((weight > 0) & (responsibilities[:, z] > _LEAST_SHARE))
-            component = np.full(len(rows), z, np.int32)
-            yield replace(self.rows(rows), assignment=Assignment(component, weight[rows], n_components))
+        wanted = (labels.component >= 0) == known
+        if wanted.all():
+            return self
+        places = np.flatnonzero(wanted)
+        return replace(self.rows(places), assignment=labels.rows(places))
 
     def with_schema(self, schema: Schema) -> Batch:
         """Return the same rows with the cut points of another schema of the same columns."""
@@ -216,12 +257,14 @@ class Batch:
 
     def rows(self, chosen: Array) -> Batch:
         """Return some of the rows, chosen by a mask or by their places; the assignment is left behind."""
+        numbers = self.start + np.arange(len(self)) if self.chosen is None else self.chosen
         return replace(
             self,
-            numbers=replace(self.numbers, values=self.numbers.values[chosen]),
-            codes=replace(self.codes, values=self.codes.values[chosen]),
+            numbers=self.numbers.rows(chosen),
+            codes=self.codes.rows(chosen),
             assignment=None,
             fold=None,
+            chosen=numbers[chosen],
         )
 
 
