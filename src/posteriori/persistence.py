@@ -76,6 +76,7 @@ _STATE = (
     "statistics_",
     "log_likelihood_trace_",
     "label_confusion_",
+    "unlabelled_weight_",
     "converged_",
     "_classes_closed",
     "one_class_",

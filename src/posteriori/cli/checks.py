@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
 
 
-def load_model(path: Path) -> GenerativeEstimator:
-    """Read a model, or refuse the file."""
+def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
+    """Read a model, or refuse the file; mixtures says that one will do."""
     if not path.is_file():
         raise Refusal(f"{str(path)!r} is a folder" if path.is_dir() else f"there is no file {str(path)!r}")
+    from posteriori.classifiers import MixtureModel
     from posteriori.networks import BayesianNetwork
     from posteriori.persistence import load
 
@@ -28,6 +29,8 @@ def load_model(path: Path) -> GenerativeEstimator:
         loaded = load(path)
     if isinstance(loaded, BayesianNetwork):
         raise Refusal(f"{str(path)!r} holds a Bayesian network; a classifier is needed here")
+    if isinstance(loaded, MixtureModel) and not mixtures:
+        raise Refusal(f"{str(path)!r} holds a mixture, which knows no classes; a classifier is needed here")
     return loaded
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from posteriori.cli import clusters
 from posteriori.cli import network as networks
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
@@ -234,7 +235,7 @@ def predict(
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add p(class | row) of every class, as p_CLASS.")] = False,
 ) -> None:
-    """Predict the class of every row of a table, in its order, as a column called prediction.
+    """Predict the class of every row of a table, in its order, as a column called prediction; of clusters, the component.
 
     The target may be in the table, and is not looked at. A category unseen in training counts as missing.
 
@@ -243,7 +244,7 @@ def predict(
         posteriori predict penguins.posteriori penguins.csv --proba
     """
     write = open_output(output, model, table)
-    estimator = load_model(model)
+    estimator = load_model(model, mixtures=True)
     frame = align(read_for(estimator, table), estimator)
 
     import polars as pl
@@ -351,14 +352,15 @@ def sample(
         posteriori sample penguins.posteriori -n 5 --seed 1
     """
     write = open_output(output, model)
-    estimator = load_model(model)
+    estimator = load_model(model, mixtures=True)
 
     import polars as pl
 
     with refusing():
         X, y = estimator.sample(rows, random_state=seed)
     schema = estimator.model_.schema
-    target = schema.target if schema.target is not None else "class"
+    unnamed = "class" if hasattr(estimator, "classes_") else "component"
+    target = schema.target if schema.target is not None else unnamed
     write(as_frame(X, schema.names).with_columns(pl.Series(target, y.tolist())))
 
 
@@ -370,7 +372,7 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
 
         posteriori show penguins.posteriori
     """
-    estimator = load_model(model)
+    estimator = load_model(model, mixtures=True)
 
     from posteriori.cli import facts, pages, tables
 
@@ -378,6 +380,7 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
     (tables.print_json if as_json else pages.print_model)(found)
 
 
+_command(clusters.cluster)
 _command(networks.query)
 _networks = typer.Typer(help="Bayesian networks: show one, draw from one, learn one.", rich_markup_mode="rich")
 for _one in (networks.show, networks.sample, networks.learn):

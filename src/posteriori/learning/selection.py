@@ -76,7 +76,8 @@ def out_of_fold(
     others, which is what refitting k times would give; a second pass scores the rows. Columns binned by quantiles are
     cut where all rows say, whose labels have no part in it; those binned by "mdlp" are cut for each fold by the labels
     of the others, which takes one more pass a fold. Rows without label teach the models of all folds, and are not
-    judged: they are left out of what is returned. Where classes have several components EM starts, in each fold,
+    judged: they are left out of what is returned; where their weight is to be chosen ("held_out"), all labelled rows
+    choose it once, for all folds. Where classes have several components EM starts, in each fold,
     from the model of all rows.
 
     Parameters
@@ -117,7 +118,7 @@ def out_of_fold(
     n_classes = len(target.categories)
     learned = folded.learn_each(candidates, progress) if candidates.supervised else folded.learn_together(progress)
     estimator._classes_closed = False
-    estimator._adopt(learned.pop(), target)
+    estimator._adopt(learned.pop(), target, source.unlabelled_weight)
     models = [_Trimmed.of(one, folded.prior) for one in learned]
     source = replace(source, progress=progress)
 
