@@ -59,8 +59,8 @@ def align(frame: pl.DataFrame, estimator: GenerativeEstimator) -> pl.DataFrame:
     return frame.select(name for name in frame.columns if name in schema.names)
 
 
-def check_target(frame: pl.DataFrame, target: str, path: Path) -> None:
-    """Refuse a target that is absent, unlabelled in some row, or no class."""
+def check_target(frame: pl.DataFrame, target: str, path: Path, *, may_miss: bool = False) -> None:
+    """Refuse a target that is absent, no class, or, unless labels may miss, unlabelled in some row."""
     if target not in frame.columns:
         raise Refusal(f"{path.name!r} has no column {target!r}; {closest(target, frame.columns)}")
     if frame.width < 2:
@@ -73,7 +73,7 @@ def check_target(frame: pl.DataFrame, target: str, path: Path) -> None:
     missing = labels.is_null().arg_true().to_list()
     if len(missing) == len(labels):
         raise Refusal(f"every label in {target!r} is missing; label the rows or choose another target")
-    if missing:
+    if missing and not may_miss:
         rows = ", ".join(map(str, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         plural = "s" if len(missing) > 1 else ""
         raise Refusal(
@@ -87,6 +87,7 @@ def check_target(frame: pl.DataFrame, target: str, path: Path) -> None:
                 f"the target {target!r} holds {fractions[0]}, so it is a quantity and no class; choose "
                 "another target or put its values into classes first"
             )
+    labels = labels.drop_nulls()
     n_classes = labels.n_unique()
     if n_classes > 50 and 2 * n_classes > len(labels):
         raise Refusal(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from posteriori.cli import clusters
+from posteriori.cli import clusters, teaching
 from posteriori.cli import network as networks
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
@@ -155,13 +155,33 @@ def fit(
         typer.Option(metavar="FILE", help="Where to save the model; default: the table's name with .posteriori, here."),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    unlabelled: Annotated[
+        teaching.Unlabelled | None,
+        typer.Option(
+            help="Rows whose target is empty: learned from by EM, or left out. Default: learn; kdb and aode ignore them.",
+            show_default=False,
+        ),
+    ] = None,
+    unlabelled_weight: Annotated[
+        str | None,
+        typer.Option(metavar="W", help="The weight of a row without label, 0 to 1, or held-out to have it chosen."),
+    ] = None,
+    components: Annotated[
+        str | None,
+        typer.Option(metavar="K", help="Make classes mixtures: of 2 components each, or CLASS=2,OTHER=3."),
+    ] = None,
+    label_noise: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Labels may be wrong: a share of them, or learn to estimate which."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the starts of EM, with --components.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Learn a model from a table, say how good it is, and save it.
 
     Strings and true/false make categorical columns, numbers continuous ones. In CSV and TSV files an empty
     cell, NA, N/A, NaN, nan and null are missing; everything else, "None" and "?" among it, is a value.
-    Missing cells are integrated out; a missing label is an error.
+    Missing cells are integrated out; rows with a missing label teach without one, where the model can.
 
     Accuracy, log-loss and Brier score are those of cross-validation, beside those of guessing by the class
     prior alone.
@@ -175,11 +195,15 @@ def fit(
         raise Refusal(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
     check_place(destination, table)
     frame = read_frame(table)
-    check_target(frame, target, table)
-    if frame.height < 2:
-        raise Refusal(f"{table.name!r} has one row only; cross-validation needs two at least")
-    if frame[target].n_unique() == 1:
-        warn(f"the target {target!r} has one class only, {frame[target][0]!r}: every prediction will be that")
+    check_target(frame, target, table, may_miss=True)
+    if frame[target].dtype.is_float():
+        frame = frame.with_columns(frame[target].fill_nan(None))
+    labels = frame[target].drop_nulls()
+    if len(labels) < 2:
+        few = "row" if frame.height < 2 else "row with a label"
+        raise Refusal(f"{table.name!r} has one {few} only; cross-validation needs two at least")
+    if labels.n_unique() == 1:
+        warn(f"the target {target!r} has one class only, {labels[0]!r}: every prediction will be that")
     features = [name for name in frame.columns if name != target]
     ignored = columns_named(ignore, features, "--ignore")
     features = [name for name in features if name not in ignored]
@@ -198,20 +222,33 @@ def fit(
         for name in chosen[kind]:
             if not frame[name].dtype.is_numeric():
                 raise Refusal(f"--{kind} names {name!r}, which holds no {held}; leave it categorical")
-    if folds > frame.height:
-        warn(f"there are only {frame.height} rows, so there are as many folds")
+    if folds > len(labels):
+        rows = "rows" if len(labels) == frame.height else "rows with a label"
+        warn(f"there are only {len(labels)} {rows}, so there are as many folds")
 
     from posteriori.cli import facts, pages, tables
     from posteriori.learning.selection import out_of_fold
     from posteriori.persistence import save
 
-    estimator = _FACTORIES[model](chosen)
+    estimator, use = teaching.taught(
+        _FACTORIES[model](chosen),
+        model.value,
+        labels,
+        unlabelled=unlabelled,
+        weight=unlabelled_weight,
+        components=components,
+        noise=label_noise,
+        seed=seed,
+    )
+    n_unlabelled = frame.height - len(labels)
+    if use is teaching.Unlabelled.ignore:
+        frame = frame.filter(frame[target].is_not_null())
     with refusing(), progress_bar("fitting", 2 * frame.height) as progress:
         scored = out_of_fold(
             estimator,
             frame.select(*features, target),
             target,
-            folds=min(folds, frame.height),
+            folds=min(folds, len(labels)),
             progress=progress,
         )
     found = {
@@ -219,6 +256,7 @@ def fit(
         "table": str(table),
         "model": model.value,
         **facts.fit_facts(frame, scored),
+        "unlabelled": teaching.unlabelled_facts(scored.estimator, n_unlabelled, use),
         "output": str(destination),
     }
     with refusing():

@@ -35,13 +35,13 @@ def fit_facts(frame: pl.DataFrame, scored: OutOfFold) -> Facts:
     """Return what a fit has found: the columns, how well the model does, and what informs it."""
     estimator = scored.estimator
     schema = estimator.model_.schema
-    counts = estimator.class_count_
+    counts = np.bincount(scored.components, minlength=len(scored.classes))  # of labelled rows, as they are labelled
     posterior = metrics.fill_undefined(scored.posterior, scored.prior)
     return {
         "rows": frame.height,
         "target": schema.target,
         "classes": [
-            {"class": label, "rows": round(count)} for label, count in zip(labels_of(estimator), counts, strict=True)
+            {"class": label, "rows": int(rows)} for label, rows in zip(labels_of(estimator), counts, strict=True)
         ],
         "columns": column_facts(frame, estimator),
         "hints": list(hints(frame, schema)),

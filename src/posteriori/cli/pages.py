@@ -23,6 +23,7 @@ from posteriori.cli.tables import (
     print_table,
     share,
 )
+from posteriori.cli.teaching import unlabelled_line
 from posteriori.explain import Explanation
 
 _MOST_FEATURES = 10
@@ -38,6 +39,8 @@ def print_fit(facts: Facts) -> None:
     features = f"{len(facts['columns'])} feature{'s' if len(facts['columns']) > 1 else ''}"
     out.print(f"{facts['table']}: {facts['rows']:,} rows, {features}")
     out.print(_class_line(facts, out.width))
+    if facts["unlabelled"]["rows"]:
+        out.print(unlabelled_line(facts["unlabelled"]))
     out.print()
     _print_columns(out, facts["columns"])
     for hint in facts["hints"]:
