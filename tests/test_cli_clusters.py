@@ -1,17 +1,41 @@
 """From the command line: clusters, and rows whose label is missing, wrong, or of a class with several components."""
 
+import contextlib
+import io
 import json
 
 import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose
-from test_cli import refused, run, succeeds
 
 import posteriori as po
+from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.learning import metrics
 from posteriori.learning.selection import out_of_fold
+
+
+def run(*arguments):
+    """Run the command line in this process; return the exit code and what it wrote to stdout and stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(argument) for argument in arguments])
+    return code, out.getvalue(), err.getvalue()
+
+
+def succeeds(*arguments):
+    code, out, err = run(*arguments)
+    assert code == 0, err
+    return out
+
+
+def refused(*arguments):
+    """Return the sentence of an error after checking that it is one line on stderr, and all there is."""
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, ""), (code, out, err)
+    (line,) = [line for line in err.splitlines() if not line.startswith("warning: ")]
+    return line.removeprefix("error: ")
 
 
 @pytest.fixture(autouse=True)
@@ -33,12 +57,12 @@ def birds(folder):
 # cluster --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("covariance", ["full", "diagonal", "spherical", "tied"])
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
 def test_cluster_prints_what_the_library_says(covariance):
-    arguments = ("cluster", "penguins.csv", "-k", "2,3", "--drop", "species,year", "--covariance", covariance)
+    arguments = ("cluster", "penguins.csv", "-k", "1,2", "--drop", "species,year", "--covariance", covariance)
     found = json.loads(succeeds(*arguments, "--seed", "1", "--json"))
     table = load_penguins().drop("species", "year")
-    models = [po.MixtureModel(k, covariance=covariance, random_state=1).fit(table) for k in (2, 3)]
+    models = [po.MixtureModel(k, covariance=covariance, random_state=1).fit(table) for k in (1, 2)]
     for one, model in zip(found["candidates"], models, strict=True):
         assert one["n_parameters"] == model.n_parameters_
         figures = [one["log_likelihood"], one["bic"], one["aic"]]

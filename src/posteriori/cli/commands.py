@@ -158,7 +158,7 @@ def fit(
     unlabelled: Annotated[
         teaching.Unlabelled | None,
         typer.Option(
-            help="Rows whose target is empty: learned from by EM, or left out. Default: learn; kdb and aode ignore them.",
+            help="Rows whose target is empty: learned from by EM (the default), or left out, as kdb and aode do.",
             show_default=False,
         ),
     ] = None,
@@ -273,9 +273,9 @@ def predict(
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add p(class | row) of every class, as p_CLASS.")] = False,
 ) -> None:
-    """Predict the class of every row of a table, in its order, as a column called prediction; of clusters, the component.
+    """Predict the class of every row of a table, in its order, as a column called prediction.
 
-    The target may be in the table, and is not looked at. A category unseen in training counts as missing.
+    Of a model that cluster has saved it is the component. The target may be in the table, and is not looked at. A category unseen in training counts as missing.
 
     Example:
 

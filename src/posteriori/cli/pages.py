@@ -265,6 +265,7 @@ def print_model(facts: Facts) -> None:
     _print_parameter_count(out, facts)
     out.print()
     labels = [label_text(label) for label in facts["classes"]]
+    parts = [label_text(one["name"]) for one in facts["components"]] if facts["components"] else labels
     print_grid(out, f"p({target})", ["probability"], labels, [[share(p) for p in facts["prior"]]])
     numeric: dict[str, list[Facts]] = {}
     for column in facts["columns"]:
@@ -272,7 +273,7 @@ def print_model(facts: Facts) -> None:
             numeric.setdefault(column["distribution"], []).append(column)
     for distribution, columns in numeric.items():
         title, cells = _numeric_cells(distribution, columns)
-        print_grid(out, title, [label_text(column["name"]) for column in columns], labels, cells)
+        print_grid(out, title, [label_text(column["name"]) for column in columns], parts, cells)
     for covariance in facts["covariances"]:
         _print_correlations(out, covariance)
     for tree in facts["trees"]:
