@@ -70,7 +70,7 @@ def cluster(
 
     Example:
 
-        posteriori cluster penguins.csv -k 2..4 --drop species,year --assign clusters.csv
+        posteriori cluster penguins.csv -k 2..3 --drop species,year --assign clusters.csv
     """
     sizes = _sizes(components)
     destination = output or Path(f"{stem_of(table)}.clusters.posteriori")

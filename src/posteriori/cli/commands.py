@@ -275,7 +275,8 @@ def predict(
 ) -> None:
     """Predict the class of every row of a table, in its order, as a column called prediction.
 
-    Of a model that cluster has saved it is the component. The target may be in the table, and is not looked at. A category unseen in training counts as missing.
+    Of a model that cluster has saved it is the component. The target may be in the table, and is not looked at. A
+    category unseen in training counts as missing.
 
     Example:
 
