@@ -689,7 +689,6 @@ REFUSALS = [
     (("fit", "single.csv", "--target", "y"), "one column only"),
     (("fit", "onerow.csv", "--target", "y"), "one row only"),
     (("fit", "unlabelled.csv", "--target", "y"), "every label in 'y' is missing"),
-    (("fit", "partly.csv", "--target", "y"), "is missing in rows 1, 3 (the first row is 0)"),
     (("fit", "infinite.csv", "--target", "y"), "column 'x' holds inf in row 1"),
     (("fit", "many.csv", "--target", "y"), "100 classes in 100 rows"),
     (("fit", "dates.parquet", "--target", "y"), "column 'when' is Date"),
@@ -728,7 +727,6 @@ def pitfalls(model):
     write("single.csv", "y\na\nb\n")
     write("onerow.csv", "x,y\n1,a\n")
     write("unlabelled.csv", "x,y\n1,\n2,NA\n")
-    write("partly.csv", "x,y\n1,a\n2,\n3,b\n4,null\n")
     write("infinite.csv", "x,y\n1,a\ninf,b\n2,a\n3,b\n")
     write("many.csv", "x,y\n" + "".join(f"{i},name{i}\n" for i in range(100)))
     dates = pl.DataFrame({"when": ["2020-01-01"] * 4, "x": [1, 2, 3, 4], "y": ["a", "b"] * 2})

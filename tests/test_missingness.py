@@ -209,11 +209,12 @@ def test_trees_learn_it_of_rows_without_label_too(name):
 def test_cross_validation_is_refitting(name):
     frame, y = table(120)
     model = like(INFORMATIVE[name], **({"distributions": None} if name == "naive" else {}))
+    model.set_params(tol=1e-11, max_iter=5000)  # EM starts elsewhere than a refit
     result = out_of_fold(like(model), frame, y, folds=3)
     for k in range(3):
         held_out = result.fold == k
         refit = like(model).fit(frame.filter(~held_out), y[~held_out])
-        assert_allclose(result.posterior[held_out], refit.predict_proba(frame.filter(held_out)), atol=1e-3)
+        assert_allclose(result.posterior[held_out], refit.predict_proba(frame.filter(held_out)), atol=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore:the covariance is singular")  # the checks' own rows are few

@@ -78,6 +78,7 @@ _STATE = (
     "statistics_",
     "log_likelihood_trace_",
     "label_confusion_",
+    "unlabelled_weight_",
     "converged_",
     "_classes_closed",
     "one_class_",

@@ -25,6 +25,7 @@ from posteriori.explain import Explanation
 from posteriori.learning.binning import binned_schema, bins_of
 from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled, warn_of_haste
 from posteriori.learning.fit import collect
+from posteriori.learning.held_out import held_out_weight
 from posteriori.model import Block, GenerativeModel, Prior, log_sum
 from posteriori.sources import MemorySource
 from posteriori.statistics import JointStatistics
@@ -60,11 +61,12 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     priors: Any
     unlabelled: Any = "error"
-    unlabelled_weight: float = 1.0
+    unlabelled_weight: Any = 1.0
     components: Any = None
     label_noise: Any = None
     transduction_: Array
     label_confusion_: Array
+    unlabelled_weight_: float
 
     @abstractmethod
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
@@ -164,7 +166,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         statistics = source.reduce(collect(blocks))
         past = None if first else self._past_statistics(source.schema, target, blocks)
         learned = learn(source, blocks, self._component_prior(target), past, statistics, self._limits())
-        self._adopt(learned, target)
+        self._adopt(learned, target, source.unlabelled_weight)
         if first:
             self._classes_closed = classes is not None
         self._transduce(source.with_telling(learned.telling))
@@ -211,7 +213,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
             schema = self._extended_schema(table, places)
             target = self._extended_classes(classes, labels)
         weight = check_weights(sample_weight, table.n_rows)
-        share = float(self.unlabelled_weight)
+        share = self._share_of_unlabelled(X, y, weight, labels, target)
         telling = self._telling(target, isinstance(labels, PartialLabels))
         if telling is not None and not last:
             raise ValueError(
@@ -220,12 +222,22 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         rows = MemorySource(table, schema, places, labels, target, weight, None, self.n_jobs, share, telling)
         return rows, target
 
+    def _share_of_unlabelled(
+        self, X: Any, y: Any, weight: Array | None, labels: Labels | PartialLabels, target: Column
+    ) -> float:
+        """Return the weight of a row without label, which held-out rows choose where that is wanted."""
+        if self.unlabelled_weight != "held_out":
+            return float(self.unlabelled_weight)
+        if not labels.may_miss:
+            return 1.0
+        return held_out_weight(self, X, y, weight, labels.components(target, slice(0, read_table(X).n_rows)), target)
+
     def _telling(self, target: Column, partial: bool) -> Telling | None:
         """Return what labels say of components, where that is not simply which one made the row."""
         return telling_of(self.label_noise, components_of(self.components, target), partial, target)
 
-    def _adopt(self, learned: Learned, target: Column) -> Self:
-        self._keep(learned, target)
+    def _adopt(self, learned: Learned, target: Column, unlabelled_weight: float = 1.0) -> Self:
+        self._keep(learned, target, unlabelled_weight)
         warn_of_haste(learned, self._limits(), stacklevel=5)
         if learned.model.of_class:
             warn_of_few_rows(learned.statistics.weight, stacklevel=5)
@@ -233,10 +245,12 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         self._warn_of_estimates(learned.model, learned.statistics)
         return self
 
-    def _keep(self, learned: Learned, target: Column) -> None:
+    def _keep(self, learned: Learned, target: Column, unlabelled_weight: float = 1.0) -> None:
         """Set what was learned, without a word on how well the rows determined it."""
         self.statistics_ = learned.statistics
         self.log_likelihood_trace_ = np.array(learned.trace)
+        if "unlabelled_weight" in self.get_params():
+            self.unlabelled_weight_ = unlabelled_weight
         self._set_model(learned.model, target)
         if hasattr(self, "label_confusion_"):
             del self.label_confusion_

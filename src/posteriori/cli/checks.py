@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
 
 
-def load_model(path: Path) -> GenerativeEstimator:
-    """Read a model, or refuse the file."""
+def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
+    """Read a model, or refuse the file; mixtures says that one will do."""
     if not path.is_file():
         raise Refusal(f"{str(path)!r} is a folder" if path.is_dir() else f"there is no file {str(path)!r}")
+    from posteriori.classifiers import MixtureModel
     from posteriori.networks import BayesianNetwork
     from posteriori.persistence import load
 
@@ -28,6 +29,8 @@ def load_model(path: Path) -> GenerativeEstimator:
         loaded = load(path)
     if isinstance(loaded, BayesianNetwork):
         raise Refusal(f"{str(path)!r} holds a Bayesian network; a classifier is needed here")
+    if isinstance(loaded, MixtureModel) and not mixtures:
+        raise Refusal(f"{str(path)!r} holds a mixture, which knows no classes; a classifier is needed here")
     return loaded
 
 
@@ -56,8 +59,8 @@ def align(frame: pl.DataFrame, estimator: GenerativeEstimator) -> pl.DataFrame:
     return frame.select(name for name in frame.columns if name in schema.names)
 
 
-def check_target(frame: pl.DataFrame, target: str, path: Path) -> None:
-    """Refuse a target that is absent, unlabelled in some row, or no class."""
+def check_target(frame: pl.DataFrame, target: str, path: Path, *, may_miss: bool = False) -> None:
+    """Refuse a target that is absent, no class, or, unless labels may miss, unlabelled in some row."""
     if target not in frame.columns:
         raise Refusal(f"{path.name!r} has no column {target!r}; {closest(target, frame.columns)}")
     if frame.width < 2:
@@ -70,7 +73,7 @@ def check_target(frame: pl.DataFrame, target: str, path: Path) -> None:
     missing = labels.is_null().arg_true().to_list()
     if len(missing) == len(labels):
         raise Refusal(f"every label in {target!r} is missing; label the rows or choose another target")
-    if missing:
+    if missing and not may_miss:
         rows = ", ".join(map(str, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         plural = "s" if len(missing) > 1 else ""
         raise Refusal(
@@ -84,6 +87,7 @@ def check_target(frame: pl.DataFrame, target: str, path: Path) -> None:
                 f"the target {target!r} holds {fractions[0]}, so it is a quantity and no class; choose "
                 "another target or put its values into classes first"
             )
+    labels = labels.drop_nulls()
     n_classes = labels.n_unique()
     if n_classes > 50 and 2 * n_classes > len(labels):
         raise Refusal(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from posteriori.cli import clusters, teaching
 from posteriori.cli import comparison as comparisons
 from posteriori.cli import network as networks
 
@@ -169,13 +170,34 @@ def fit(
         typer.Option(metavar="FILE", help="Where to save the model; default: the table's name with .posteriori, here."),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    unlabelled: Annotated[
+        teaching.Unlabelled | None,
+        typer.Option(
+            help="Rows whose target is empty: learned from by EM (the default), or left out, as kdb and aode do.",
+            show_default=False,
+        ),
+    ] = None,
+    unlabelled_weight: Annotated[
+        str | None,
+        typer.Option(metavar="W", help="The weight of a row without label, 0 to 1, or held-out to have it chosen."),
+    ] = None,
+    components: Annotated[
+        str | None,
+        typer.Option(metavar="K", help="Make classes mixtures: of 2 components each, or CLASS=2,OTHER=3."),
+    ] = None,
+    label_noise: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Labels may be wrong: a share of them, or learn to estimate which."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the starts of EM, with --components.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Learn a model from a table, say how good it is, and save it.
 
     Strings and true/false make categorical columns, numbers continuous ones. In CSV and TSV files an empty
     cell, NA, N/A, NaN, nan and null are missing; everything else, "None" and "?" among it, is a value.
-    Missing cells are integrated out, unless --missing says that they tell of the class; a missing label is an error.
+    Missing cells are integrated out, unless --missing says that they tell of the class; rows with a missing label teach
+    without one, where the model can.
 
     Accuracy, log-loss and Brier score are those of cross-validation, beside those of guessing by the class
     prior alone.
@@ -189,11 +211,15 @@ def fit(
         raise Refusal(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
     check_place(destination, table)
     frame = read_frame(table)
-    check_target(frame, target, table)
-    if frame.height < 2:
-        raise Refusal(f"{table.name!r} has one row only; cross-validation needs two at least")
-    if frame[target].n_unique() == 1:
-        warn(f"the target {target!r} has one class only, {frame[target][0]!r}: every prediction will be that")
+    check_target(frame, target, table, may_miss=True)
+    if frame[target].dtype.is_float():
+        frame = frame.with_columns(frame[target].fill_nan(None))
+    labels = frame[target].drop_nulls()
+    if len(labels) < 2:
+        few = "row" if frame.height < 2 else "row with a label"
+        raise Refusal(f"{table.name!r} has one {few} only; cross-validation needs two at least")
+    if labels.n_unique() == 1:
+        warn(f"the target {target!r} has one class only, {labels[0]!r}: every prediction will be that")
     features = [name for name in frame.columns if name != target]
     ignored = columns_named(ignore, features, "--ignore")
     features = [name for name in features if name not in ignored]
@@ -212,24 +238,38 @@ def fit(
         for name in chosen[kind]:
             if not frame[name].dtype.is_numeric():
                 raise Refusal(f"--{kind} names {name!r}, which holds no {held}; leave it categorical")
-    if folds > frame.height:
-        warn(f"there are only {frame.height} rows, so there are as many folds")
+    if folds > len(labels):
+        rows = "rows" if len(labels) == frame.height else "rows with a label"
+        warn(f"there are only {len(labels)} {rows}, so there are as many folds")
 
     from posteriori.cli import facts, pages, tables
     from posteriori.learning.selection import out_of_fold
     from posteriori.persistence import save
 
-    estimator = _FACTORIES[model](chosen)
+    learner = _FACTORIES[model](chosen)
     if missing is Missing.informative:
-        if "missing" not in estimator.get_params():
+        if "missing" not in learner.get_params():
             raise Refusal(f"--missing informative needs --model nb, lda, qda, rda, tan or chow-liu, not {model.value}")
-        estimator.set_params(missing=missing.value)
+        learner.set_params(missing=missing.value)
+    estimator, use = teaching.taught(
+        learner,
+        model.value,
+        labels,
+        unlabelled=unlabelled,
+        weight=unlabelled_weight,
+        components=components,
+        noise=label_noise,
+        seed=seed,
+    )
+    n_unlabelled = frame.height - len(labels)
+    if use is teaching.Unlabelled.ignore:
+        frame = frame.filter(frame[target].is_not_null())
     with refusing(), progress_bar("fitting", 2 * frame.height) as progress:
         scored = out_of_fold(
             estimator,
             frame.select(*features, target),
             target,
-            folds=min(folds, frame.height),
+            folds=min(folds, len(labels)),
             progress=progress,
         )
     found = {
@@ -237,6 +277,7 @@ def fit(
         "table": str(table),
         "model": model.value,
         **facts.fit_facts(frame, scored),
+        "unlabelled": teaching.unlabelled_facts(scored.estimator, n_unlabelled, use),
         "output": str(destination),
     }
     with refusing():
@@ -255,14 +296,15 @@ def predict(
 ) -> None:
     """Predict the class of every row of a table, in its order, as a column called prediction.
 
-    The target may be in the table, and is not looked at. A category unseen in training counts as missing.
+    Of a model that cluster has saved it is the component. The target may be in the table, and is not looked at. A
+    category unseen in training counts as missing.
 
     Example:
 
         posteriori predict penguins.posteriori penguins.csv --proba
     """
     write = open_output(output, model, table)
-    estimator = load_model(model)
+    estimator = load_model(model, mixtures=True)
     frame = align(read_for(estimator, table), estimator)
 
     import polars as pl
@@ -370,14 +412,15 @@ def sample(
         posteriori sample penguins.posteriori -n 5 --seed 1
     """
     write = open_output(output, model)
-    estimator = load_model(model)
+    estimator = load_model(model, mixtures=True)
 
     import polars as pl
 
     with refusing():
         X, y = estimator.sample(rows, random_state=seed)
     schema = estimator.model_.schema
-    target = schema.target if schema.target is not None else "class"
+    unnamed = "class" if hasattr(estimator, "classes_") else "component"
+    target = schema.target if schema.target is not None else unnamed
     write(as_frame(X, schema.names).with_columns(pl.Series(target, y.tolist())))
 
 
@@ -389,7 +432,7 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
 
         posteriori show penguins.posteriori
     """
-    estimator = load_model(model)
+    estimator = load_model(model, mixtures=True)
 
     from posteriori.cli import facts, pages, tables
 
@@ -398,6 +441,7 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
 
 
 _command(comparisons.compare)
+_command(clusters.cluster)
 _command(networks.query)
 _networks = typer.Typer(help="Bayesian networks: show one, draw from one, learn one.", rich_markup_mode="rich")
 for _one in (networks.show, networks.sample, networks.learn):

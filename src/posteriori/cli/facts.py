@@ -16,6 +16,7 @@ from posteriori.learning import metrics
 from posteriori.learning.information import mutual_information
 from posteriori.parameter_count import count_parameters
 from posteriori.tables import Column, Schema, quote
+from posteriori.tables.writing import write_column
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
@@ -34,13 +35,13 @@ def fit_facts(frame: pl.DataFrame, scored: OutOfFold) -> Facts:
     """Return what a fit has found: the columns, how well the model does, and what informs it."""
     estimator = scored.estimator
     schema = estimator.model_.schema
-    counts = estimator.class_count_
+    counts = np.bincount(scored.components, minlength=len(scored.classes))  # of labelled rows, as they are labelled
     posterior = metrics.fill_undefined(scored.posterior, scored.prior)
     return {
         "rows": frame.height,
         "target": schema.target,
         "classes": [
-            {"class": label, "rows": round(count)} for label, count in zip(labels_of(estimator), counts, strict=True)
+            {"class": label, "rows": int(rows)} for label, rows in zip(labels_of(estimator), counts, strict=True)
         ],
         "columns": column_facts(frame, estimator),
         "hints": list(hints(frame, schema)),
@@ -56,7 +57,7 @@ def fit_facts(frame: pl.DataFrame, scored: OutOfFold) -> Facts:
 
 def labels_of(estimator: GenerativeEstimator) -> list[Any]:
     """Return the classes as Python values."""
-    return list(estimator.classes_.tolist())
+    return list(write_column(estimator.target_).tolist())
 
 
 def scores(components: Array, posterior: Array) -> Facts:
@@ -247,7 +248,7 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
     statistics = getattr(estimator, "statistics_", None)
     return {
         "model": type(estimator).__name__,
-        "target": model.schema.target,
+        "target": model.schema.target if hasattr(estimator, "classes_") else "component",
         "rows": None if statistics is None else float(statistics.weight.sum()),
         "classes": labels_of(estimator),
         "prior": np.exp(model.class_log_prior),
@@ -290,6 +291,8 @@ def plain_components(estimator: GenerativeEstimator) -> list[Facts]:
 def component_names(estimator: GenerativeEstimator) -> list[str]:
     """Return what each component is called: its class, and its number in it where there are several."""
     labels, of_class = labels_of(estimator), estimator.model_.of_class
+    if not hasattr(estimator, "classes_"):
+        return [f"component {label}" for label in labels]
     if not of_class:
         return labels
     many = np.bincount(of_class)

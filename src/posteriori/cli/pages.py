@@ -23,6 +23,7 @@ from posteriori.cli.tables import (
     print_table,
     share,
 )
+from posteriori.cli.teaching import unlabelled_line
 from posteriori.explain import Explanation
 
 _MOST_FEATURES = 10
@@ -38,6 +39,8 @@ def print_fit(facts: Facts) -> None:
     features = f"{len(facts['columns'])} feature{'s' if len(facts['columns']) > 1 else ''}"
     out.print(f"{facts['table']}: {facts['rows']:,} rows, {features}")
     out.print(_class_line(facts, out.width))
+    if facts["unlabelled"]["rows"]:
+        out.print(unlabelled_line(facts["unlabelled"]))
     out.print()
     _print_columns(out, facts["columns"])
     for hint in facts["hints"]:
@@ -262,6 +265,7 @@ def print_model(facts: Facts) -> None:
     _print_parameter_count(out, facts)
     out.print()
     labels = [label_text(label) for label in facts["classes"]]
+    parts = [label_text(one["name"]) for one in facts["components"]] if facts["components"] else labels
     print_grid(out, f"p({target})", ["probability"], labels, [[share(p) for p in facts["prior"]]])
     numeric: dict[str, list[Facts]] = {}
     for column in facts["columns"]:
@@ -269,7 +273,7 @@ def print_model(facts: Facts) -> None:
             numeric.setdefault(column["distribution"], []).append(column)
     for distribution, columns in numeric.items():
         title, cells = _numeric_cells(distribution, columns)
-        print_grid(out, title, [label_text(column["name"]) for column in columns], labels, cells)
+        print_grid(out, title, [label_text(column["name"]) for column in columns], parts, cells)
     masked = [column for column in facts["columns"] if "p_missing" in column]
     if masked:
         names = [label_text(column["name"]) for column in masked]

@@ -138,7 +138,8 @@ def out_of_fold(
     others, which is what refitting k times would give; a second pass scores the rows. Columns binned by quantiles are
     cut where all rows say, whose labels have no part in it; those binned by "mdlp" are cut for each fold by the labels
     of the others. Rows without label teach the models of all folds, and are not judged: they are left out of what is
-    returned. Where a model takes EM, that starts in each fold from the model of all rows.
+    returned; where their weight is to be chosen ("held_out"), all labelled rows choose it once, for all folds. Where a
+    model takes EM, that starts in each fold from the model of all rows.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def out_of_fold(
     opened = Opened.of(estimator, X, y, sample_weight, folds, random_state=random_state)
     log_posterior, (fitted,) = judge([estimator], opened, progress)
     estimator._classes_closed = False
-    estimator._adopt(fitted.full, opened.target)
+    estimator._adopt(fitted.full, opened.target, opened.source.unlabelled_weight)
     return results_of(opened, log_posterior[:, 0], fitted, estimator)
 
 

@@ -1,0 +1,101 @@
+"""What ``cluster`` has found, as plain facts and as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from posteriori.classifiers import MixtureModel
+from posteriori.cli.facts import Facts, model_facts
+from posteriori.cli.tables import console, count, label_text, new_table, number, print_grid, print_table
+from posteriori.typing import Array
+
+_MOST_COLUMNS = 8
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mixture, and how well it describes the rows: log-likelihood in nats, and criteria that count parameters."""
+
+    model: MixtureModel
+    log_likelihood: float
+    bic: float
+    aic: float
+
+
+def candidate(model: MixtureModel, rows: pl.DataFrame) -> Candidate:
+    """Return a fitted mixture with its scores."""
+    log_likelihood = float(model.score_samples(rows).sum())
+    m = model.n_parameters_
+    return Candidate(model, log_likelihood, m * np.log(rows.height) - 2 * log_likelihood, 2 * m - 2 * log_likelihood)
+
+
+def cluster_facts(rows: pl.DataFrame, fitted: Sequence[Candidate], best: Candidate, posterior: Array) -> Facts:
+    """Return the candidates, and what each cluster of the best looks like."""
+    shown = model_facts(best.model)
+    likely = np.bincount(posterior.argmax(axis=1), minlength=posterior.shape[1])
+    return {
+        "rows": rows.height,
+        "candidates": [
+            {
+                "k": one.model.n_components,
+                "log_likelihood": one.log_likelihood,
+                "n_parameters": one.model.n_parameters_,
+                "bic": one.bic,
+                "aic": one.aic,
+                "converged": one.model.converged_,
+                "best": one is best,
+            }
+            for one in fitted
+        ],
+        "k": best.model.n_components,
+        "clusters": [
+            {"component": z, "share": share, "rows": size}
+            for z, (share, size) in enumerate(zip(best.model.weights_, likely, strict=True))
+        ],
+        "columns": sorted(shown["columns"], key=lambda column: -column["information"]),
+    }
+
+
+def print_clusters(facts: Facts) -> None:
+    """Print the candidates, and the clusters of the best by the columns that tell them apart best."""
+    out = console()
+    columns = facts["columns"]
+    out.print(f"{facts['table']}: {facts['rows']:,} rows, {len(columns)} column{'s' if len(columns) > 1 else ''}\n")
+    table = new_table("k", "log-likelihood (nats)", "parameters", "BIC", "AIC", "")
+    for one in facts["candidates"]:
+        figures = (f"{one[key]:,.1f}" for key in ("bic", "aic"))
+        mark = "← least BIC" if one["best"] and len(facts["candidates"]) > 1 else ""
+        mark += "" if one["converged"] else " not converged"
+        table.add_row(str(one["k"]), f"{one['log_likelihood']:,.1f}", count(one["n_parameters"]), *figures, mark)
+    table.columns[-1].justify = "left"
+    print_table(out, table)
+    labels = [str(one["component"]) for one in facts["clusters"]]
+    sizes = [
+        [f"{one['rows']:,}" for one in facts["clusters"]],
+        [f"{one['share']:.1%}" for one in facts["clusters"]],
+    ]
+    print_grid(out, "clusters", ["rows", "p(component)"], labels, sizes)
+    told = columns[:_MOST_COLUMNS]
+    title = "mean ± standard deviation, or the most frequent category, the most telling column first"
+    print_grid(out, title, [label_text(one["name"]) for one in told], labels, [_cells(one) for one in told])
+    if len(columns) > len(told):
+        out.print(f"and {len(columns) - len(told)} more columns (all with --json)\n")
+    if facts["assigned"] is not None:
+        out.print(f"rows with their component written to {facts['assigned']}", soft_wrap=True)
+    out.print(f"saved to {facts['output']}", soft_wrap=True)
+
+
+def _cells(column: Facts) -> list[str]:
+    """Return what a column is like in each cluster."""
+    if "probability" not in column:
+        spread = np.sqrt(column["variance"])
+        return [f"{number(mean)} ± {number(sd, 3)}" for mean, sd in zip(column["mean"], spread, strict=True)]
+    probability: Any = np.asarray(column["probability"])
+    if not probability.shape[1]:
+        return ["–"] * len(probability)
+    return [f"{label_text(column['categories'][k])} {row[k]:.0%}" for row in probability for k in [row.argmax()]]

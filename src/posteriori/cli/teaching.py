@@ -1,0 +1,145 @@
+"""What fit is told of labels: those that are missing, those that are wrong, and what a class consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from posteriori.cli.messages import Refusal, closest
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from posteriori.classifiers import GenerativeEstimator
+
+
+class Unlabelled(StrEnum):
+    """What to do with rows whose target is empty."""
+
+    ignore = "ignore"
+    learn = "learn"
+
+
+def taught(
+    estimator: GenerativeEstimator,
+    model: str,
+    labels: pl.Series,
+    *,
+    unlabelled: Unlabelled | None,
+    weight: str | None,
+    components: str | None,
+    noise: str | None,
+    seed: int,
+) -> tuple[GenerativeEstimator, Unlabelled]:
+    """Return the estimator told what the options say, and what is done with rows without label.
+
+    Raises
+    ------
+    Refusal
+        The model cannot do what an option asks for, or an option cannot be read.
+    """
+    known = estimator.get_params()
+    asked = {
+        "--unlabelled learn": unlabelled is Unlabelled.learn,
+        "--unlabelled-weight": weight is not None,
+        "--components": components is not None,
+        "--label-noise": noise is not None,
+    }
+    able = "unlabelled" in known
+    for option, wanted in asked.items():
+        if wanted and not able:
+            raise Refusal(f"{option} takes EM, which --model {model} has not; use nb, lda, qda, rda, tan or chow-liu")
+    if not able:
+        return estimator, Unlabelled.ignore
+    use = unlabelled or Unlabelled.learn
+    if weight is not None and use is Unlabelled.ignore:
+        raise Refusal("--unlabelled-weight is of rows that --unlabelled ignore leaves out; leave out one of the two")
+    parameters: dict[str, Any] = {"unlabelled": "learn" if use is Unlabelled.learn else "error", "random_state": seed}
+    if weight is not None:
+        parameters["unlabelled_weight"] = _weight(weight)
+    if components is not None:
+        parameters["components"] = _components(components, labels.drop_nulls().unique().sort().to_list())
+    if noise is not None:
+        parameters["label_noise"] = _noise(noise)
+    return estimator.set_params(**parameters), use
+
+
+def _weight(text: str) -> float | str:
+    if text in ("held-out", "held_out"):
+        return "held_out"
+    return _share(text, f'--unlabelled-weight is {text!r}; give a number from 0 to 1, or "held-out"')
+
+
+def _noise(text: str) -> float | str:
+    message = f'--label-noise is {text!r}; give the share of wrong labels, at least 0 and below 1, or "learn"'
+    if text == "learn":
+        return text
+    share = _share(text, message)
+    if share == 1:
+        raise Refusal(message)
+    return share
+
+
+def _share(text: str, message: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        raise Refusal(message) from None
+    if not 0 <= share <= 1:
+        raise Refusal(message)
+    return share
+
+
+def _components(text: str, classes: Sequence[Any]) -> int | dict[Any, int]:
+    """Return how many components each class has, or those that are named: ``2`` or ``a=2,b=3``."""
+    if "=" not in text:
+        return _many(text, text)
+    spelled = {spelling: label for label in classes for spelling in _spellings(label)}
+    found = {}
+    for part in text.split(","):
+        name, _, many = part.rpartition("=")
+        if name.strip() not in spelled:
+            hint = closest(name.strip(), list(spelled)).replace("the columns are", "the classes are")
+            raise Refusal(f"--components names {name.strip()!r}, which is no class; {hint}")
+        found[spelled[name.strip()]] = _many(many, text)
+    return found
+
+
+def _spellings(label: Any) -> list[str]:
+    """Return how a class may be written in an option: whole numbers without their point, too."""
+    if isinstance(label, bool):
+        return [str(label).lower()]
+    return [f"{label:.0f}"] if isinstance(label, float) else [str(label)]
+
+
+def _many(part: str, text: str) -> int:
+    if not part.strip().isdecimal() or int(part) < 1:
+        raise Refusal(f"--components is {text!r}; write 2, or CLASS=2,OTHER=3, with whole numbers of at least 1")
+    return int(part)
+
+
+def unlabelled_facts(estimator: GenerativeEstimator, rows: int, use: Unlabelled) -> dict[str, Any]:
+    """Return how many rows have no label, what is done with them, and with what weight, which rows may have chosen."""
+    learned = use is Unlabelled.learn and rows > 0
+    return {
+        "rows": rows,
+        "use": use.value,
+        "weight": estimator.unlabelled_weight_ if learned else None,
+        "weight_is_held_out": learned and estimator.unlabelled_weight == "held_out",
+    }
+
+
+def unlabelled_line(found: dict[str, Any]) -> str:
+    """Return what is done with rows without label, and what else could be."""
+    plural = "s" if found["rows"] > 1 else ""
+    start = f"{found['rows']:,} row{plural} without label"
+    if found["use"] == Unlabelled.ignore:
+        return f"{start}: left out"
+    chosen = found["weight_is_held_out"]
+    how = ", chosen by held-out rows" if chosen else ""
+    other = "" if chosen else "; --unlabelled-weight held-out chooses the weight"
+    return (
+        f"{start}: learned from by EM with weight {found['weight']:g}{how}. Where a model's assumptions do not hold "
+        f"they may do harm: --unlabelled ignore leaves them out{other}"
+    )

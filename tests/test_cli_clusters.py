@@ -1,0 +1,206 @@
+"""From the command line: clusters, and rows whose label is missing, wrong, or of a class with several components."""
+
+import contextlib
+import io
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+
+import posteriori as po
+from posteriori.cli import main
+from posteriori.datasets import load_penguins
+from posteriori.learning import metrics
+from posteriori.learning.selection import out_of_fold
+
+
+def run(*arguments):
+    """Run the command line in this process; return the exit code and what it wrote to stdout and stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(argument) for argument in arguments])
+    return code, out.getvalue(), err.getvalue()
+
+
+def succeeds(*arguments):
+    code, out, err = run(*arguments)
+    assert code == 0, err
+    return out
+
+
+def refused(*arguments):
+    """Return the sentence of an error after checking that it is one line on stderr, and all there is."""
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, ""), (code, out, err)
+    (line,) = [line for line in err.splitlines() if not line.startswith("warning: ")]
+    return line.removeprefix("error: ")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+@pytest.fixture
+def birds(folder):
+    """Return penguins of which every third has no species, and write them."""
+    species = pl.when(pl.int_range(pl.len()) % 3 > 0).then("species")
+    table = load_penguins().with_columns(species.alias("species")).drop("island", "year")
+    table.write_csv("birds.csv")
+    return table
+
+
+# cluster --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+def test_cluster_prints_what_the_library_says(covariance):
+    arguments = ("cluster", "penguins.csv", "-k", "1,2", "--drop", "species,year", "--covariance", covariance)
+    found = json.loads(succeeds(*arguments, "--seed", "1", "--json"))
+    table = load_penguins().drop("species", "year")
+    models = [po.MixtureModel(k, covariance=covariance, random_state=1).fit(table) for k in (1, 2)]
+    for one, model in zip(found["candidates"], models, strict=True):
+        assert one["n_parameters"] == model.n_parameters_
+        figures = [one["log_likelihood"], one["bic"], one["aic"]]
+        assert_allclose(figures, [model.score_samples(table).sum(), model.bic(table), model.aic(table)])
+    best = models[np.argmin([model.bic(table) for model in models])]
+    assert [one["k"] for one in found["candidates"] if one["best"]] == [found["k"]] == [best.n_components]
+    assert_allclose([one["share"] for one in found["clusters"]], best.weights_)
+    assert [one["rows"] for one in found["clusters"]] == np.bincount(best.predict(table)).tolist()
+    means = {column["name"]: column["mean"] for column in found["columns"] if column["kind"] == "continuous"}
+    assert_allclose(means["body_mass_g"], best.means_[:, 3])
+    assert_allclose(po.load("penguins.clusters.posteriori").means_, best.means_)
+
+
+def test_rows_are_assigned_and_new_ones_predicted():
+    succeeds("cluster", "penguins.csv", "-k", "3", "--drop", "species", "--assign", "out.csv", "--out", "m.posteriori")
+    written, model = pl.read_csv("out.csv", null_values="NA"), po.load("m.posteriori")
+    table = load_penguins()
+    assert written.columns == [*table.columns, "component", "probability"]
+    posterior = model.predict_proba(table.drop("species"))
+    assert written["component"].to_list() == posterior.argmax(axis=1).tolist()
+    assert_allclose(written["probability"], posterior.max(axis=1))
+    succeeds("predict", "m.posteriori", "penguins.csv", "--proba", "--output", "p.csv")
+    predicted = pl.read_csv("p.csv")
+    assert predicted["prediction"].to_list() == written["component"].to_list()
+    assert_allclose(predicted.select("p_0", "p_1", "p_2").to_numpy(), posterior)
+    shown = succeeds("show", "m.posteriori")
+    assert "p(component)" in shown
+    assert "correlations given component 0" in shown
+    assert "component" in succeeds("sample", "m.posteriori", "-n", "3").splitlines()[0]
+
+
+def test_cluster_marks_the_best_and_describes_it():
+    out = succeeds("cluster", "penguins.csv", "-k", "1..2", "--drop", "species,year")
+    assert out.count("← least BIC") == 1
+    assert "body_mass_g" in out
+    assert "Biscoe" in out
+    assert "saved to penguins.clusters.posteriori" in out
+
+
+def test_what_cluster_cannot_do_is_one_sentence():
+    assert "write 3, or 2,4,6, or 2..8" in refused("cluster", "penguins.csv", "-k", "two")
+    assert "ends before it begins; write 2..4" in refused("cluster", "penguins.csv", "-k", "4..2")
+    assert "one at least" in refused("cluster", "penguins.csv", "-k", "0")
+    assert "has 344 rows; ask for fewer" in refused("cluster", "penguins.csv", "-k", "400")
+    assert "did you mean 'species'?" in refused("cluster", "penguins.csv", "--drop", "specie")
+    every = ",".join(load_penguins().columns)
+    assert "every column" in refused("cluster", "penguins.csv", "--drop", every)
+    load_penguins().rename({"year": "component"}).write_csv("named.csv")
+    assert "'component', which" in refused("cluster", "named.csv", "--assign", "out.csv")
+    assert "overwrite" in refused("cluster", "named.csv", "--assign", "named.csv")
+    succeeds("cluster", "penguins.csv", "-k", "2", "--out", "m.posteriori")
+    for command in ("explain", "evaluate"):
+        assert "holds a mixture" in refused(command, "m.posteriori", "penguins.csv")
+
+
+# fit with labels missing, wrong, or of several components -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["nb", "lda", "qda"])
+def test_rows_without_label_teach_and_are_told_of(birds, model):
+    arguments = (
+        "fit",
+        "birds.csv",
+        "--target",
+        "species",
+        "--model",
+        model,
+        "--folds",
+        "2",
+        "--output",
+        "m.posteriori",
+    )
+    found = json.loads(succeeds(*arguments, "--json"))
+    estimator = po.load("m.posteriori").set_params(unlabelled="learn")
+    scored = out_of_fold(estimator, birds, "species", folds=2)
+    assert found["cross_validation"]["model"]["log_loss"] == metrics.log_loss(scored.components, scored.posterior)
+    assert found["unlabelled"] == {"rows": 115, "use": "learn", "weight": 1.0, "weight_is_held_out": False}
+    assert sum(one["rows"] for one in found["classes"]) == 344 - 115
+    out = " ".join(succeeds(*arguments).split())
+    assert "115 rows without label: learned from by EM with weight 1." in out
+    assert "--unlabelled ignore" in out
+    assert "--unlabelled-weight held-out" in out
+
+
+@pytest.mark.parametrize("model", ["nb", "kdb", "aode"])
+def test_rows_without_label_may_be_left_out(birds, model):
+    known = birds.drop_nulls("species")
+    known.write_csv("known.csv")
+    ignore = ["--unlabelled", "ignore"] if model == "nb" else []
+    common = ("--target", "species", "--model", model, "--folds", "2", "--output", "m.posteriori")
+    out = succeeds("fit", "birds.csv", *common, *ignore)
+    assert "115 rows without label: left out" in out
+    found = json.loads(succeeds("fit", "birds.csv", *common, *ignore, "--json"))
+    same = json.loads(succeeds("fit", "known.csv", *common, "--json"))
+    assert found["cross_validation"] == same["cross_validation"]
+    assert found["columns"] == same["columns"]
+
+
+def test_the_weight_may_be_given_or_chosen(birds):
+    common = ("fit", "birds.csv", "--target", "species", "--folds", "2", "--output", "m.posteriori")
+    found = json.loads(succeeds(*common, "--unlabelled-weight", "0.25", "--json"))
+    assert found["unlabelled"]["weight"] == 0.25
+    assert "chosen by held-out rows" in " ".join(succeeds(*common, "--unlabelled-weight", "held-out").split())
+    assert po.load("m.posteriori").unlabelled_weight == "held_out"
+
+
+def test_classes_of_several_components_and_wrong_labels():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    x = np.where(y == 1, 0.0, np.where(rng.random(200) < 0.5, -6.0, 6.0)) + rng.normal(size=200)
+    pl.DataFrame({"x": x, "y": y}).write_csv("humps.csv")
+    common = ("fit", "humps.csv", "--target", "y", "--model", "lda", "--output", "m.posteriori")
+    plain = json.loads(succeeds(*common, "--json"))["cross_validation"]["model"]["accuracy"]
+    for components in ("2", "0=2", "0=2,1=1"):
+        found = json.loads(succeeds(*common, "--components", components, "--json"))
+        assert found["cross_validation"]["model"]["accuracy"] > plain + 0.2
+    assert po.load("m.posteriori").component_classes_.tolist() == [0, 0, 1]
+    assert succeeds("show", "m.posteriori")
+    for noise in ("0.1", "learn"):
+        succeeds(*common, "--label-noise", noise)
+        assert po.load("m.posteriori").label_confusion_.shape == (2, 2)
+
+
+def test_what_fit_cannot_be_told_is_one_sentence(birds):
+    common = ("fit", "birds.csv", "--target", "species")
+    for option in (("--unlabelled", "learn"), ("--components", "2"), ("--label-noise", "0.1")):
+        assert f"{option[0]}" in refused(*common, "--model", "kdb", *option)
+    assert "leave out one of the two" in refused(*common, "--unlabelled", "ignore", "--unlabelled-weight", "0.1")
+    assert "from 0 to 1" in refused(*common, "--unlabelled-weight", "2")
+    assert "below 1" in refused(*common, "--label-noise", "1")
+    assert "did you mean 'Gentoo'?" in refused(*common, "--components", "Gento=2")
+    assert "whole numbers" in refused(*common, "--components", "Gentoo=x")
+    assert "whole numbers" in refused(*common, "--components", "0")
+    birds.with_columns(species=pl.lit(None, pl.String)).write_csv("none.csv")
+    assert "every label" in refused("fit", "none.csv", "--target", "species")
+    labels = [None] * 343 + ["Adelie"]
+    birds.with_columns(species=pl.Series(labels)).write_csv("one.csv")
+    assert "one row with a label only" in refused("fit", "one.csv", "--target", "species")
+    birds.write_csv("some.csv")
+    code, _, err = run("evaluate", "m.posteriori", "some.csv")
+    assert (code, err.count("error: ")) == (2, 1)
