@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         TreeAugmentedNaiveBayes,
     )
     from posteriori.densities import Binned, Categorical, Gaussian, Poisson
+    from posteriori.learning.leave_one_out import leave_one_out
     from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
@@ -45,6 +46,7 @@ _HOMES = {
     "TreeAugmentedNaiveBayes": "classifiers",
     "count_parameters": "parameter_count",
     "learn_network": "networks",
+    "leave_one_out": "learning.leave_one_out",
     "load": "persistence",
     "read_network": "networks",
     "save": "persistence",
@@ -72,6 +74,7 @@ __all__ = [
     "drop_in",
     "explain",
     "learn_network",
+    "leave_one_out",
     "load",
     "networks",
     "plotting",

@@ -56,11 +56,33 @@ class Prior:
     fixed: tuple[float, ...] | None = None
 
     def estimate(self, weight: Array) -> Array:
-        """Return log p(z) in nats, (Z,), from the weight of each component."""
+        """Return log p(z) in nats, (…, Z), from the weight of each component."""
         smoothed = weight + self.alpha
-        probability = smoothed / smoothed.sum() if self.fixed is None else np.array(self.fixed)
-        with np.errstate(divide="ignore"):
-            return np.log(probability)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.fixed is not None:
+                return np.log(np.broadcast_to(self.fixed, weight.shape))
+            return np.log(smoothed / smoothed.sum(axis=-1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class FactorWeights:
+    """p(z | x) ∝ exp(bias_z + Σ_j weight_j·log p(x_j | parents, z)).
+
+    Attributes
+    ----------
+    bias : ndarray (Z,)
+        In nats.
+    weight : ndarray (d,)
+        Of each column's factor, ≥ 0.
+    """
+
+    bias: Array
+    weight: Array
+
+    def weighted(self, log_factors: Array) -> Array:
+        """Return the log factors (n, Z, d), each times the weight of its column; one of weight 0 is left out."""
+        with np.errstate(invalid="ignore"):
+            return np.where(self.weight > 0, self.weight * log_factors, 0.0)
 
 
 @dataclass(frozen=True)
@@ -75,12 +97,15 @@ class GenerativeModel:
         In nats.
     parameters : tuple
         What each block's density estimated.
+    weights : FactorWeights, optional
+        With them the posterior, and nothing else, is that of weighted factors.
     """
 
     schema: Schema
     blocks: tuple[Block, ...]
     log_prior: Array
     parameters: tuple[Any, ...]
+    weights: FactorWeights | None = None
 
     @property
     def n_components(self) -> int:
@@ -118,9 +143,23 @@ class GenerativeModel:
 
     def posterior(self, batch: Batch) -> Array:
         """Return p(z | x), (n, Z); NaN in a row that no component can produce."""
-        log_joint = self._log_joint(batch, with_shared=False)
-        kernels.normalise(log_joint)
-        return log_joint
+        scores = self.scores(batch)
+        kernels.normalise(scores)
+        return scores
+
+    def scores(self, batch: Batch) -> Array:
+        """Return log p(z | x) in nats but for a number a row, (n, Z): the log joint, or the sum of weighted factors."""
+        if self.weights is None:
+            return self._log_joint(batch, with_shared=False)
+        return self.scored(self.log_prior, self.log_factors(batch))
+
+    def scored(self, log_prior: Array, log_factors: Array) -> Array:
+        """Return the same, (n, Z), from log factors (n, Z, d), and a log prior in place of the model's own."""
+        if self.weights is None:
+            return log_prior + log_factors.sum(axis=2)
+        with np.errstate(invalid="ignore"):
+            moved = np.where(np.isneginf(self.log_prior), log_prior, log_prior - self.log_prior)
+        return self.weights.bias + moved + self.weights.weighted(log_factors).sum(axis=2)
 
     def responsibilities(self, batch: Batch) -> tuple[Array, Array]:
         """Return p(z | x, label), (n, Z), and log p(x, label) in nats, (n,), of rows some of whose labels are hidden.

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from posteriori import kernels
-from posteriori.densities.conditional import BackOff, FamilyTables, draw
+from posteriori.densities.conditional import BackOff, CountsOfFamilies, FamilyTables, draw
 from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mixed_forest
 from posteriori.densities.tree_tables import Normals, normals_given
 from posteriori.statistics.joint_counts import JointCounts
@@ -58,6 +58,11 @@ class TreeParameters:
     def n_components(self) -> int:
         """Z."""
         return len(self.start)
+
+    @property
+    def forest(self) -> Forest:
+        """The trees alone."""
+        return Forest(tuple(map(tuple, self.parents.tolist())), tuple(map(tuple, self.edge_weights.tolist())))
 
     @cached_property
     def place(self) -> Array:
@@ -327,6 +332,31 @@ class Tree:
                 factors[:, group, j] = np.where(np.isneginf(before), 0.0, gain)[:, group]
                 before = upto
         return factors
+
+    def left_out(self, parameters: TreeParameters, statistics: Pairs, tile: Mixed, assignment: Assignment) -> Array:
+        """Return what `log_factors` does of each row by the tables without it, along the same trees.
+
+        In closed form where all columns hold codes and the row's inner ones are present; NaN elsewhere (see
+        `LeaveOneOutDensity`).
+        """
+        n, codes = len(tile.codes.values), statistics.codes
+        factors = np.full((n, parameters.n_components, len(parameters.continuous)), np.nan)
+        if any(parameters.continuous):
+            return factors
+        complete = (tile.codes.values[:, parameters.internal] > 0).all(axis=1)
+        rows = replace(tile.codes, values=tile.codes.values[complete])
+        given = Assignment(assignment.component[complete], assignment.weight[complete], assignment.n_components)
+        for number, tree in enumerate(parameters.parents.tolist()):
+            parents = tuple(() if p < 0 else (p,) for p in tree)
+            tables = [codes.single(j) if p < 0 else codes.pair(p, j) for j, p in enumerate(tree)]
+            group = range(parameters.n_components) if len(parameters.parents) == 1 else range(number, number + 1)
+            known = CountsOfFamilies.of(parents, tables)
+            factors[complete, group.start : group.stop] = known.left_out(self.smoothing, rows, given, group)
+        return factors
+
+    def keeping(self, parameters: TreeParameters) -> Tree:
+        """Return the density with the trees that it has found."""
+        return replace(self, forest=parameters.forest)
 
     def given(self, parameters: TreeParameters) -> tuple[tuple[int, ...], ...]:
         """Return, for each column, the place of its parent: of those in the trees of all components."""

@@ -14,6 +14,7 @@ from posteriori.kernels.family_scores import score_families, spell
 from posteriori.kernels.joint_counts import add_joint_counts, pair_information
 from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
 from posteriori.kernels.lanes import LANES
+from posteriori.kernels.left_out import families_left_out
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
 from posteriori.kernels.trees import expect_tree_counts, tree_log_density
@@ -39,6 +40,7 @@ __all__ = [
     "encode_integers",
     "expect_missing",
     "expect_tree_counts",
+    "families_left_out",
     "first_numbers",
     "integer_ranges",
     "integrate_out",

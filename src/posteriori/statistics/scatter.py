@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
+from posteriori.statistics.left_out import less, moments_without
 from posteriori.statistics.moments import Moments, gather
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
@@ -133,6 +134,20 @@ class Scatter:
                 apart = np.sqrt(self.weight[z] * share[z]) * delta[z]
                 scatter[z] += np.outer(apart, apart)
         return Scatter(weight, np.where(known, self.shift, other.shift), offset, scatter, self.cells + other.cells)
+
+    def without(self, tile: Numbers, assignment: Assignment) -> Scatter:
+        """Return the second moments without one row, of one component, that they are of and that lacks no cell."""
+        z, w = int(assignment.component[0]), float(assignment.weight[0])
+        weight, offset, scatter = self.weight.copy(), self.offset.copy(), self.scatter.copy()
+        weight[z] = less(self.weight[z], w)
+        if weight[z] > 0:
+            deviation = (tile.values[0] - self.shift[z]) - self.offset[z]
+            step = w / weight[z] * deviation
+            offset[z] -= step
+            scatter[z] -= self.weight[z] * np.outer(step, deviation)
+        else:
+            scatter[z] = 0.0
+        return Scatter(weight, self.shift, offset, scatter, moments_without(self.cells, tile, assignment))
 
     def finite(self) -> Array:
         """Return which columns had no infinite cell, nor one so large that the square of a difference overflows."""
