@@ -136,7 +136,7 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Leav
     fitted, statistics = model.model_, model.statistics_
     check_closed_form(fitted, statistics)
     source, target = model._open(X, y, None, sample_weight, first=False)
-    if source.schema is not fitted.schema or target is not model.target_:
+    if source.schema != fitted.schema or target != model.target_:
         raise ValueError("the rows show categories or classes that the model has not learned; give rows it learned from")
     _check_learned(source, statistics)
     prior = model._prior(target)
