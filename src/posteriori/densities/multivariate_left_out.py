@@ -87,7 +87,7 @@ def chain_left_out(pooling: Pooling, ddof: int, statistics: Scatter, values: Arr
                 with np.errstate(divide="ignore", invalid="ignore"):
                     ratio = left / np.concatenate([np.ones((len(rows), 1)), left[:, :-1]], axis=1)
                     distance = np.cumsum(u * u, axis=1) + share * np.cumsum(u * v, axis=1) ** 2 / left
-                distance = np.diff(distance, axis=1, prepend=0.0)
+                    distance = np.diff(distance, axis=1, prepend=0.0)
             else:
                 ratio, distance = np.ones((1, 1)), u * u
             variance = scale * pivot * ratio

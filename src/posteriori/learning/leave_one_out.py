@@ -137,7 +137,9 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Leav
     check_closed_form(fitted, statistics)
     source, target = model._open(X, y, None, sample_weight, first=False)
     if source.schema != fitted.schema or target != model.target_:
-        raise ValueError("the rows show categories or classes that the model has not learned; give rows it learned from")
+        raise ValueError(
+            "the rows show categories or classes that the model has not learned; give rows it learned from"
+        )
     _check_learned(source, statistics)
     prior = model._prior(target)
 

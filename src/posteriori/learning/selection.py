@@ -243,10 +243,14 @@ class _Trimmed:
         return cls(schema, estimate(trimmed, model.blocks, prior, sums), codes)
 
     def posterior(self, batch: Batch) -> Array:
+        return self.model.posterior(self.recoded(batch))
+
+    def recoded(self, batch: Batch) -> Batch:
+        """Return the rows in the codes of the trimmed schema."""
         batch = batch.with_schema(self.full)
         codes = batch.codes.values.copy()
         for place, table in enumerate(self.recode):
             codes[:, place] = table[codes[:, place]]
         schema = self.model.schema
         trimmed = Codes(codes, schema.cardinalities(schema.coded))
-        return self.model.posterior(replace(batch, schema=schema, codes=trimmed))
+        return replace(batch, schema=schema, codes=trimmed)

@@ -45,9 +45,20 @@ def moments_left(statistics: Moments, tile: Numbers, assignment: Assignment) -> 
 
 
 def moments_without(statistics: Moments, tile: Numbers, assignment: Assignment) -> Moments:
-    """Return the moments without the one row of a tile."""
+    """Return the moments without the one row of a tile.
+
+    Where all cells that are left are alike, so are the means of all components, to the last digit.
+    """
     left = moments_left(statistics, tile, assignment)
-    return Moments(left.weight[0], left.shift[0], left.offset[0], left.scatter[0])
+    constant, value = constant_left(statistics, tile, assignment)
+    shift, offset = np.where(constant, value, left.shift[0]), np.where(constant, 0.0, left.offset[0])
+    return Moments(left.weight[0], shift, offset, np.where(constant, 0.0, left.scatter[0]))
+
+
+def constant_left(statistics: Moments, tile: Numbers, assignment: Assignment) -> tuple[Array, Array]:
+    """Return which columns have no scatter at all without the one row of a tile, (d,), and their value there."""
+    left = moments_left(statistics.pooled(), tile, everyone(assignment))
+    return (left.scatter[0, 0] <= 0) & (left.weight[0, 0] > 0), left.mean[0, 0]
 
 
 def everyone(assignment: Assignment) -> Assignment:

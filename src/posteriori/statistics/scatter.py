@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
-from posteriori.statistics.left_out import less, moments_without
+from posteriori.statistics.left_out import constant_left, less, moments_without
 from posteriori.statistics.moments import Moments, gather
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
@@ -145,9 +145,16 @@ class Scatter:
             step = w / weight[z] * deviation
             offset[z] -= step
             scatter[z] -= self.weight[z] * np.outer(step, deviation)
+            before = np.diagonal(self.scatter[z])
+            constant = less(before, before - np.diagonal(scatter[z])) <= 0
+            scatter[z][constant] = 0.0
+            scatter[z][:, constant] = 0.0
         else:
             scatter[z] = 0.0
-        return Scatter(weight, self.shift, offset, scatter, moments_without(self.cells, tile, assignment))
+        constant, value = constant_left(self.cells, tile, assignment)
+        scatter[:, constant], scatter[:, :, constant] = 0.0, 0.0
+        shift, offset = np.where(constant, value, self.shift), np.where(constant, 0.0, offset)
+        return Scatter(weight, shift, offset, scatter, moments_without(self.cells, tile, assignment))
 
     def finite(self) -> Array:
         """Return which columns had no infinite cell, nor one so large that the square of a difference overflows."""
