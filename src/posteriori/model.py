@@ -113,6 +113,11 @@ class GenerativeModel:
         return len(self.log_prior)
 
     @property
+    def bias(self) -> Array:
+        """What the scores start from, in nats (Z,): the log prior, or the bias of the weights."""
+        return self.log_prior if self.weights is None else self.weights.bias
+
+    @property
     def n_parameters(self) -> int:
         """The number of free parameters: Z − 1 for the prior, and those of each density."""
         pairs = zip(self.blocks, self.parameters, strict=True)
@@ -151,7 +156,7 @@ class GenerativeModel:
         """Return log p(z | x) in nats but for a number a row, (n, Z): the log joint, or the sum of weighted factors."""
         if self.weights is None:
             return self._log_joint(batch, with_shared=False)
-        return self.scored(self.log_prior, self.log_factors(batch))
+        return self.scored(self.log_prior, self._log_factors(batch, with_shared=False))
 
     def scored(self, log_prior: Array, log_factors: Array) -> Array:
         """Return the same, (n, Z), from log factors (n, Z, d), and a log prior in place of the model's own."""
@@ -191,9 +196,14 @@ class GenerativeModel:
 
     def log_factors(self, batch: Batch) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d), columns in the order of the schema."""
+        return self._log_factors(batch, with_shared=True)
+
+    def _log_factors(self, batch: Batch, with_shared: bool) -> Array:
         factors = np.zeros((len(batch), self.n_components, len(self.schema.columns)))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             reject_outside(block, batch)
+            if block.shared and not with_shared:
+                continue
             factors[:, :, block.columns] += block.density.log_factors(parameters, block.tile(batch))
         return factors
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +18,7 @@ from posteriori.explain import Explanation
 from posteriori.learning.binning import binned_schema, bins_of
 from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled
 from posteriori.learning.fit import collect
-from posteriori.model import Block, GenerativeModel, Prior, log_sum
+from posteriori.model import Block, FactorWeights, GenerativeModel, Prior, log_sum
 from posteriori.sources import MemorySource
 from posteriori.statistics import JointStatistics
 from posteriori.tables import (
@@ -51,6 +51,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
     priors: Any
     unlabelled: Any = "error"
     unlabelled_weight: float = 1.0
+    weights: Any = None
     transduction_: Array
 
     @abstractmethod
@@ -137,6 +138,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         wanted = unsettled(blocks)
         if wanted and not last:
             raise ValueError(f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; use fit")
+        if self.weights is not None and not last:
+            raise ValueError('weights="conditional" takes all rows at once, and partial_fit sees each once; use fit')
         if first:
             source = source.with_schema(binned_schema(source, bins_of(blocks)))
         else:
@@ -144,11 +147,23 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         self._check_size(source.schema, target)
         statistics = source.reduce(collect(blocks))
         past = None if first else self._past_statistics(source.schema, target, blocks)
-        self._adopt(learn(source, blocks, self._prior(target), past, statistics, self._limits()), target)
+        learned = learn(source, blocks, self._prior(target), past, statistics, self._limits())
+        self._adopt(replace(learned, model=self._weighed(learned, source)), target)
         if first:
             self._classes_closed = classes is not None
         self._transduce(source)
         return self
+
+    def _weighed(
+        self, learned: Learned, source: MemorySource, recoded: Callable[[Batch], Batch] | None = None
+    ) -> GenerativeModel:
+        """Return what was learned from the rows of a source, with weights of its factors if they are wanted."""
+        model = learned.model
+        if self.weights is None:
+            return model
+        from posteriori.learning.weights import learn_weights
+
+        return replace(model, weights=learn_weights(source, model, learned.statistics, recoded))
 
     def _transduce(self, source: MemorySource) -> None:
         """Set the labels of the rows that were learned from, those that were missing as the model infers them."""
@@ -241,9 +256,9 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, (n,)."""
-        log_joint = self.predict_joint_log_proba(X)
-        best = log_joint.argmax(axis=1)
-        impossible = self._warn_of_impossible(np.isneginf(log_joint[np.arange(len(best)), best]))
+        scores = self._map(X, lambda model: model.scores)
+        best = scores.argmax(axis=1)
+        impossible = self._warn_of_impossible(np.isneginf(scores[np.arange(len(best)), best]))
         best[impossible] = self.model_.log_prior.argmax()
         return self.classes_[best]
 
@@ -258,11 +273,11 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
-        log_joint = self.predict_joint_log_proba(X)
+        scores = self._map(X, lambda model: model.scores)
         with np.errstate(invalid="ignore"):
-            log_joint -= log_sum(log_joint)[:, np.newaxis]
-        self._warn_of_impossible(np.isnan(log_joint[:, 0]))
-        return log_joint
+            scores -= log_sum(scores)[:, np.newaxis]
+        self._warn_of_impossible(np.isnan(scores[:, 0]))
+        return scores
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log p(x, y) = log p(y) + log p(x | y) in nats, (n, C), with missing cells integrated out."""
@@ -280,6 +295,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         """Return every prediction as an exact sum: log prior plus one log factor a feature, per class.
 
         Where features depend on each other given the class, each factor is that of a feature given those above it.
+        Where factors are weighted, each is times its weight, and the biases stand for the log prior: a sum that is
+        exact for log p(y | x), up to a number that is the same for all classes, and no longer log p(x, y).
 
         Parameters
         ----------
@@ -296,11 +313,12 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
         def factors(batch: Batch) -> Array:
             rows[batch.start] = decode(batch)
-            return model.log_factors(batch)
+            factors = model.log_factors(batch)
+            return factors if model.weights is None else model.weights.weighted(factors)
 
         log_factors = self._source(X).map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])
-        return Explanation(self.classes_, model.schema.names, values, model.log_prior, log_factors, model.given)
+        return Explanation(self.classes_, model.schema.names, values, model.bias, log_factors, model.given)
 
     def _warn_of_impossible(self, impossible: Array) -> Array:
         if impossible.any():
@@ -373,6 +391,22 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
     def class_prior_(self) -> Array:
         """p(y), (C,)."""
         return np.exp(self._fitted.log_prior)
+
+    @property
+    def factor_weights_(self) -> Array:
+        """The weight of each feature's log factor, (d,), ≥ 0, where they are learned."""
+        return self._weights.weight
+
+    @property
+    def class_bias_(self) -> Array:
+        """What stands for the log prior where factors are weighted, in nats (C,)."""
+        return self._weights.bias
+
+    @property
+    def _weights(self) -> FactorWeights:
+        if self._fitted.weights is None:
+            raise AttributeError(f'this {type(self).__name__} weighs no factors; fit it with weights="conditional"')
+        return self._fitted.weights
 
     @property
     def class_count_(self) -> Array:

@@ -100,6 +100,12 @@ class TreeParameters:
         parents = tuple(() if p < 0 else (p,) for p in self.parents[0].tolist())
         return FamilyTables.of(parents, [self.conditional(j) for j in range(len(parents))])
 
+    def looked_up(self, codes: Array) -> Array:
+        """Return log p(x_j | x_parent, z), (n, Z, d), of rows of codes that lack no parent."""
+        parents = self.of_each(self.parents)
+        above = np.where(parents >= 0, codes[:, np.maximum(parents, 0)], 0).astype(np.int64)
+        return self.table[self.start + above * self.widths + codes[:, np.newaxis, :]]
+
     def conditional(self, j: int) -> Array:
         """Return log p(x_j | x_parent, z) of a column of codes, (Z, K_parent + 1, K_j + 1); (Z, K_j + 1) at a root.
 
@@ -319,6 +325,18 @@ class Tree:
 
         That is log p(x_j | x_parent, z) wherever the parent is present, and their sum is always log p(x | z).
         """
+        if not any(parameters.continuous):
+            codes = tile.codes.values
+            factors = parameters.looked_up(codes)
+            rows = np.flatnonzero((codes[:, parameters.internal] == 0).any(axis=1))
+            if len(rows):
+                some = replace(tile, codes=replace(tile.codes, values=codes[rows]))
+                factors[rows] = self._gains(parameters, replace(some, numbers=Numbers(tile.numbers.values[rows])))
+            return factors
+        return self._gains(parameters, tile)
+
+    def _gains(self, parameters: TreeParameters, tile: Mixed) -> Array:
+        """Return what each column adds to the log density of those before it in the tree, (n, Z, d)."""
         factors = np.empty((len(tile.codes.values), parameters.n_components, len(parameters.continuous)))
         for number, order in enumerate(parameters.order):
             group = slice(None) if len(parameters.order) == 1 else slice(number, number + 1)

@@ -18,6 +18,7 @@ from posteriori.kernels.left_out import families_left_out
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
 from posteriori.kernels.trees import expect_tree_counts, tree_log_density
+from posteriori.kernels.weights import conditional_loss
 
 __all__ = [
     "LANES",
@@ -34,6 +35,7 @@ __all__ = [
     "add_poisson",
     "add_quartic_norms",
     "beyond_cuts",
+    "conditional_loss",
     "deviations_by_component",
     "digitise",
     "draw",

@@ -75,9 +75,9 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Leav
     .. math:: p_{-i}(y \mid x_i) \propto p_{-i}(y) \prod_j p_{-i}(x_{ij} \mid y)
 
     As learning is adding up statistics, leaving a row out is subtracting its own: from counts its weight, from moments
-    by Chan's update backwards, from a covariance a matrix of rank one (Sherman & Morrison). The result is what refitting
-    n times would give. What was chosen by looking at all rows stays: cut points, trees, parents, the share of
-    shrinkage of Ledoit and Wolf.
+    by Chan's update backwards, from a covariance a matrix of rank one (Sherman & Morrison). The result is what
+    refitting n times would give. What was chosen by looking at all rows stays: cut points (those of "mdlp" have seen
+    the labels), trees, parents, Ledoit and Wolf's share of shrinkage, and weights of factors.
 
     Parameters
     ----------

@@ -18,6 +18,7 @@ from posteriori.learning.em import Learned, Limits, learn
 from posteriori.learning.fit import collect, estimate
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import MemorySource
+from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Codes, Column, Schema
 from posteriori.typing import Array
 
@@ -74,8 +75,8 @@ def out_of_fold(
     One pass adds up the statistics of each fold; the model of fold k is estimated from the merged statistics of the
     others, which is what refitting k times would give; a second pass scores the rows. Columns binned by quantiles are
     cut where all rows say, whose labels have no part in it; those binned by "mdlp" are cut for each fold by the labels
-    of the others, which takes one more pass a fold. Rows without label teach the models of all folds, and are not
-    judged: they are left out of what is returned.
+    of the others, which takes one more pass a fold, as do weights of factors. Rows without label teach the models of
+    all folds, and are not judged: they are left out of what is returned.
 
     Parameters
     ----------
@@ -115,8 +116,14 @@ def out_of_fold(
     n_classes = len(target.categories)
     learned = folded.learn_each(candidates, progress) if candidates.supervised else folded.learn_together(progress)
     estimator._classes_closed = False
-    estimator._adopt(learned.pop(), target)
+    whole = learned.pop()
+    rows = source.with_schema(whole.model.schema)
+    estimator._adopt(replace(whole, model=estimator._weighed(whole, rows)), target)
     models = [_Trimmed.of(one, folded.prior) for one in learned]
+    for k, one in enumerate(models):
+        rows = source.with_schema(one.full).reweighted(fold != k)
+        weighed = estimator._weighed(Learned(one.model, one.statistics), rows, one.recoded)
+        models[k] = replace(one, model=weighed)
     source = replace(source, progress=progress)
 
     def score(batch: Batch) -> Array:
@@ -213,11 +220,14 @@ class _Trimmed:
         With all categories, and the cut points of the model.
     recode : tuple of ndarray
         For each column with codes, the trimmed code of every code of the full schema.
+    statistics : JointStatistics
+        That the model was estimated from.
     """
 
     full: Schema
     model: GenerativeModel
     recode: tuple[Array, ...]
+    statistics: JointStatistics
 
     @classmethod
     def of(cls, learned: Learned, prior: Prior) -> _Trimmed:
@@ -240,7 +250,7 @@ class _Trimmed:
         trimmed = replace(schema, columns=tuple(columns))
         sums = statistics.reindexed(range(len(statistics.weight)), moves)
         codes = tuple(recode[j] for j in schema.coded)
-        return cls(schema, estimate(trimmed, model.blocks, prior, sums), codes)
+        return cls(schema, estimate(trimmed, model.blocks, prior, sums), codes, sums)
 
     def posterior(self, batch: Batch) -> Array:
         return self.model.posterior(self.recoded(batch))

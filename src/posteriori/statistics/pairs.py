@@ -11,7 +11,7 @@ from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.statistics.left_out import moments_without
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.pair_moments import PairMoments
-from posteriori.tables.batch import Assignment, Mixed, Numbers
+from posteriori.tables.batch import Assignment, Mixed
 from posteriori.typing import Array
 
 
