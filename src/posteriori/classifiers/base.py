@@ -395,15 +395,15 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
     @property
     def factor_weights_(self) -> Array:
         """The weight of each feature's log factor, (d,), ≥ 0, where they are learned."""
-        return self._weights.weight
+        return self._factor_weights.weight
 
     @property
     def class_bias_(self) -> Array:
         """What stands for the log prior where factors are weighted, in nats (C,)."""
-        return self._weights.bias
+        return self._factor_weights.bias
 
     @property
-    def _weights(self) -> FactorWeights:
+    def _factor_weights(self) -> FactorWeights:
         if self._fitted.weights is None:
             raise AttributeError(f'this {type(self).__name__} weighs no factors; fit it with weights="conditional"')
         return self._fitted.weights

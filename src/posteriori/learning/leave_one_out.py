@@ -229,7 +229,7 @@ def _of_block(model: GenerativeModel, statistics: JointStatistics, place: int, b
     if len(open_rows):
         density = density.keeping(model.parameters[place])
         for i in open_rows.tolist():
-            row = slice(i, i + 1)
+            row = np.array([i])
             given = Assignment(labels.component[row], labels.weight[row], labels.n_components)
             tile, rest = block.tile(seen.rows(row)), sums
             if given.weight[0] > 0:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
-from posteriori.statistics.left_out import constant_left, less, moments_without
+from posteriori.statistics.left_out import constant_left, less, moments_without, weights_left
 from posteriori.statistics.moments import Moments, gather
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
@@ -138,8 +138,8 @@ class Scatter:
     def without(self, tile: Numbers, assignment: Assignment) -> Scatter:
         """Return the second moments without one row, of one component, that they are of and that lacks no cell."""
         z, w = int(assignment.component[0]), float(assignment.weight[0])
-        weight, offset, scatter = self.weight.copy(), self.offset.copy(), self.scatter.copy()
-        weight[z] = less(self.weight[z], w)
+        offset, scatter = self.offset.copy(), self.scatter.copy()
+        weight = weights_left(self.weight, assignment)[0]
         if weight[z] > 0:
             deviation = (tile.values[0] - self.shift[z]) - self.offset[z]
             step = w / weight[z] * deviation
