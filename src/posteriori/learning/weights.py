@@ -12,6 +12,7 @@ from posteriori import kernels
 from posteriori.learning.leave_one_out import check_closed_form, left_out_factors
 from posteriori.model import FactorWeights, GenerativeModel
 from posteriori.sources import MemorySource
+from posteriori.sources.memory import blas
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment, Batch
 from posteriori.typing import Array
@@ -74,7 +75,8 @@ def fit_weights(
     n_classes, d = problem.gain.shape[1:]
     bounds = [(None, None)] * n_classes + [(0.0, None)] * (1 if np.isinf(penalty) else d)
     start = np.concatenate([log_prior[present], np.ones(len(bounds) - n_classes)])
-    found = minimize(problem, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_LIMITS).x
+    with blas().limit(limits=1, user_api="blas"):  # its threads would wait for each other over a few numbers
+        found = minimize(problem, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_LIMITS).x
     bias = np.full(len(log_prior), -np.inf)
     bias[present] = found[:n_classes]
     return FactorWeights(bias, np.broadcast_to(found[n_classes:], d).copy())
