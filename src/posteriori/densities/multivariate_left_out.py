@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from posteriori import kernels
 from posteriori.densities.pooling import Pooling
 from posteriori.statistics.left_out import less
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment
 from posteriori.typing import Array
 
-_WEAK = 1e-6  # a pivot of a correlation matrix below this may have to be mended, which has no closed form
+# A pivot of a correlation matrix below _WEAK, or a variance below _LEAST of its column's, may have to be mended, which
+# has no closed form.
+_WEAK = 1e-6
+_LEAST = 2e-10
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ def chain_left_out(pooling: Pooling, ddof: int, statistics: Scatter, values: Arr
     Recognition and Neural Networks, section 2.4 (leave-one-out of discriminant analysis).
     """
     n, d = values.shape
+    values = np.asarray(values, np.float64)
     n_components = len(statistics.weight)
     out = np.full((n, n_components, d), np.nan)
     middle = statistics.mean.mean(axis=0)
@@ -74,27 +78,21 @@ def chain_left_out(pooling: Pooling, ddof: int, statistics: Scatter, values: Arr
             continue
         whitener = solve_triangular(lower, np.eye(d), lower=True).T
         whitened, whitened_means = centred @ whitener, means @ whitener
-        pivot = np.diagonal(lower) ** 2
-        least = np.maximum(_WEAK * np.diagonal(covariance), 0.0)
+        weak = np.stack([_WEAK * np.diagonal(covariance), _LEAST * spread])
         for part in parts:
-            rows = part.rows
-            v = whitened[rows] - whitened_means[own[rows]]
-            same = own[rows] == part.z
-            u = np.where(same[:, np.newaxis], away[rows, np.newaxis] * v, whitened[rows] - whitened_means[part.z])
-            share, scale = part.share[:, np.newaxis], part.scale[:, np.newaxis]
-            if part.share.any():
-                left = 1.0 - share * np.cumsum(v * v, axis=1)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    ratio = left / np.concatenate([np.ones((len(rows), 1)), left[:, :-1]], axis=1)
-                    distance = np.cumsum(u * u, axis=1) + share * np.cumsum(u * v, axis=1) ** 2 / left
-                    distance = np.diff(distance, axis=1, prepend=0.0)
-            else:
-                ratio, distance = np.ones((1, 1)), u * u
-            variance = scale * pivot * ratio
-            with np.errstate(divide="ignore", invalid="ignore"):
-                chain = -0.5 * (distance / scale + np.log(2.0 * math.pi * variance))
-                sound = ((ratio * pivot > least) & (variance > 2e-10 * spread) & (ratio > 0)).all(axis=1)
-            out[rows, part.z] = np.where(sound[:, np.newaxis], chain, np.nan)
+            kernels.chain_left_out(
+                whitened,
+                whitened_means,
+                own,
+                away,
+                part.z,
+                part.rows,
+                part.scale,
+                part.share,
+                np.diagonal(lower) ** 2,
+                weak,
+                out,
+            )
     return out
 
 

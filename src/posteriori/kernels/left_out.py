@@ -82,3 +82,37 @@ def families_left_out(
                     share[z] = _shrunk(count, total, halfway, strength * halfway if stepwise else alpha, in_all)
             for z in range(n_out):
                 out[i, z, j] = math.log(share[z]) if share[z] > 0.0 else -math.inf
+
+
+@kernel
+def chain_left_out(whitened, means, own, away, z, rows, scale, share, pivot, weak, out):
+    """Write log p(x_j | x_1 … x_{j−1}, z) of some rows to out[i, z, j], by covariances scale·(D − share·δδᵀ).
+
+    whitened (n, d) and means (Z, d) are L⁻¹x and L⁻¹mean for D = LLᵀ, pivot the squares of L's diagonal; δ is the row
+    less the mean of its own class, away[i] times which it lies from that mean without itself. A row is left as it is
+    where a pivot falls to what weak (2, d) says: of D, or of the covariance itself.
+    """
+    d = whitened.shape[1]
+    chain = np.empty(d)
+    for place in range(len(rows)):
+        i = rows[place]
+        y = own[i]
+        constant = math.log(2.0 * math.pi * scale[place])
+        sum_vv = sum_uv = sum_uu = distance = 0.0
+        left, sound = 1.0, True
+        for j in range(d):
+            v = whitened[i, j] - means[y, j]
+            u = away[i] * v if y == z else whitened[i, j] - means[z, j]
+            sum_vv += v * v
+            sum_uv += u * v
+            sum_uu += u * u
+            before, left = left, 1.0 - share[place] * sum_vv
+            ratio = left / before
+            sound = sound and ratio * pivot[j] > weak[0, j] and scale[place] * ratio * pivot[j] > weak[1, j]
+            if not sound:
+                break
+            nearer, distance = distance, sum_uu + share[place] * sum_uv * sum_uv / left
+            chain[j] = -0.5 * ((distance - nearer) / scale[place] + constant + math.log(ratio * pivot[j]))
+        if sound:
+            for j in range(d):
+                out[i, z, j] = chain[j]
