@@ -100,6 +100,7 @@ def test_naive_bayes_of_every_distribution(draw, parameters):
 def test_trees_of_tables(draw, kind, backoff):
     X, y, weight = draw_rows(*draw)
     check(kind(bins=CUTS, backoff=backoff), X.select("a", "s", "t", "r"), y, weight)
+    check(kind(bins=CUTS, backoff=backoff), X.select("a", "s", "n", "r"), y, weight)
 
 
 @few

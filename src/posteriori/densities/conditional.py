@@ -175,7 +175,7 @@ class CountsOfFamilies:
             self.layout[3],
             self.cardinalities,
             self.counts,
-            self.counts.sum(axis=1),
+            self.pooled,
             0.0 if smoothing.strength is None else float(smoothing.strength),
             float(smoothing.alpha),
             smoothing.strength is not None,
@@ -183,6 +183,39 @@ class CountsOfFamilies:
             out,
         )
         return out
+
+    def write_tree(
+        self,
+        smoothing: BackOff,
+        row: Array,
+        given: Assignment,
+        parents: Array,
+        start: Array,
+        components: range,
+        table: Array,
+    ) -> None:
+        """Write the tables of a tree without one row, codes (d,), to where start says, for some components."""
+        kernels.tree_left_out(
+            row,
+            int(given.component[0]),
+            float(given.weight[0]),
+            parents,
+            self.cardinalities + 1,
+            start[components.start : components.stop],
+            self.layout[3],
+            self.counts,
+            self.pooled,
+            0.0 if smoothing.strength is None else float(smoothing.strength),
+            float(smoothing.alpha),
+            smoothing.strength is not None,
+            components.start,
+            table,
+        )
+
+    @cached_property
+    def pooled(self) -> Array:
+        """The counts of all components together, (slots,)."""
+        return self.counts.sum(axis=1)
 
 
 @dataclass(frozen=True)

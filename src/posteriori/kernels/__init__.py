@@ -14,7 +14,7 @@ from posteriori.kernels.family_scores import score_families, spell
 from posteriori.kernels.joint_counts import add_joint_counts, pair_information
 from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
 from posteriori.kernels.lanes import LANES
-from posteriori.kernels.left_out import chain_left_out, families_left_out
+from posteriori.kernels.left_out import chain_left_out, families_left_out, tree_left_out
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
 from posteriori.kernels.trees import expect_tree_counts, tree_log_density
@@ -58,6 +58,7 @@ __all__ = [
     "score_families",
     "share_out",
     "spell",
+    "tree_left_out",
     "tree_log_density",
     "whitened_distance",
     "within_bins",

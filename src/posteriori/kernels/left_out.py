@@ -85,6 +85,50 @@ def families_left_out(
 
 
 @kernel
+def tree_left_out(
+    codes, y, w, parents, widths, start, offsets, counts, pooled, strength, alpha, stepwise, first, table
+):
+    """Write the tables log p(x_j | x_parent, z) without one row of codes (d,) to where start (Z, d) says, for some z.
+
+    counts and pooled are those of `families_left_out`, for families of a parent (d,) or none (−1) and the child.
+    """
+    d = len(codes)
+    overall = np.empty(widths.max())
+    share = np.empty(widths.max())
+    for j in range(d):
+        k = widths[j] - 1
+        x_own, base = np.int64(codes[j]), offsets[j]
+        parent_own = np.int64(codes[parents[j]]) if parents[j] >= 0 else 0
+        n_given = widths[parents[j]] if parents[j] >= 0 else 1
+        seen = w if x_own > 0 else 0.0
+        for z in range(first, first + len(start)):
+            mine = seen if z == y else 0.0
+            here = start[z - first, j]
+            table[here] = 0.0
+            total, total_of_all = _rest(counts[base, z], mine), _rest(pooled[base], seen)
+            for x in range(1, k + 1):
+                gone = 1.0 if x == x_own else 0.0
+                overall[x] = _shrunk(_rest(pooled[base + x], gone * seen), total_of_all, 1.0 / k, alpha, k * alpha)
+                added, in_all = (alpha * overall[x], alpha) if stepwise else (alpha, k * alpha)
+                share[x] = _shrunk(_rest(counts[base + x, z], gone * mine), total, overall[x], added, in_all)
+                table[here + x] = math.log(share[x]) if share[x] > 0.0 else -math.inf
+            for a in range(1, n_given):
+                slot = base + a * widths[j]
+                line = here + a * widths[j]
+                table[line] = 0.0
+                met = 1.0 if a == parent_own else 0.0
+                total, total_of_all = _rest(counts[slot, z], met * mine), _rest(pooled[slot], met * seen)
+                for x in range(1, k + 1):
+                    gone = met if x == x_own else 0.0
+                    added, in_all = (strength * overall[x], strength) if stepwise else (alpha, k * alpha)
+                    known = _shrunk(_rest(pooled[slot + x], gone * seen), total_of_all, overall[x], added, in_all)
+                    halfway = (share[x] + known) / 2.0
+                    added = strength * halfway if stepwise else alpha
+                    given = _shrunk(_rest(counts[slot + x, z], gone * mine), total, halfway, added, in_all)
+                    table[line + x] = math.log(given) if given > 0.0 else -math.inf
+
+
+@kernel
 def chain_left_out(whitened, means, own, away, z, rows, scale, share, pivot, weak, out):
     """Write log p(x_j | x_1 … x_{j−1}, z) of some rows to out[i, z, j], by covariances scale·(D − share·δδᵀ).
 

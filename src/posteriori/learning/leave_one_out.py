@@ -125,8 +125,8 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Leav
     array([[0.667, 0.333],
            [0.667, 0.333],
            [0.25 , 0.75 ],
-           [0.667, 0.333],
-           [0.667, 0.333]])
+           [0.643, 0.357],
+           [0.643, 0.357]])
     """
     if not (hasattr(model, "_open") and hasattr(model, "_prior")):
         raise TypeError(f"a {type(model).__name__} has no leave-one-out; give a classifier of posteriori")
