@@ -14,6 +14,7 @@ from scipy.special import log_softmax
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
+from posteriori.cli import main
 from posteriori.learning import weights as learning
 from posteriori.learning.leave_one_out import left_out_factors
 from posteriori.learning.metrics import log_loss
@@ -229,3 +230,12 @@ def test_what_it_refuses(copies):
         po.GaussianDiscriminant(weights="conditional").fit(gaps, y)
     with pytest.raises(ValueError, match="'weights' parameter of NaiveBayes must be"):
         po.NaiveBayes(weights="equal").fit(X, y)
+
+
+def test_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "penguins.csv", "--target", "species", "--weights", "conditional", "--json"]) == 0
+    assert (po.load("penguins.posteriori").factor_weights_ >= 0).all()
+    capsys.readouterr()
+    assert main(["fit", "penguins.csv", "--target", "species", "--weights", "conditional", "--model", "aode"]) == 2
+    assert "--weights does not go with --model aode" in capsys.readouterr().err

@@ -68,6 +68,12 @@ class Model(StrEnum):
     aode = "aode"
 
 
+class Weights(StrEnum):
+    """How the factors of a model can be weighted."""
+
+    conditional = "conditional"
+
+
 def _naive_bayes(chosen: dict[str, list[str]]) -> GenerativeEstimator:
     from posteriori.classifiers import NaiveBayes
 
@@ -149,6 +155,13 @@ def fit(
             "depends on two others; aode: on every other in turn."
         ),
     ] = Model.nb,
+    weights: Annotated[
+        Weights | None,
+        typer.Option(
+            help="Give each feature's factor a weight, learned on rows as if each had been left out: it mends the "
+            "over-confidence of features that say the same."
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where to save the model; default: the table's name with .posteriori, here."),
@@ -205,6 +218,10 @@ def fit(
     from posteriori.persistence import save
 
     estimator = _FACTORIES[model](chosen)
+    if weights is not None:
+        if "weights" not in estimator.get_params():
+            raise Refusal(f"--weights does not go with --model {model.value}, which is no product of factors")
+        estimator.set_params(weights=weights.value)
     with refusing(), progress_bar("fitting", 2 * frame.height) as progress:
         scored = out_of_fold(
             estimator,
