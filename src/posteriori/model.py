@@ -14,6 +14,9 @@ from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
 
 
+_BLOCK_FACTORS = 1 << 17  # of log factors, so that they stay in the cache
+
+
 @dataclass(frozen=True)
 class Block:
     """A density and the columns it makes, by their positions in the schema.
@@ -156,7 +159,12 @@ class GenerativeModel:
         """Return log p(z | x) in nats but for a number a row, (n, Z): the log joint, or the sum of weighted factors."""
         if self.weights is None:
             return self._log_joint(batch, with_shared=False)
-        return self.scored(self.log_prior, self._log_factors(batch, with_shared=False))
+        scores = np.empty((len(batch), self.n_components))
+        size = max(1, _BLOCK_FACTORS // (self.n_components * len(self.schema.columns)))
+        for start in range(0, len(batch), size):
+            part = replace(batch.rows(slice(start, start + size)), start=batch.start + start)
+            scores[start : start + size] = self.scored(self.log_prior, self._log_factors(part, with_shared=False))
+        return scores
 
     def scored(self, log_prior: Array, log_factors: Array) -> Array:
         """Return the same, (n, Z), from log factors (n, Z, d), and a log prior in place of the model's own."""

@@ -20,6 +20,8 @@ from posteriori.typing import Array
 # class separates the classes perfectly, and would otherwise have an infinite density.
 _VARIANCE_FLOOR = 1e-9
 
+_BLOCK_CELLS = 1 << 16  # of moments without a row, so that they stay in the cache
+
 
 @dataclass(frozen=True)
 class GaussianParameters:
@@ -133,9 +135,16 @@ class Gaussian:
         self, parameters: GaussianParameters, statistics: Moments, tile: Numbers, assignment: Assignment
     ) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d), of each row by the parameters without it."""
-        del parameters
-        rest = moments_left(statistics, tile, assignment)
-        return self.log_factors(self._of(rest, moments_left(statistics.pooled(), tile, everyone(assignment))), tile)
+        factors = np.empty((len(tile.values), *parameters.mean.shape))
+        pooled = statistics.pooled()
+        size = max(1, _BLOCK_CELLS // max(1, parameters.mean.size))
+        for start in range(0, len(factors), size):
+            rows = slice(start, start + size)
+            some = Numbers(tile.values[rows])
+            given = Assignment(assignment.component[rows], assignment.weight[rows], assignment.n_components)
+            rest, everybody = moments_left(statistics, some, given), moments_left(pooled, some, everyone(given))
+            factors[rows] = self.log_factors(self._of(rest, everybody), some)
+        return factors
 
     def keeping(self, parameters: GaussianParameters) -> Gaussian:
         """Return the density itself: it learns no structure that could stay."""

@@ -83,8 +83,8 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Leav
     ----------
     model : fitted classifier of posteriori
         Has learned from the rows, and perhaps from more.
-    X, y, sample_weight
-        Rows as they were given to `fit`. A row of weight k is taken out whole.
+    X, y, sample_weight : as in `fit`
+        Rows that it was given. A row of weight k is taken out whole.
 
     Returns
     -------

@@ -175,8 +175,8 @@ class Batch:
             codes=_coded(schema, self.numbers.values, self.codes.values[:, categorical]),
         )
 
-    def rows(self, chosen: Array) -> Batch:
-        """Return some of the rows, chosen by a mask or by their places; the assignment is left behind."""
+    def rows(self, chosen: Array | slice) -> Batch:
+        """Return some of the rows, chosen by a mask, by their places or as a slice; the assignment is left behind."""
         return replace(
             self,
             numbers=replace(self.numbers, values=self.numbers.values[chosen]),
