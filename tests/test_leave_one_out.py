@@ -74,7 +74,7 @@ def check(model, X, y, weight=None, rtol=1e-9):
 
 
 draws = st.tuples(st.integers(0, 10**6), st.integers(4, 16), st.sampled_from([0.0, 0.3]))
-few = settings(max_examples=8, deadline=None)
+few = settings(max_examples=6, deadline=None)
 
 
 @few
@@ -237,3 +237,15 @@ def test_what_it_refuses():
         po.leave_one_out(po.NaiveBayes.from_parameters(priors=[0.5, 0.5], poisson={"x": [1, 2]}), [[1.0]], [0])
     with pytest.raises(TypeError, match="a MixtureModel has no leave-one-out"):
         po.leave_one_out(po.MixtureModel(), X, y)
+
+
+@pytest.mark.parametrize(
+    "model", [po.NaiveBayes(), po.GaussianDiscriminant(pooling="per_class"), po.ChowLiuClassifier()]
+)
+def test_a_row_of_no_weight_is_predicted_by_the_model_itself(model):
+    X, y, weight = draw_rows(4, 60, 0.0)
+    X, weight = X.select("a", "n", "r"), np.where(np.arange(60) % 3, weight, 0.0)
+    left_out = po.leave_one_out(model.fit(X, y, weight), X, y, weight)
+    without = weight == 0
+    assert_allclose(left_out.posterior[without], model.predict_proba(X)[without], atol=1e-9)
+    assert (left_out.posterior[~without] != model.predict_proba(X)[~without]).any()

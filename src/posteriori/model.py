@@ -13,7 +13,6 @@ from posteriori.tables import Batch, Schema, Tile
 from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
 
-
 _BLOCK_FACTORS = 1 << 17  # of log factors, so that they stay in the cache
 
 
