@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from posteriori.comparison import Comparison, compare
     from posteriori.densities import Binned, Categorical, Gaussian, Poisson
+    from posteriori.learning.leave_one_out import leave_one_out
     from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
@@ -48,6 +49,7 @@ _HOMES = {
     "compare": "comparison",
     "count_parameters": "parameter_count",
     "learn_network": "networks",
+    "leave_one_out": "learning.leave_one_out",
     "load": "persistence",
     "read_network": "networks",
     "save": "persistence",
@@ -78,6 +80,7 @@ __all__ = [
     "drop_in",
     "explain",
     "learn_network",
+    "leave_one_out",
     "load",
     "networks",
     "plotting",

@@ -15,6 +15,8 @@ from posteriori.tables import Batch, Schema, Tile
 from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
 
+_BLOCK_FACTORS = 1 << 17  # of log factors, so that they stay in the cache
+
 
 @dataclass(frozen=True)
 class Block:
@@ -67,15 +69,42 @@ class Prior:
     of_class: tuple[int, ...] = ()
 
     def estimate(self, weight: Array) -> Array:
-        """Return log p(z) in nats, (Z,), from the weight of each component."""
-        of_class = np.array(self.of_class or range(len(weight)))
-        among = np.bincount(of_class, weight)
-        smoothed = among + self.alpha
-        probability = smoothed / smoothed.sum() if self.fixed is None else np.array(self.fixed)
-        share = 1.0 / np.bincount(of_class)[of_class]  # of its class, where that has no row
-        np.divide(weight, among[of_class], out=share, where=among[of_class] > 0)
-        with np.errstate(divide="ignore"):
-            return np.log(probability[of_class] * share)
+        """Return log p(z) in nats, (…, Z), from the weight of each component."""
+        of_class = np.array(self.of_class or range(weight.shape[-1]))
+        first = np.searchsorted(of_class, np.arange(of_class[-1] + 1))
+        among = np.add.reduceat(weight, first, axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.fixed is not None:
+                probability = np.broadcast_to(self.fixed, among.shape)
+            else:
+                smoothed = among + self.alpha
+                probability = smoothed / smoothed.sum(axis=-1, keepdims=True)
+            if not self.of_class:
+                return np.log(probability)
+            known = among[..., of_class] > 0
+            share = np.where(known, weight / among[..., of_class], 1.0 / np.bincount(of_class)[of_class])
+            return np.log(probability[..., of_class] * share)
+
+
+@dataclass(frozen=True)
+class FactorWeights:
+    """p(z | x) ∝ exp(bias_z + Σ_j weight_j·log p(x_j | parents, z)).
+
+    Attributes
+    ----------
+    bias : ndarray (Z,)
+        In nats.
+    weight : ndarray (d,)
+        Of each column's factor, ≥ 0.
+    """
+
+    bias: Array
+    weight: Array
+
+    def weighted(self, log_factors: Array) -> Array:
+        """Return the log factors (n, Z, d), each times the weight of its column; one of weight 0 is left out."""
+        with np.errstate(invalid="ignore"):
+            return np.where(self.weight > 0, self.weight * log_factors, 0.0)
 
 
 @dataclass(frozen=True)
@@ -92,6 +121,8 @@ class GenerativeModel:
         What each block's density estimated.
     of_class : tuple of int (Z,)
         The class of each component, ascending; empty where every class is one component.
+    weights : FactorWeights, optional
+        With them the posterior, and nothing else, is that of weighted factors.
     """
 
     schema: Schema
@@ -99,6 +130,7 @@ class GenerativeModel:
     log_prior: Array
     parameters: tuple[Any, ...]
     of_class: tuple[int, ...] = ()
+    weights: FactorWeights | None = None
 
     @property
     def n_components(self) -> int:
@@ -131,6 +163,11 @@ class GenerativeModel:
         return np.where(self.log_prior > -np.inf, self.log_prior - np.where(among > -np.inf, among, 0.0), -np.inf)
 
     @property
+    def bias(self) -> Array:
+        """What the scores start from, in nats (C,): the log prior, or the bias of the weights."""
+        return self.class_log_prior if self.weights is None else self.weights.bias
+
+    @property
     def n_parameters(self) -> int:
         """The number of free parameters: Z − 1 for the prior, and those of each density."""
         pairs = zip(self.blocks, self.parameters, strict=True)
@@ -161,21 +198,40 @@ class GenerativeModel:
 
     def posterior(self, batch: Batch) -> Array:
         """Return p(y | x), (n, C); NaN in a row that no class can produce."""
-        log_joint = self.by_class(self._log_joint(batch, with_shared=False))
-        kernels.normalise(log_joint)
-        return log_joint
+        scores = self.scores(batch)
+        kernels.normalise(scores)
+        return scores
 
     def log_posterior(self, batch: Batch) -> Array:
         """Return log p(y | x) in nats, (n, C); NaN in a row that no class can produce."""
-        log_joint = self.by_class(self._log_joint(batch, with_shared=False))
+        scores = self.scores(batch)
         with np.errstate(invalid="ignore"):
-            return log_joint - log_sum(log_joint)[:, np.newaxis]
+            return scores - log_sum(scores)[:, np.newaxis]
 
     def component_posterior(self, batch: Batch) -> Array:
         """Return p(z | x), (n, Z); NaN in a row that no component can produce."""
         log_joint = self._log_joint(batch, with_shared=False)
         kernels.normalise(log_joint)
         return log_joint
+
+    def scores(self, batch: Batch) -> Array:
+        """Return log p(y | x) in nats but for a number a row, (n, C): the log joint, or the sum of weighted factors."""
+        if self.weights is None:
+            return self.by_class(self._log_joint(batch, with_shared=False))
+        scores = np.empty((len(batch), self.n_components))
+        size = max(1, _BLOCK_FACTORS // (self.n_components * len(self.schema.columns)))
+        for start in range(0, len(batch), size):
+            part = batch.rows(slice(start, start + size))
+            scores[start : start + size] = self.scored(self.log_prior, self._log_factors(part, with_shared=False))
+        return scores
+
+    def scored(self, log_prior: Array, log_factors: Array) -> Array:
+        """Return the same, (n, Z), from log factors (n, Z, d), and a log prior in place of the model's own."""
+        if self.weights is None:
+            return log_prior + log_factors.sum(axis=2)
+        with np.errstate(invalid="ignore"):
+            moved = np.where(np.isneginf(self.log_prior), log_prior, log_prior - self.log_prior)
+        return self.weights.bias + moved + self.weights.weighted(log_factors).sum(axis=2)
 
     def responsibilities(self, batch: Batch) -> tuple[Array, Array]:
         """Return p(z | x, label), (n, Z), and log p(x, label) in nats, (n,), of rows to learn from.
@@ -208,11 +264,17 @@ class GenerativeModel:
 
     def log_factors(self, batch: Batch) -> Array:
         """Return factors of p(x | y) in nats, (n, C, d), columns in the order of the schema: of each given `given`."""
+        factors = self._log_factors(batch, with_shared=True)
+        return self._chained(factors) if self.of_class else factors
+
+    def _log_factors(self, batch: Batch, with_shared: bool) -> Array:
         factors = np.zeros((len(batch), self.n_components, len(self.schema.columns)))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             reject_outside(block, batch)
+            if block.shared and not with_shared:
+                continue
             factors[:, :, block.columns] += block.density.log_factors(parameters, block.tile(batch))
-        return self._chained(factors) if self.of_class else factors
+        return factors
 
     def _chained(self, factors: Array) -> Array:
         """Return log p(x_j | those before it, y), (n, C, d), from factors given the component.

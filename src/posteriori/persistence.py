@@ -58,6 +58,7 @@ _DATACLASSES: dict[str, type[Any]] = {
         densities.Tree,
         densities.TreeParameters,
         model.Block,
+        model.FactorWeights,
         model.GenerativeModel,
         networks.CPT,
         statistics.Counts,

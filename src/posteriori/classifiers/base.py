@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,7 +26,7 @@ from posteriori.learning.binning import binned_schema, bins_of
 from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled, warn_of_haste
 from posteriori.learning.fit import collect
 from posteriori.learning.held_out import held_out_weight
-from posteriori.model import Block, GenerativeModel, Prior, log_sum
+from posteriori.model import Block, FactorWeights, GenerativeModel, Prior, log_sum
 from posteriori.sources import MemorySource
 from posteriori.statistics import JointStatistics
 from posteriori.tables import (
@@ -64,6 +64,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
     unlabelled_weight: Any = 1.0
     components: Any = None
     label_noise: Any = None
+    weights: Any = None
     transduction_: Array
     label_confusion_: Array
     unlabelled_weight_: float
@@ -158,6 +159,13 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
                 f"{wanted[0]} looks twice at rows whose label is sure, and with components, label_noise or a "
                 "mask none is; leave one of them out"
             )
+        if self.weights is not None and source.telling is not None:
+            raise ValueError(
+                'weights="conditional" leaves each row out of its class, and with components, label_noise or a mask '
+                "none is sure; leave one of them out"
+            )
+        if self.weights is not None and not last:
+            raise ValueError('weights="conditional" takes all rows at once, and partial_fit sees each once; use fit')
         if first:
             source = source.with_schema(binned_schema(source.with_telling(None), bins_of(blocks)))
         else:
@@ -166,7 +174,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         statistics = source.reduce(collect(blocks))
         past = None if first else self._past_statistics(source.schema, target, blocks)
         learned = learn(source, blocks, self._component_prior(target), past, statistics, self._limits())
-        self._adopt(learned, target, source.unlabelled_weight)
+        weighed = replace(learned, model=self._weighed(learned, source))
+        self._adopt(weighed, target, source.unlabelled_weight)
         if first:
             self._classes_closed = classes is not None
         self._transduce(source.with_telling(learned.telling))
@@ -175,6 +184,17 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
     def _component_prior(self, target: Column) -> Prior:
         """Return the prior of the components of all classes."""
         return replace(self._prior(target), of_class=components_of(self.components, target))
+
+    def _weighed(
+        self, learned: Learned, source: MemorySource, recoded: Callable[[Batch], Batch] | None = None
+    ) -> GenerativeModel:
+        """Return what was learned from the rows of a source, with weights of its factors if they are wanted."""
+        model = learned.model
+        if self.weights is None:
+            return model
+        from posteriori.learning.weights import learn_weights
+
+        return replace(model, weights=learn_weights(source, model, learned.statistics, recoded))
 
     def _transduce(self, source: MemorySource) -> None:
         """Set the labels of the rows that were learned from, those in doubt as the model infers them."""
@@ -305,9 +325,9 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, (n,)."""
-        log_joint = self.predict_joint_log_proba(X)
-        best = log_joint.argmax(axis=1)
-        impossible = self._warn_of_impossible(np.isneginf(log_joint[np.arange(len(best)), best]))
+        scores = self._map(X, lambda model: model.scores)
+        best = scores.argmax(axis=1)
+        impossible = self._warn_of_impossible(np.isneginf(scores[np.arange(len(best)), best]))
         best[impossible] = self.model_.class_log_prior.argmax()
         return self.classes_[best]
 
@@ -322,11 +342,11 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
-        log_joint = self.predict_joint_log_proba(X)
+        scores = self._map(X, lambda model: model.scores)
         with np.errstate(invalid="ignore"):
-            log_joint -= log_sum(log_joint)[:, np.newaxis]
-        self._warn_of_impossible(np.isnan(log_joint[:, 0]))
-        return log_joint
+            scores -= log_sum(scores)[:, np.newaxis]
+        self._warn_of_impossible(np.isnan(scores[:, 0]))
+        return scores
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log p(x, y) = log p(y) + log p(x | y) in nats, (n, C), with missing cells integrated out."""
@@ -344,6 +364,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         """Return every prediction as an exact sum: log prior plus one log factor a feature, per class.
 
         Where features depend on each other given the class, each factor is that of a feature given those above it.
+        Where factors are weighted, each is times its weight, and the biases stand for the log prior: a sum that is
+        exact for log p(y | x), up to a number that is the same for all classes, and no longer log p(x, y).
 
         Parameters
         ----------
@@ -360,11 +382,12 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
         def factors(batch: Batch) -> Array:
             rows[batch.start] = decode(batch)
-            return model.log_factors(batch)
+            factors = model.log_factors(batch)
+            return factors if model.weights is None else model.weights.weighted(factors)
 
         log_factors = self._source(X).map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])
-        return Explanation(self.classes_, model.schema.names, values, model.class_log_prior, log_factors, model.given)
+        return Explanation(self.classes_, model.schema.names, values, model.bias, log_factors, model.given)
 
     def _warn_of_impossible(self, impossible: Array) -> Array:
         if impossible.any():
@@ -438,6 +461,22 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
     def class_prior_(self) -> Array:
         """p(y), (C,)."""
         return np.exp(self._fitted.class_log_prior)
+
+    @property
+    def factor_weights_(self) -> Array:
+        """The weight of each feature's log factor, (d,), ≥ 0, where they are learned."""
+        return self._factor_weights.weight
+
+    @property
+    def class_bias_(self) -> Array:
+        """What stands for the log prior where factors are weighted, in nats (C,)."""
+        return self._factor_weights.bias
+
+    @property
+    def _factor_weights(self) -> FactorWeights:
+        if self._fitted.weights is None:
+            raise AttributeError(f'this {type(self).__name__} weighs no factors; fit it with weights="conditional"')
+        return self._fitted.weights
 
     @property
     def class_count_(self) -> Array:

@@ -79,7 +79,7 @@ class KDependenceBayes(DependenceEstimator):
     k : int, default 2
         Parents a feature, ≥ 0; more than there are features before it do no harm. The default did best of 0 to 3 in
         docs/dependence.md.
-    bins, backoff, alpha, priors, prior_alpha, categorical_features, n_jobs : as in `TreeAugmentedNaiveBayes`
+    bins, backoff, alpha, priors, prior_alpha, categorical_features, weights, n_jobs : as in `TreeAugmentedNaiveBayes`
 
     Attributes
     ----------
@@ -87,6 +87,8 @@ class KDependenceBayes(DependenceEstimator):
     parents_ : dict
         The parents of each column by name, the most important first.
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
+    factor_weights_, class_bias_ : ndarray (d,), (C,)
+        The weights w_j ≥ 0 and biases b_y in nats, where `weights` is given.
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
         Where the columns had names.
@@ -115,6 +117,7 @@ class KDependenceBayes(DependenceEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "k": [Interval(Integral, 0, None, closed="left")],
         "backoff": BACKOFF,
+        "weights": [None, StrOptions({"conditional"})],
         **COMMON,
     }
 
@@ -128,6 +131,7 @@ class KDependenceBayes(DependenceEstimator):
         priors: Any = None,
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
+        weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.k = k
@@ -137,6 +141,7 @@ class KDependenceBayes(DependenceEstimator):
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
+        self.weights = weights
         self.n_jobs = n_jobs
 
     def _density(self) -> Density:

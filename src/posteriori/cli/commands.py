@@ -77,6 +77,12 @@ class Missing(StrEnum):
     informative = "informative"
 
 
+class Weights(StrEnum):
+    """How the factors of a model can be weighted."""
+
+    conditional = "conditional"
+
+
 def _naive_bayes(chosen: dict[str, list[str]]) -> GenerativeEstimator:
     from posteriori.classifiers import NaiveBayes
 
@@ -165,6 +171,13 @@ def fit(
             "factor beside the others."
         ),
     ] = Missing.at_random,
+    weights: Annotated[
+        Weights | None,
+        typer.Option(
+            help="Give each feature's factor a weight, learned on rows as if each had been left out: it mends the "
+            "over-confidence of features that say the same."
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where to save the model; default: the table's name with .posteriori, here."),
@@ -251,6 +264,10 @@ def fit(
         if "missing" not in learner.get_params():
             raise Refusal(f"--missing informative needs --model nb, lda, qda, rda, tan or chow-liu, not {model.value}")
         learner.set_params(missing=missing.value)
+    if weights is not None:
+        if "weights" not in learner.get_params():
+            raise Refusal(f"--weights does not go with --model {model.value}, which is no product of factors")
+        learner.set_params(weights=weights.value)
     estimator, use = teaching.taught(
         learner,
         model.value,

@@ -41,6 +41,7 @@ __all__ = [
     "Gaussian",
     "GaussianParameters",
     "KDependence",
+    "LeaveOneOutDensity",
     "MaskingDensity",
     "Missingness",
     "MissingnessParameters",
@@ -117,6 +118,38 @@ class ChainedDensity(Density, Protocol):
 
     def given(self, parameters: Any) -> tuple[tuple[int, ...], ...]:
         """Return, for each column, the places of those on which its factor is conditional."""
+
+
+@runtime_checkable
+class LeaveOneOutDensity(Density, Protocol):
+    """A density that tells of each row what it would have said of it, had it not learned from it.
+
+    Laws (tests/test_leave_one_out.py): `left_out` is `log_factors` by the parameters of the other rows.
+    """
+
+    def left_out(self, parameters: Any, statistics: Any, tile: Any, assignment: Assignment) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z, d), of each row by the parameters without it.
+
+        Parameters
+        ----------
+        parameters : Parameters
+            Of all rows: what structure they hold stays.
+        statistics : Statistics
+            Of all rows, those of the tile among them.
+        tile : Tile
+            Some of the rows. A category that no other row shows is a missing cell.
+        assignment : Assignment
+            Their components, none hidden, and their weights.
+
+        Returns
+        -------
+        ndarray (n, Z, d)
+            NaN for a row of which there is no closed form: its parameters are to be estimated from
+            ``statistics.without(row)``.
+        """
+
+    def keeping(self, parameters: Any) -> Self:
+        """Return the density that estimates with the structure that these parameters hold."""
 
 
 class ExpectingDensity(Density, Protocol):

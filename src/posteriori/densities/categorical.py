@@ -10,7 +10,8 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.statistics.counts import Counts, slot_offsets
-from posteriori.tables.batch import Codes
+from posteriori.statistics.left_out import less
+from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import View
 from posteriori.typing import Array
 
@@ -107,6 +108,32 @@ class Categorical:
         """Return log p(x_j | z) in nats, (n, Z, d)."""
         slots = parameters.offsets[:-1] + tile.values
         return parameters.log_probability[:, slots].transpose(1, 0, 2)
+
+    def left_out(
+        self, parameters: CategoricalParameters, statistics: Counts, tile: Codes, assignment: Assignment
+    ) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z, d), of each row by the frequencies without it."""
+        del parameters
+        cardinalities = np.asarray(statistics.cardinalities, np.float64)
+        codes, rows = tile.values, np.arange(len(tile.values))
+        count = statistics.table[:, statistics.offsets[:-1] + codes].transpose(1, 0, 2).copy()
+        total = np.broadcast_to(statistics.observed(), count.shape).copy()
+        own = rows, assignment.component
+        gone = assignment.weight[:, np.newaxis] * (codes > 0)
+        count[own], total[own] = less(count[own], gone), less(total[own], gone)
+        in_all = total + cardinalities * self.alpha
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = (count + self.alpha) / in_all
+            if not (in_all > 0).all():
+                count, total = count.sum(axis=1, keepdims=True), total.sum(axis=1, keepdims=True)
+                stand_in = np.where(total > 0, count / total, 1.0 / np.maximum(cardinalities, 1.0))
+                share = np.where(in_all > 0, share, stand_in)
+            return np.where(codes[:, np.newaxis, :] > 0, np.log(share), 0.0)
+
+    def keeping(self, parameters: CategoricalParameters) -> Categorical:
+        """Return the density itself: it learns no structure that could stay."""
+        del parameters
+        return self
 
     def sample(self, parameters: CategoricalParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw codes from 1, (n, d); 0 only in a column that had no category."""

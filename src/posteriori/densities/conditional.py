@@ -7,7 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from posteriori import kernels
+from posteriori.tables.batch import Assignment, Codes
 from posteriori.typing import Array
+
+Parents = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,93 @@ class BackOff:
         """Return the posterior mean under pseudo-rows of a lower table, or without strength under pseudo-counts."""
         added = self.alpha if self.strength is None or pseudo_rows is None else pseudo_rows * lower
         return _shares(counts + added, lower)
+
+
+@dataclass(frozen=True)
+class CountsOfFamilies:
+    """What each column was seen with, side by side, to look a row up in what the others leave of it.
+
+    Attributes
+    ----------
+    layout : tuple of ndarray
+        As of `FamilyTables`, with the offsets last.
+    cardinalities : ndarray (d,)
+    counts : ndarray (slots, Z)
+        Weights: where a parent's code is 0 those of all its codes, and where the child's is of all its present cells.
+    """
+
+    layout: tuple[Array, Array, Array, Array]
+    cardinalities: Array
+    counts: Array
+
+    @classmethod
+    def of(cls, parents: Parents, tables: list[Array]) -> CountsOfFamilies:
+        """Return the counts from the weights of codes, (Z, K_1 + 1, …, K + 1) of each column."""
+        summed = []
+        for table in tables:
+            seen = _with_sums(table[..., 1:])
+            summed.append(np.concatenate([seen.sum(axis=-1, keepdims=True), seen], axis=-1))
+        side_by_side = FamilyTables.of(parents, summed)
+        layout = (*side_by_side.layout, side_by_side.offsets)
+        return cls(layout, np.array(side_by_side.cardinalities), side_by_side.log_probability)
+
+    def left_out(
+        self, smoothing: BackOff, tile: Codes, assignment: Assignment, components: range | None = None
+    ) -> Array:
+        """Return log p(x_j | parents, z) in nats, (n, Z, d), of each row by the tables without it; for some z."""
+        components = range(self.counts.shape[1]) if components is None else components
+        out = np.empty((len(tile.values), len(components), len(self.cardinalities)))
+        kernels.families_left_out(
+            tile.values,
+            assignment.component,
+            assignment.weight,
+            self.layout[0],
+            self.layout[1],
+            self.layout[2],
+            self.layout[3],
+            self.cardinalities,
+            self.counts,
+            self.pooled,
+            0.0 if smoothing.strength is None else float(smoothing.strength),
+            float(smoothing.alpha),
+            smoothing.strength is not None,
+            components.start,
+            out,
+        )
+        return out
+
+    def write_tree(
+        self,
+        smoothing: BackOff,
+        row: Array,
+        given: Assignment,
+        parents: Array,
+        start: Array,
+        components: range,
+        table: Array,
+    ) -> None:
+        """Write the tables of a tree without one row, codes (d,), to where start says, for some components."""
+        kernels.tree_left_out(
+            row,
+            int(given.component[0]),
+            float(given.weight[0]),
+            parents,
+            self.cardinalities + 1,
+            start[components.start : components.stop],
+            self.layout[3],
+            self.counts,
+            self.pooled,
+            0.0 if smoothing.strength is None else float(smoothing.strength),
+            float(smoothing.alpha),
+            smoothing.strength is not None,
+            components.start,
+            table,
+        )
+
+    @cached_property
+    def pooled(self) -> Array:
+        """The counts of all components together, (slots,)."""
+        return self.counts.sum(axis=1)
 
 
 @dataclass(frozen=True)

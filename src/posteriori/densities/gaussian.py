@@ -10,14 +10,17 @@ from typing import ClassVar
 import numpy as np
 
 from posteriori import kernels
+from posteriori.statistics.left_out import everyone, moments_left
 from posteriori.statistics.moments import Moments
-from posteriori.tables.batch import Numbers
+from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.schema import View
 from posteriori.typing import Array
 
 # The smallest variance, as a share of the column's own over all rows: a column that is constant within every
 # class separates the classes perfectly, and would otherwise have an infinite density.
 _VARIANCE_FLOOR = 1e-9
+
+_BLOCK_CELLS = 1 << 16  # of moments without a row, so that they stay in the cache
 
 
 @dataclass(frozen=True)
@@ -81,15 +84,19 @@ class Gaussian:
 
     def estimate(self, statistics: Moments) -> GaussianParameters:
         """Return means and smoothed variances."""
-        weight, everyone = statistics.weight, statistics.pooled()
-        seen = everyone.weight > 0
-        overall_mean = np.where(seen, everyone.mean, 0.0)
-        overall = everyone.scatter / np.where(seen, everyone.weight, 1.0)
+        return self._of(statistics, statistics.pooled())
+
+    def _of(self, statistics: Moments, pooled: Moments) -> GaussianParameters:
+        """Return means and variances from moments (…, Z, d), and those of all components together, (…, 1, d)."""
+        weight = statistics.weight
+        seen = pooled.weight > 0
+        overall_mean = np.where(seen, pooled.mean, 0.0)
+        overall = pooled.scatter / np.where(seen, pooled.weight, 1.0)
         floor = np.where(overall > 0, _VARIANCE_FLOOR * overall, 1.0)
 
         degrees = np.maximum(weight - self.ddof, 0.0)
-        all_degrees = degrees.sum(axis=0)
-        within = statistics.scatter.sum(axis=0) / np.where(all_degrees > 0, all_degrees, 1.0)
+        all_degrees = degrees.sum(axis=-2, keepdims=True)
+        within = statistics.scatter.sum(axis=-2, keepdims=True) / np.where(all_degrees > 0, all_degrees, 1.0)
         within = np.where(all_degrees > 0, within, overall)
         prior = np.broadcast_to(np.maximum(within, floor), weight.shape)
         own = statistics.scatter / np.where(degrees > 0, degrees, 1.0)
@@ -129,6 +136,26 @@ class Gaussian:
         deviation = tile.values[:, np.newaxis, :] - parameters.mean
         factors = parameters.log_peak - 0.5 * deviation * deviation * parameters.precision
         return np.where(np.isnan(factors), 0.0, factors)
+
+    def left_out(
+        self, parameters: GaussianParameters, statistics: Moments, tile: Numbers, assignment: Assignment
+    ) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z, d), of each row by the parameters without it."""
+        factors = np.empty((len(tile.values), *parameters.mean.shape))
+        pooled = statistics.pooled()
+        size = max(1, _BLOCK_CELLS // max(1, parameters.mean.size))
+        for start in range(0, len(factors), size):
+            rows = slice(start, start + size)
+            some = Numbers(tile.values[rows])
+            given = Assignment(assignment.component[rows], assignment.weight[rows], assignment.n_components)
+            rest, everybody = moments_left(statistics, some, given), moments_left(pooled, some, everyone(given))
+            factors[rows] = self.log_factors(self._of(rest, everybody), some)
+        return factors
+
+    def keeping(self, parameters: GaussianParameters) -> Gaussian:
+        """Return the density itself: it learns no structure that could stay."""
+        del parameters
+        return self
 
     def sample(self, parameters: GaussianParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw numbers, (n, d)."""

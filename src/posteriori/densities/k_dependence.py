@@ -9,15 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.conditional import BackOff, FamilyTables, draw
+from posteriori.densities.conditional import BackOff, CountsOfFamilies, FamilyTables, Parents, draw
 from posteriori.densities.spanning_tree import dependence_of_categories
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
-from posteriori.tables.batch import Codes
+from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import View
 from posteriori.typing import Array
-
-Parents = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -101,6 +99,18 @@ class KDependence:
         cells = tile.values[:, members].astype(np.int64) * strides
         slots = np.add.reduceat(cells, starts[:-1], axis=1) + parameters.offsets
         return parameters.log_probability[slots].swapaxes(1, 2)
+
+    def left_out(self, parameters: FamilyTables, statistics: JointCounts, tile: Codes, assignment: Assignment) -> Array:
+        """Return log p(x_j | parents, z) in nats, (n, Z, d), of each row by the tables without it; the parents stay."""
+        del parameters
+        assert self.parents is not None
+        tables = [statistics.table(scope) for scope in _scopes(self.parents)]
+        return CountsOfFamilies.of(self.parents, tables).left_out(self.smoothing, tile, assignment)
+
+    def keeping(self, parameters: FamilyTables) -> KDependence:
+        """Return the density itself, whose parents are known."""
+        del parameters
+        return self
 
     def given(self, parameters: FamilyTables) -> Parents:
         """Return, for each column, the places of its parents."""

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from posteriori import kernels
+from posteriori.densities.multivariate_left_out import chain_left_out
 from posteriori.densities.pooling import PerClass, Pooled, Pooling
 from posteriori.densities.shrinkage import Covariances, InTurn, LedoitWolf, Shrinkage
 from posteriori.statistics.moments import Moments
@@ -219,6 +220,26 @@ class MultivariateGaussian:
                 chain = -0.5 * (u**2 + math.log(2.0 * math.pi)) - np.log(np.diagonal(lower))
                 factors[np.ix_(rows, np.array([z]), o)] = chain[:, np.newaxis]
         return factors
+
+    def left_out(
+        self,
+        parameters: MultivariateGaussianParameters,
+        statistics: Scatter,
+        tile: Numbers,
+        assignment: Assignment,
+    ) -> Array:
+        """Return what `log_factors` does of each row by the parameters without it.
+
+        In closed form where no covariance is shrunk, and NaN elsewhere; see `LeaveOneOutDensity`.
+        """
+        if self.shrinkage != InTurn():
+            return np.full((len(tile.values), *parameters.mean.shape), np.nan)
+        return chain_left_out(self.pooling, self.ddof, statistics, tile.values, assignment)
+
+    def keeping(self, parameters: MultivariateGaussianParameters) -> MultivariateGaussian:
+        """Return the density itself; a share of Ledoit and Wolf that was found stays what it is."""
+        del parameters
+        return self
 
     def given(self, parameters: MultivariateGaussianParameters) -> tuple[tuple[int, ...], ...]:
         """Return, for each column, all above it; none where the covariance is diagonal."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -10,10 +10,13 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from posteriori import kernels
+from posteriori.statistics.left_out import everyone, moments_left
 from posteriori.statistics.moments import Moments
-from posteriori.tables.batch import Numbers
+from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.schema import View
 from posteriori.typing import Array
+
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,13 @@ class Poisson:
 
     def estimate(self, statistics: Moments) -> PoissonParameters:
         """Return the smoothed means."""
-        weight, everyone = statistics.weight, statistics.pooled()
-        rows = np.where(everyone.weight > 0, everyone.weight, 1.0)
-        prior = np.broadcast_to(np.maximum(everyone.mean, 0.5 / rows), weight.shape)
+        return self._of(statistics, statistics.pooled())
+
+    def _of(self, statistics: Moments, pooled: Moments) -> PoissonParameters:
+        """Return the rates from moments (…, Z, d), and those of all components together, (…, 1, d)."""
+        weight = statistics.weight
+        rows = np.where(pooled.weight > 0, pooled.weight, 1.0)
+        prior = np.broadcast_to(np.maximum(pooled.mean, 0.5 / rows), weight.shape)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # smoothing / (n + smoothing), written so that it also holds at 0 and at infinity.
             trust_in_prior = np.where(weight > 0, 1.0 / (1.0 + weight / self.smoothing), 1.0)
@@ -87,6 +94,19 @@ class Poisson:
         factors = xlogy(x, parameters.rate) - parameters.rate - gammaln(x + 1.0)
         return np.where(np.isnan(x), 0.0, factors)
 
+    def left_out(
+        self, parameters: PoissonParameters, statistics: Moments, tile: Numbers, assignment: Assignment
+    ) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z, d), of each row by the rates without it."""
+        del parameters
+        pooled = _left(statistics.pooled(), tile, everyone(assignment))
+        return self.log_factors(self._of(_left(statistics, tile, assignment), pooled), tile)
+
+    def keeping(self, parameters: PoissonParameters) -> Poisson:
+        """Return the density itself: it learns no structure that could stay."""
+        del parameters
+        return self
+
     def sample(self, parameters: PoissonParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw numbers of events, (n, d)."""
         return rng.poisson(parameters.rate[component]).astype(np.float64)
@@ -94,3 +114,9 @@ class Poisson:
     def n_parameters(self, parameters: PoissonParameters) -> int:
         """Return Z·d rates."""
         return parameters.rate.size
+
+
+def _left(statistics: Moments, tile: Numbers, assignment: Assignment) -> Moments:
+    """Return the moments without each row; a mean that is no more than rounding is one of no event."""
+    left = moments_left(statistics, tile, assignment)
+    return replace(left, offset=np.where(left.mean <= _ROUNDING * statistics.mean, -left.shift, left.offset))

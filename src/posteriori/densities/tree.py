@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from posteriori import kernels
-from posteriori.densities.conditional import BackOff, FamilyTables, draw
+from posteriori.densities.conditional import BackOff, CountsOfFamilies, FamilyTables, draw
 from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mixed_forest
 from posteriori.densities.tree_tables import Normals, normals_given
 from posteriori.statistics.joint_counts import JointCounts
@@ -59,6 +59,11 @@ class TreeParameters:
         """Z."""
         return len(self.start)
 
+    @property
+    def forest(self) -> Forest:
+        """The trees alone."""
+        return Forest(tuple(map(tuple, self.parents.tolist())), tuple(map(tuple, self.edge_weights.tolist())))
+
     @cached_property
     def place(self) -> Array:
         """Where each column stands among those of its kind, (d,)."""
@@ -94,6 +99,12 @@ class TreeParameters:
             return None
         parents = tuple(() if p < 0 else (p,) for p in self.parents[0].tolist())
         return FamilyTables.of(parents, [self.conditional(j) for j in range(len(parents))])
+
+    def looked_up(self, codes: Array) -> Array:
+        """Return log p(x_j | x_parent, z), (n, Z, d), of rows of codes that lack no parent."""
+        parents = self.of_each(self.parents)
+        above = np.where(parents >= 0, codes[:, np.maximum(parents, 0)], 0).astype(np.int64)
+        return self.table[self.start + above * self.widths + codes[:, np.newaxis, :]]
 
     def conditional(self, j: int) -> Array:
         """Return log p(x_j | x_parent, z) of a column of codes, (Z, K_parent + 1, K_j + 1); (Z, K_j + 1) at a root.
@@ -314,6 +325,18 @@ class Tree:
 
         That is log p(x_j | x_parent, z) wherever the parent is present, and their sum is always log p(x | z).
         """
+        if not any(parameters.continuous):
+            codes = tile.codes.values
+            factors = parameters.looked_up(codes)
+            rows = np.flatnonzero((codes[:, parameters.internal] == 0).any(axis=1))
+            if len(rows):
+                some = replace(tile, codes=replace(tile.codes, values=codes[rows]))
+                factors[rows] = self._gains(parameters, replace(some, numbers=Numbers(tile.numbers.values[rows])))
+            return factors
+        return self._gains(parameters, tile)
+
+    def _gains(self, parameters: TreeParameters, tile: Mixed) -> Array:
+        """Return what each column adds to the log density of those before it in the tree, (n, Z, d)."""
         factors = np.empty((len(tile.codes.values), parameters.n_components, len(parameters.continuous)))
         for number, order in enumerate(parameters.order):
             group = slice(None) if len(parameters.order) == 1 else slice(number, number + 1)
@@ -327,6 +350,56 @@ class Tree:
                 factors[:, group, j] = np.where(np.isneginf(before), 0.0, gain)[:, group]
                 before = upto
         return factors
+
+    def left_out(self, parameters: TreeParameters, statistics: Pairs, tile: Mixed, assignment: Assignment) -> Array:
+        """Return what `log_factors` does of each row by the tables without it, along the same trees.
+
+        In closed form where all columns hold codes; NaN elsewhere (see `LeaveOneOutDensity`), and for a row of which
+        it is not clear whether an inner cell is missing, or holds a category that no other row shows.
+        """
+        n, codes, d = len(tile.codes.values), statistics.codes, len(parameters.continuous)
+        factors = np.full((n, parameters.n_components, d), np.nan)
+        if any(parameters.continuous):
+            return factors
+        inner = tile.codes.values[:, parameters.internal]
+        complete = (inner > 0).all(axis=1)
+        open_rows = np.flatnonzero(~complete & ~self._may_be_lost(parameters, codes, tile.codes, assignment))
+        rows = replace(tile.codes, values=tile.codes.values[complete])
+        given = Assignment(assignment.component[complete], assignment.weight[complete], assignment.n_components)
+        table = np.empty_like(parameters.table)
+        for number, tree in enumerate(parameters.parents):
+            parents = tuple(() if p < 0 else (p,) for p in tree.tolist())
+            tables = [codes.single(j) if p < 0 else codes.pair(p, j) for j, p in enumerate(tree.tolist())]
+            group = range(parameters.n_components) if len(parameters.parents) == 1 else range(number, number + 1)
+            known = CountsOfFamilies.of(parents, tables)
+            factors[complete, group.start : group.stop] = known.left_out(self.smoothing, rows, given, group)
+            table[:] = parameters.table
+            for i in open_rows.tolist():
+                row = np.array([i])
+                one = Assignment(assignment.component[row], assignment.weight[row], assignment.n_components)
+                known.write_tree(self.smoothing, tile.codes.values[i], one, tree, parameters.start, group, table)
+                without = replace(parameters, table=table)
+                factors[i, group.start : group.stop] = _gains_of_row(without, tile.codes.values[i], number)[group]
+        return factors
+
+    def _may_be_lost(
+        self, parameters: TreeParameters, counts: JointCounts, tile: Codes, assignment: Assignment
+    ) -> Array:
+        """Return the rows that may hold an inner category which no other row shows, (n,)."""
+        result = np.zeros(len(tile.values), np.bool_)
+        for j in np.flatnonzero(parameters.internal).tolist():
+            single = counts.single(j)[:, 1:]
+            everywhere = single.sum(axis=0)
+            rows = np.flatnonzero(tile.values[:, j] == 0)
+            alone = (single[assignment.component[rows]] > 0) & (
+                np.abs(everywhere - assignment.weight[rows, np.newaxis]) <= 1e-9 * everywhere
+            )
+            result[rows] |= alone.any(axis=1)
+        return result
+
+    def keeping(self, parameters: TreeParameters) -> Tree:
+        """Return the density with the trees that it has found."""
+        return replace(self, forest=parameters.forest)
 
     def given(self, parameters: TreeParameters) -> tuple[tuple[int, ...], ...]:
         """Return, for each column, the place of its parent: of those in the trees of all components."""
@@ -385,3 +458,31 @@ def only(tile: Mixed, shown: Array) -> Mixed:
     numbers = np.where(shown[continuous], tile.numbers.values, np.nan)
     codes = np.where(shown[~continuous], tile.codes.values, tile.codes.values.dtype.type(0))
     return replace(tile, numbers=Numbers(numbers), codes=Codes(codes, tile.codes.cardinalities))
+
+
+def _gains_of_row(parameters: TreeParameters, codes: Array, tree: int) -> Array:
+    """Return what each column of one row of codes adds to the log density of those before it in a tree, (Z, d)."""
+    d = len(codes)
+    order = parameters.order[tree]
+    rank = np.empty(d, np.int64)
+    rank[order] = np.arange(d)
+    shown = np.where(rank <= np.arange(d)[:, np.newaxis], codes, codes.dtype.type(0))
+    upto = np.zeros((d, parameters.n_components))
+    kernels.tree_log_density(
+        shown,
+        np.empty((d, 0)),
+        parameters.place,
+        np.zeros(d, np.bool_),
+        parameters.widths,
+        parameters.of_each(parameters.order),
+        parameters.of_each(parameters.parents),
+        parameters.start,
+        parameters.table,
+        parameters.normal,
+        np.arange(d),
+        upto,
+    )
+    before = np.concatenate([np.zeros((1, parameters.n_components)), upto[:-1]])
+    with np.errstate(invalid="ignore"):
+        gains = np.where(np.isneginf(before), 0.0, upto - before)
+    return gains[rank].T

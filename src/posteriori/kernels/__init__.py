@@ -14,6 +14,7 @@ from posteriori.kernels.family_scores import score_families, spell
 from posteriori.kernels.joint_counts import add_joint_counts, pair_information
 from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
 from posteriori.kernels.lanes import LANES
+from posteriori.kernels.left_out import chain_left_out, families_left_out, tree_left_out
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.pooling import pooled_loss
 from posteriori.kernels.sharing import (
@@ -27,6 +28,7 @@ from posteriori.kernels.sharing import (
 )
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
 from posteriori.kernels.trees import expect_tree_counts, tree_log_density
+from posteriori.kernels.weights import conditional_loss
 
 __all__ = [
     "LANES",
@@ -47,12 +49,15 @@ __all__ = [
     "add_shared_moments",
     "add_shares",
     "beyond_cuts",
+    "chain_left_out",
+    "conditional_loss",
     "deviations_by_component",
     "digitise",
     "draw",
     "encode_integers",
     "expect_missing",
     "expect_tree_counts",
+    "families_left_out",
     "first_numbers",
     "integer_ranges",
     "integrate_out",
@@ -69,6 +74,7 @@ __all__ = [
     "share_out",
     "shared_deviations",
     "spell",
+    "tree_left_out",
     "tree_log_density",
     "weigh_shares",
     "weightiest_numbers",

@@ -18,8 +18,9 @@ from posteriori.learning.binning import Grids, bins_of
 from posteriori.learning.em import Learned, Limits, learn
 from posteriori.learning.fit import collect
 from posteriori.learning.trimming import Trimmed
-from posteriori.model import Block, Prior
+from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import MemorySource
+from posteriori.sources.memory import blas
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Schema
 from posteriori.typing import Array
@@ -29,19 +30,24 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be learned: which densities make which columns, the prior, and when EM ends."""
+    """What is to be learned: which densities make which columns, the prior, and when EM ends.
+
+    weighed, where given, returns the model that was learned from the rows of a source with weights of its factors; the
+    last argument takes a batch of the source to one in the codes of the model.
+    """
 
     blocks: tuple[Block, ...]
     prior: Prior
     limits: Limits
+    weighed: Callable[[Learned, MemorySource, Callable[[Batch], Batch]], GenerativeModel] | None = None
 
 
 @dataclass(frozen=True)
 class CrossFitted:
-    """What all rows teach, and what those outside each fold do."""
+    """What all rows teach, and what those outside each fold do: each in the categories that these show."""
 
     full: Learned
-    without: tuple[Learned, ...]
+    without: tuple[Trimmed, ...]
 
 
 @dataclass(frozen=True)
@@ -119,39 +125,45 @@ def cross_fit(
             statistics = replace(part, blocks=tuple(part.blocks[place] for place in blocks))
             return _learn(rows.without(k).with_schema(of_fold[folds if k is None else k]), plan, statistics, full)
 
-        full = learn_without(None)
-        return CrossFitted(full, tuple(learn_without(k, full) for k in range(folds)))
+        def weigh(one: Trimmed, k: int | None) -> Trimmed:
+            if plan.weighed is None:
+                return one
+            learned = Learned(one.model, one.statistics)
+            return replace(one, model=plan.weighed(learned, rows.without(k).with_schema(one.full), one.recoded))
 
-    return [learn_plan(*one) for one in zip(plans, schemas, places, strict=True)]
+        plain = learn_without(None)
+        whole = weigh(Trimmed(plain.model.schema, plain.model, (), plain.statistics), None)
+        without = (weigh(Trimmed.of(learn_without(k, plain), plan.prior), k) for k in range(folds))
+        return CrossFitted(replace(plain, model=whole.model), tuple(without))
+
+    with blas().limit(limits=1, user_api="blas"):  # whose threads would cost more than these small matrices do
+        return [learn_plan(*one) for one in zip(plans, schemas, places, strict=True)]
 
 
 def score_held_out(
     source: MemorySource,
     fold: Array,
     fitted: Sequence[CrossFitted],
-    plans: Sequence[Plan],
     progress: Callable[[int], None] | None = None,
 ) -> Array:
     """Return log p(y | x) in nats of each row, by each plan's model of the rows outside its fold, (n, M, C).
 
     A row that no class can produce is NaN, and one of no fold.
     """
-    trimmed = [
-        [Trimmed.of(learned, plan.prior) for learned in one.without] for one, plan in zip(fitted, plans, strict=True)
-    ]
     n_classes = fitted[0].full.model.n_classes
 
     def score(batch: Batch) -> Array:
         assert batch.fold is not None
         log_posterior = np.full((len(batch), len(fitted), n_classes), np.nan)
-        for k in range(len(trimmed[0])):
+        for k in range(len(fitted[0].without)):
             rows = np.flatnonzero(batch.fold == k)
             part = batch.rows(rows)
-            for m, models in enumerate(trimmed):
-                log_posterior[rows, m] = models[k].log_posterior(part)
+            for m, one in enumerate(fitted):
+                log_posterior[rows, m] = one.without[k].log_posterior(part)
         return log_posterior
 
-    return replace(source, folds=fold, progress=progress).map(score)
+    with blas().limit(limits=1, user_api="blas"):
+        return replace(source, folds=fold, progress=progress).map(score)
 
 
 def _schemas(rows: _Folded, grids: Grids, plans: Sequence[Plan]) -> list[list[Schema]]:

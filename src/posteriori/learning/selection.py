@@ -109,7 +109,8 @@ class Opened:
     def plan(self, estimator: Any) -> Plan:
         """Return what an estimator would learn of the rows."""
         schema, target = self.source.schema, self.target
-        return Plan(estimator._blocks(schema), estimator._component_prior(target), estimator._limits())
+        weighed = None if estimator.weights is None else estimator._weighed
+        return Plan(estimator._blocks(schema), estimator._component_prior(target), estimator._limits(), weighed)
 
 
 def judge(
@@ -119,7 +120,7 @@ def judge(
     plans = [opened.plan(estimator) for estimator in estimators]
     fold = opened.fold_of_rows
     fitted = cross_fit(opened.source, fold, opened.folds, plans, progress)
-    return score_held_out(opened.source, fold, fitted, plans, progress)[opened.judged], fitted
+    return score_held_out(opened.source, fold, fitted, progress)[opened.judged], fitted
 
 
 def out_of_fold(
@@ -172,5 +173,5 @@ def out_of_fold(
 
 def results_of(opened: Opened, log_posterior: Array, fitted: CrossFitted, estimator: Any) -> OutOfFold:
     """Return what is known of the rows by one estimator."""
-    prior = np.exp(np.stack([learned.model.class_log_prior for learned in fitted.without]))[opened.fold]
+    prior = np.exp(np.stack([one.model.class_log_prior for one in fitted.without]))[opened.fold]
     return OutOfFold(log_posterior, prior, opened.components, opened.fold, opened.weight, estimator.classes_, estimator)

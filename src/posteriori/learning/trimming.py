@@ -9,6 +9,7 @@ import numpy as np
 from posteriori.learning.em import Learned
 from posteriori.learning.fit import estimate
 from posteriori.model import GenerativeModel, Prior
+from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Codes, Column, Schema
 from posteriori.typing import Array
 
@@ -23,11 +24,14 @@ class Trimmed:
         With all categories, and the cut points of the model.
     recode : tuple of ndarray
         For each column with codes, the trimmed code of every code of the full schema; empty where all are known.
+    statistics : JointStatistics
+        That the model was estimated from.
     """
 
     full: Schema
     model: GenerativeModel
-    recode: tuple[Array, ...] = ()
+    recode: tuple[Array, ...]
+    statistics: JointStatistics
 
     @classmethod
     def of(cls, learned: Learned, prior: Prior) -> Trimmed:
@@ -54,20 +58,24 @@ class Trimmed:
                     columns[j] = replace(columns[j], categories=cells)
             moves.append(kept or None)
         if not anything:
-            return cls(schema, model)
+            return cls(schema, model, (), statistics)
         trimmed = replace(schema, columns=tuple(columns))
         sums = statistics.reindexed(range(len(statistics.weight)), moves)
         codes = tuple(recode[j] for j in schema.coded)
-        return cls(schema, estimate(trimmed, model.blocks, prior, sums), codes)
+        return cls(schema, estimate(trimmed, model.blocks, prior, sums), codes, sums)
 
     def log_posterior(self, batch: Batch) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
+        return self.model.log_posterior(self.recoded(batch))
+
+    def recoded(self, batch: Batch) -> Batch:
+        """Return the rows in the codes of the trimmed schema."""
         batch = batch.with_schema(self.full)
         if not self.recode:
-            return self.model.log_posterior(batch)
+            return batch
         codes = batch.codes.values.copy()
         for place, table in enumerate(self.recode):
             codes[:, place] = table[codes[:, place]]
         schema = self.model.schema
         trimmed = Codes(codes, schema.cardinalities(schema.coded))
-        return self.model.log_posterior(replace(batch, schema=schema, codes=trimmed))
+        return replace(batch, schema=schema, codes=trimmed)

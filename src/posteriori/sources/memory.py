@@ -170,7 +170,7 @@ class MemorySource:
                         turn[0] += 1
 
         # Each batch has a thread already: BLAS must not start more of its own.
-        with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_jobs) as threads:
+        with blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_jobs) as threads:
             running = [threads.submit(work_through) for _ in range(n_jobs)]
             try:
                 for thread in running:
@@ -191,7 +191,8 @@ class MemorySource:
 
 
 @functools.cache
-def _blas() -> ThreadpoolController:
+def blas() -> ThreadpoolController:
+    """Return what limits the threads of BLAS."""
     return ThreadpoolController()
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from posteriori import kernels
 from posteriori.statistics.counts import Counts
+from posteriori.statistics.left_out import less
 from posteriori.statistics.moments import gather
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.typing import Array
@@ -85,6 +86,11 @@ class JointCounts:
 
     def __add__(self, other: JointCounts) -> JointCounts:
         return JointCounts(self.cardinalities, self.scopes, self.n_components, self.cells + other.cells)
+
+    def without(self, tile: Codes, assignment: Assignment) -> JointCounts:
+        """Return the counts without some of the rows they are of."""
+        gone = CountTogether(self.scopes).of(tile, assignment)
+        return replace(self, cells=less(self.cells, gone.cells))
 
     def finite(self) -> Array:
         """Return which columns can be computed with, (d,): all, for codes are finite."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
+from posteriori.statistics.left_out import less
 from posteriori.statistics.moments import gather
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
@@ -84,6 +85,22 @@ class PairMoments:
             scatter = self.scatter + other.scatter + delta**2 * between
             cross = self.cross + other.cross + delta * delta.swapaxes(1, 2) * between
         return PairMoments(weight, shift, offset, scatter, cross)
+
+    def without(self, tile: Numbers, assignment: Assignment) -> PairMoments:
+        """Return the moments without one row that they are of."""
+        z, w = int(assignment.component[0]), float(assignment.weight[0])
+        parts = [part.copy() for part in (self.weight, self.offset, self.scatter, self.cross)]
+        deviation = (tile.values[0] - self.shift[z])[:, np.newaxis] - self.offset[z]
+        present = ~np.isnan(deviation) & ~np.isnan(deviation.T)
+        deviation = np.where(present, deviation, 0.0)
+        before = self.weight[z]
+        rest = less(before, w * present)
+        step = w * deviation / np.where(rest > 0, rest, 1.0)
+        parts[0][z] = rest
+        parts[1][z] -= step
+        parts[2][z] = np.where(rest > 0, less(self.scatter[z], before * step * deviation), 0.0)
+        parts[3][z] = np.where(rest > 0, self.cross[z] - before * step * deviation.T, 0.0)
+        return PairMoments(parts[0], self.shift, *parts[1:])
 
     def reindexed(self, components: Sequence[int]) -> PairMoments:
         """Return the moments of other components: components[z] is the place of z here, −1 where it is new."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
+from posteriori.statistics.left_out import moments_without
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.pair_moments import PairMoments
 from posteriori.tables.batch import Assignment, Mixed
@@ -66,6 +67,20 @@ class Pairs:
             across,
             self.together + other.together,
             self.exact and other.exact,
+        )
+
+    def without(self, tile: Mixed, assignment: Assignment) -> Pairs:
+        """Return the statistics without one row that they are of."""
+        across = []
+        for j, (sums, k) in enumerate(zip(self.across, self.codes.cardinalities, strict=False)):
+            component = assignment.component * np.int32(k + 1) + tile.codes.values[:, j]
+            across.append(moments_without(sums, tile.numbers, replace(assignment, component=component)))
+        return replace(
+            self,
+            codes=self.codes.without(tile.codes, assignment),
+            numbers=moments_without(self.numbers, tile.numbers, assignment),
+            across=tuple(across),
+            together=self.together.without(tile.numbers, assignment),
         )
 
     def _interleaved(self, numbers: Array, codes: Array) -> Array:

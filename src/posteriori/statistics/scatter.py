@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
+from posteriori.statistics.left_out import constant_left, less, moments_without, weights_left
 from posteriori.statistics.moments import Moments, gather, sums_of_shares
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
@@ -170,6 +171,27 @@ class Scatter:
                 apart = np.sqrt(self.weight[z] * share[z]) * delta[z]
                 scatter[z] += np.outer(apart, apart)
         return Scatter(weight, np.where(known, self.shift, other.shift), offset, scatter, self.cells + other.cells)
+
+    def without(self, tile: Numbers, assignment: Assignment) -> Scatter:
+        """Return the second moments without one row, of one component, that they are of and that lacks no cell."""
+        z, w = int(assignment.component[0]), float(assignment.weight[0])
+        offset, scatter = self.offset.copy(), self.scatter.copy()
+        weight = weights_left(self.weight, assignment)[0]
+        if weight[z] > 0:
+            deviation = (tile.values[0] - self.shift[z]) - self.offset[z]
+            step = w / weight[z] * deviation
+            offset[z] -= step
+            scatter[z] -= self.weight[z] * np.outer(step, deviation)
+            before = np.diagonal(self.scatter[z])
+            constant = less(before, before - np.diagonal(scatter[z])) <= 0
+            scatter[z][constant] = 0.0
+            scatter[z][:, constant] = 0.0
+        else:
+            scatter[z] = 0.0
+        constant, value = constant_left(self.cells, tile, assignment)
+        scatter[:, constant], scatter[:, :, constant] = 0.0, 0.0
+        shift, offset = np.where(constant, value, self.shift), np.where(constant, 0.0, offset)
+        return Scatter(weight, shift, offset, scatter, moments_without(self.cells, tile, assignment))
 
     def finite(self) -> Array:
         """Return which columns had no infinite cell, nor one so large that the square of a difference overflows."""

@@ -27,7 +27,7 @@ class Numbers:
         cuts = tuple(self.cuts[place] for place in places) if self.cuts else ()
         return Numbers(np.ascontiguousarray(self.values[:, places]), cuts)
 
-    def rows(self, chosen: Array) -> Numbers:
+    def rows(self, chosen: Array | slice) -> Numbers:
         """Return some of the rows, by a mask or by their places."""
         return replace(self, values=self.values[chosen])
 
@@ -46,7 +46,7 @@ class Codes:
         """Return some of the columns."""
         return Codes(np.ascontiguousarray(self.values[:, places]), tuple(self.cardinalities[place] for place in places))
 
-    def rows(self, chosen: Array) -> Codes:
+    def rows(self, chosen: Array | slice) -> Codes:
         """Return some of the rows, by a mask or by their places."""
         return replace(self, values=self.values[chosen])
 
@@ -255,8 +255,8 @@ class Batch:
             codes=_coded(schema, self.numbers.values, self.codes.values[:, categorical]),
         )
 
-    def rows(self, chosen: Array) -> Batch:
-        """Return some of the rows, chosen by a mask or by their places; the assignment is left behind."""
+    def rows(self, chosen: Array | slice) -> Batch:
+        """Return some of the rows, chosen by a mask, by their places or as a slice; the assignment is left behind."""
         numbers = self.start + np.arange(len(self)) if self.chosen is None else self.chosen
         return replace(
             self,
