@@ -276,6 +276,13 @@ class GenerativeModel:
             factors[:, :, block.columns] += block.density.log_factors(parameters, block.tile(batch))
         return factors
 
+    def posterior_factors(self, batch: Batch) -> Array:
+        """Return the log factors of the posterior in nats, (n, C, d): weighted, and without what tells nothing of y."""
+        factors = self._log_factors(batch, with_shared=False)
+        if self.of_class:
+            return self._chained(factors)
+        return factors if self.weights is None else self.weights.weighted(factors)
+
     def _chained(self, factors: Array) -> Array:
         """Return log p(x_j | those before it, y), (n, C, d), from factors given the component.
 

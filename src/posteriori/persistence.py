@@ -83,6 +83,11 @@ _STATE = (
     "converged_",
     "_classes_closed",
     "one_class_",
+    "members_",
+    "weights_",
+    "class_bias_",
+    "cv_results_",
+    "left_out_",
 )
 
 
@@ -160,7 +165,8 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
     if getattr(classifiers, name, None) is not type(estimator):
         kinds = ", ".join(["BayesianNetwork", *_estimators()])
         raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({kinds})")
-    check_is_fitted(estimator)
+    if not path:  # those that are a parameter of another may wait to be fitted
+        check_is_fitted(estimator)
     state = {key: getattr(estimator, key) for key in _STATE if hasattr(estimator, key)}
     return {
         "model": name,
@@ -173,7 +179,7 @@ def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
     """Return the estimator that `_content_of` wrote."""
     estimator = _estimators()[content["model"]](**_unpack(content["parameters"], arrays))
     state = {key: _unpack(value, arrays) for key, value in content["state"].items() if key in _STATE}
-    if "one_class_" not in state:
+    if "model_" in state:
         estimator._set_model(state.pop("model_"), state.pop("target_"))
     for key, value in state.items():
         setattr(estimator, key, value)

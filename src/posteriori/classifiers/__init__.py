@@ -6,6 +6,7 @@ from posteriori.classifiers.dependence import AveragedOneDependence, FullJointCl
 from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.naive_bayes import NaiveBayes
+from posteriori.classifiers.pooled import GenerativeClassifier
 from posteriori.classifiers.trees import ChowLiuClassifier, TreeAugmentedNaiveBayes
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "ChowLiuTree",
     "FullJointClassifier",
     "GaussianDiscriminant",
+    "GenerativeClassifier",
     "GenerativeEstimator",
     "KDependenceBayes",
     "MixtureModel",

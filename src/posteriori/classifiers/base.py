@@ -387,7 +387,9 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
         log_factors = self._source(X).map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])
-        return Explanation(self.classes_, model.schema.names, values, model.bias, log_factors, model.given)
+        return Explanation(
+            self.classes_, model.schema.names, values, model.bias, log_factors, model.given, model.weights is not None
+        )
 
     def _warn_of_impossible(self, impossible: Array) -> Array:
         if impossible.any():
@@ -423,7 +425,11 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         check_is_fitted(self, "model_")
         if n < 1:
             raise ValueError(f"n is {n}; draw at least one row")
-        rng = generator(random_state)
+        columns, labels = self._draw(n, y, generator(random_state))
+        return write_table(self.model_.schema, columns), labels
+
+    def _draw(self, n: int, y: Any, rng: np.random.Generator) -> tuple[list[Array], Array]:
+        """Return columns of numbers and codes, in the order of the schema, and the class of each row."""
         if y is None:
             component = rng.choice(len(self.classes_), size=n, p=np.exp(self.model_.class_log_prior))
         else:
@@ -434,7 +440,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
                 raise ValueError(f"{stranger!r} is not a class; the classes are {self.classes_.tolist()}")
             component = np.array(places)
         columns = self.model_.sample(self.model_.draw_components(component, rng), rng)
-        return write_table(self.model_.schema, columns), self.classes_[component]
+        return columns, self.classes_[component]
 
     def to_network(self) -> BayesianNetwork:
         """Return the same joint distribution as a Bayesian network, the class a parent of every feature.

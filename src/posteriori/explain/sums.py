@@ -58,6 +58,8 @@ class Explanation:
         In nats.
     log_factors : ndarray (n, C, d)
         In nats; 0 where the cell is missing.
+    weighted : bool
+        Whether the factors are weighted: their sum is then no log p(x, y), though the posterior is what it makes.
     given : tuple of tuple of int (d), optional
         For each feature the places of those on which its factor is conditional beside the class, where features depend
         on each other: in a chain, log p(x_j | x_1 … x_{j−1}, y). Missing ones are integrated out.
@@ -69,6 +71,7 @@ class Explanation:
     log_prior: Array
     log_factors: Array
     given: tuple[tuple[int, ...], ...] = ()
+    weighted: bool = False
 
     @property
     def log_joint(self) -> Array:
@@ -117,7 +120,8 @@ class Explanation:
         if value is None:
             return f"× {name} missing"
         shown = ", ".join(known if len(known) <= _MOST_GIVEN else (*known[: _MOST_GIVEN - 1], "…", known[-1]))
-        return f"× p({name} = {_cell(value)}{' | ' if known else ''}{shown})"
+        factor = f"p({name} = {_cell(value)}{' | ' if known else ''}{shown})"
+        return f"× {factor}, weighted" if self.weighted else f"× {factor}"
 
     def _pair(self, row: int, label: Any, against: Any) -> tuple[int, int]:
         ranked = list(np.argsort(-self.log_joint[row], kind="stable"))
@@ -154,15 +158,17 @@ class Explanation:
         log_evidence = float(self.log_evidence[row])
         table = [
             ["given class", *names],
-            ["prior p(class)", *map(_power, self.log_prior)],
+            ["bias of the class" if self.weighted else "prior p(class)", *map(_power, self.log_prior)],
             *([label, *map(_power, factors)] for label, factors in likelihoods),
-            ["= joint p(x, class)", *map(_power, self.log_joint[row])],
+            ["= product" if self.weighted else "= joint p(x, class)", *map(_power, self.log_joint[row])],
             ["posterior", *(f"{p:.6f}" for p in self.posterior[row])],
         ]
         widths = [max(len(line[k]) for line in table) for k in range(len(table[0]))]
         lines = ["  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in table]
         rule = "─" * len(lines[0])
         evidence = f"evidence p(x) = {_power(log_evidence)}, the sum of the joint; posterior = joint / evidence"
+        if self.weighted:
+            evidence = f"sum of the products = {_power(log_evidence)}; posterior = product / sum"
         return "\n".join([lines[0], rule, *lines[1:-2], rule, lines[-2], evidence, rule, lines[-1]])
 
 

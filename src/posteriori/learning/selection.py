@@ -84,11 +84,16 @@ class Opened:
         stratified: bool = True,
         groups: Any = None,
         random_state: int = 0,
+        at_most: bool = False,
     ) -> Opened:
-        """Return the rows as an estimator reads them, dealt out to folds."""
+        """Return the rows as an estimator reads them, dealt out to folds; at_most says that fewer rows, fewer folds."""
         source, target = estimator._open(X, y, None, sample_weight, first=True)
         components = source.labels.components(target, slice(0, source.table.n_rows))
         judged = np.flatnonzero(components >= 0)
+        if at_most:
+            if len(judged) < 2:
+                raise ValueError(f"n_samples={len(judged)}: cross-validation takes two rows with a label at least")
+            folds = min(folds, len(judged))
         group = None if groups is None else np.asarray(groups)[judged]
         fold = deal_out(components[judged], folds, stratified=stratified, groups=group, seed=random_state)
         weight = np.ones(len(judged)) if source.weight is None else source.weight[judged]
