@@ -167,7 +167,7 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
         raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({kinds})")
     if not path:  # those that are a parameter of another may wait to be fitted
         check_is_fitted(estimator)
-    state = {key: getattr(estimator, key) for key in _STATE if hasattr(estimator, key)}
+    state = {key: vars(estimator)[key] for key in _STATE if key in vars(estimator)}
     return {
         "model": name,
         "parameters": _pack(estimator.get_params(deep=False), f"{path}parameters", arrays),

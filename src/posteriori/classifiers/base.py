@@ -186,7 +186,11 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         return replace(self._prior(target), of_class=components_of(self.components, target))
 
     def _weighed(
-        self, learned: Learned, source: MemorySource, recoded: Callable[[Batch], Batch] | None = None
+        self,
+        learned: Learned,
+        source: MemorySource,
+        recoded: Callable[[Batch], Batch] | None = None,
+        start: FactorWeights | None = None,
     ) -> GenerativeModel:
         """Return what was learned from the rows of a source, with weights of its factors if they are wanted."""
         model = learned.model
@@ -194,7 +198,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
             return model
         from posteriori.learning.weights import learn_weights
 
-        return replace(model, weights=learn_weights(source, model, learned.statistics, recoded))
+        return replace(model, weights=learn_weights(source, model, learned.statistics, recoded, start))
 
     def _transduce(self, source: MemorySource) -> None:
         """Set the labels of the rows that were learned from, those in doubt as the model infers them."""

@@ -54,7 +54,6 @@ CANDIDATES: dict[str, Candidate] = {
     "qda": Candidate(partial(_discriminant, pooling=0.2), "gaussian", numbers=True),
     "binned": Candidate(_naive, "independent"),
     "binned weighted": Candidate(partial(_naive, **_weighed), "independent"),
-    "binned 20 weighted": Candidate(partial(_naive, bins=20, **_weighed), "independent", numbers=True),
     "tan": Candidate(partial(TreeAugmentedNaiveBayes, backoff=5.0), "pairs"),
     "tan smooth": Candidate(partial(TreeAugmentedNaiveBayes, backoff=30.0), "pairs"),
     "tan weighted": Candidate(partial(TreeAugmentedNaiveBayes, bins=8, backoff=5.0, **_weighed), "pairs"),

@@ -19,7 +19,7 @@ from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.validation import generator, matched_places, warn_of_empty_columns
 from posteriori.explain import Explanation
 from posteriori.learning.cross_fitting import CrossFitted
-from posteriori.learning.pool import Pool, fit_pool
+from posteriori.learning.pool import Pool, fit_pool, heard
 from posteriori.learning.scores import scores_of
 from posteriori.learning.selection import Opened, OutOfFold, judge, results_of
 from posteriori.model import GenerativeModel
@@ -170,7 +170,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         estimators = self._estimators(opened)
         with warnings.catch_warnings():  # of members whose share says how good they are
             warnings.simplefilter("ignore")
-            log_posteriors, fitted = judge(list(estimators.values()), opened, progress)
+            found, fitted = judge(list(estimators.values()), opened, progress)
+        log_posteriors = heard(found)
         for estimator, one in zip(estimators.values(), fitted, strict=True):
             estimator._classes_closed = False
             estimator._keep(one.full, opened.target)
@@ -216,10 +217,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         part, components, weight = log_posteriors[rows], opened.components[rows], opened.weight[rows]
         if self.pool == "log_linear":
             return fit_pool(part, components, weight, self.penalty, start)
-        losses = [scores_of(components, np.exp(one), weight).log_loss for one in part.swapaxes(0, 1)]
+        losses = [scores_of(components, np.exp(one), weight).log_loss for one in np.moveaxis(part, 2, 0)]
         chosen = np.zeros(len(losses))
         chosen[int(np.argmin(losses))] = 1.0
-        return Pool(chosen, np.zeros(part.shape[2]))
+        return Pool(chosen, np.zeros(part.shape[1]))
 
     def _adopt(self, estimators: dict[str, GenerativeEstimator], pool: Pool) -> None:
         kept = [m for m in range(len(estimators)) if pool.weight[m] > 0] or [int(np.argmax(pool.weight))]
@@ -237,13 +238,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         pool: Pool,
     ) -> None:
         """Set what cross-validation says of every candidate, and of the pool."""
-        pooled = np.empty((len(log_posteriors), log_posteriors.shape[2]))
+        pooled = np.empty(log_posteriors.shape[:2])
         for k in range(opened.folds):
             held_out = opened.fold == k
             others = self._pool_of(log_posteriors, opened, ~held_out, pool)
             pooled[held_out] = others.log_posterior(log_posteriors[held_out])
         self.out_of_fold_: OutOfFold = results_of(opened, pooled, fitted[0], self)
-        each = [*np.exp(log_posteriors).swapaxes(0, 1), np.exp(pooled)]
+        each = [*np.exp(np.moveaxis(log_posteriors, 2, 0)), np.exp(pooled)]
         found = [scores_of(opened.components, one, opened.weight, self.out_of_fold_.prior, opened.fold) for one in each]
         self.cv_results_: dict[str, list[Any]] = {
             "member": [*estimators, _POOL],
@@ -266,7 +267,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
         def score(batch: Batch) -> Array:
             each = [model.log_posterior(batch.with_schema(model.schema)) for model in models]
-            return pool.log_posterior(np.stack(each, axis=1))
+            return pool.log_posterior(heard(np.stack(each, axis=2)))
 
         return self._source(X).map(score)
 

@@ -15,8 +15,8 @@ from posteriori.kernels.joint_counts import add_joint_counts, pair_information
 from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
 from posteriori.kernels.lanes import LANES
 from posteriori.kernels.left_out import chain_left_out, families_left_out, tree_left_out
+from posteriori.kernels.log_linear import log_linear_loss
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
-from posteriori.kernels.pooling import pooled_loss
 from posteriori.kernels.sharing import (
     add_complete_moments,
     add_shared_counts,
@@ -28,7 +28,6 @@ from posteriori.kernels.sharing import (
 )
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
 from posteriori.kernels.trees import expect_tree_counts, tree_log_density
-from posteriori.kernels.weights import conditional_loss
 
 __all__ = [
     "LANES",
@@ -50,7 +49,6 @@ __all__ = [
     "add_shares",
     "beyond_cuts",
     "chain_left_out",
-    "conditional_loss",
     "deviations_by_component",
     "digitise",
     "draw",
@@ -62,13 +60,13 @@ __all__ = [
     "integer_ranges",
     "integrate_out",
     "log_evidence",
+    "log_linear_loss",
     "mark_integers",
     "maximise",
     "mdlp",
     "normalise",
     "number_rows",
     "pair_information",
-    "pooled_loss",
     "propagate",
     "score_families",
     "share_out",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import accumulate as running
 from typing import Any, TypeVar
@@ -18,14 +19,16 @@ from posteriori.learning.binning import Grids, bins_of
 from posteriori.learning.em import Learned, Limits, learn
 from posteriori.learning.fit import collect
 from posteriori.learning.trimming import Trimmed
-from posteriori.model import Block, GenerativeModel, Prior
+from posteriori.model import Block, FactorWeights, GenerativeModel, Prior
 from posteriori.sources import MemorySource
-from posteriori.sources.memory import blas
+from posteriori.sources.memory import blas, n_threads
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Schema
 from posteriori.typing import Array
 
 T = TypeVar("T")
+
+_ENOUGH_ROWS = 2000  # for threads to be worth their start
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Plan:
     blocks: tuple[Block, ...]
     prior: Prior
     limits: Limits
-    weighed: Callable[[Learned, MemorySource, Callable[[Batch], Batch]], GenerativeModel] | None = None
+    weighed: Callable[..., GenerativeModel] | None = None
 
 
 @dataclass(frozen=True)
@@ -125,19 +128,26 @@ def cross_fit(
             statistics = replace(part, blocks=tuple(part.blocks[place] for place in blocks))
             return _learn(rows.without(k).with_schema(of_fold[folds if k is None else k]), plan, statistics, full)
 
-        def weigh(one: Trimmed, k: int | None) -> Trimmed:
+        def weigh(one: Trimmed, k: int | None, start: FactorWeights | None = None) -> Trimmed:
             if plan.weighed is None:
                 return one
+            source = rows.without(k).with_schema(one.full)
             learned = Learned(one.model, one.statistics)
-            return replace(one, model=plan.weighed(learned, rows.without(k).with_schema(one.full), one.recoded))
+            return replace(one, model=plan.weighed(learned, source, one.recoded, start))
 
         plain = learn_without(None)
         whole = weigh(Trimmed(plain.model.schema, plain.model, (), plain.statistics), None)
-        without = (weigh(Trimmed.of(learn_without(k, plain), plan.prior), k) for k in range(folds))
+        near = whole.model.weights
+        without = (weigh(Trimmed.of(learn_without(k, plain), plan.prior), k, near) for k in range(folds))
         return CrossFitted(replace(plain, model=whole.model), tuple(without))
 
+    work = list(zip(plans, schemas, places, strict=True))
+    n_jobs = min(n_threads(source.n_jobs), len(work)) if len(fold) >= _ENOUGH_ROWS else 1
     with blas().limit(limits=1, user_api="blas"):  # whose threads would cost more than these small matrices do
-        return [learn_plan(*one) for one in zip(plans, schemas, places, strict=True)]
+        if n_jobs == 1:
+            return [learn_plan(*one) for one in work]
+        with ThreadPoolExecutor(n_jobs) as threads:
+            return [done.result() for done in [threads.submit(learn_plan, *one) for one in work]]
 
 
 def score_held_out(
@@ -146,7 +156,7 @@ def score_held_out(
     fitted: Sequence[CrossFitted],
     progress: Callable[[int], None] | None = None,
 ) -> Array:
-    """Return log p(y | x) in nats of each row, by each plan's model of the rows outside its fold, (n, M, C).
+    """Return log p(y | x) in nats of each row, by each plan's model of the rows outside its fold, (n, C, M).
 
     A row that no class can produce is NaN, and one of no fold.
     """
@@ -154,12 +164,12 @@ def score_held_out(
 
     def score(batch: Batch) -> Array:
         assert batch.fold is not None
-        log_posterior = np.full((len(batch), len(fitted), n_classes), np.nan)
+        log_posterior = np.full((len(batch), n_classes, len(fitted)), np.nan)
         for k in range(len(fitted[0].without)):
             rows = np.flatnonzero(batch.fold == k)
             part = batch.rows(rows)
             for m, one in enumerate(fitted):
-                log_posterior[rows, m] = one.without[k].log_posterior(part)
+                log_posterior[rows, :, m] = one.without[k].log_posterior(part)
         return log_posterior
 
     with blas().limit(limits=1, user_api="blas"):

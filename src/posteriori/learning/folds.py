@@ -74,3 +74,13 @@ def _grouped(components: Array, folds: int, groups: Array, stratified: bool, see
         place = int(np.lexsort((filled.sum(axis=1), excess))[0])
         fold_of[one], filled[place] = place, filled[place] + table[one]
     return fold_of[group]
+
+
+def evenly(components: Array, most: int) -> Array:
+    """Return the places of at most so many rows, as many of each class as it has a share, in order."""
+    n = len(components)
+    if n <= most:
+        return np.arange(n)
+    shuffled = np.random.default_rng(0).permutation(n)
+    by_class = shuffled[np.argsort(components[shuffled], kind="stable")]
+    return np.sort(by_class[np.arange(most) * n // most])

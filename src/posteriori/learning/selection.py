@@ -121,7 +121,7 @@ class Opened:
 def judge(
     estimators: Sequence[Any], opened: Opened, progress: Callable[[int], None] | None = None
 ) -> tuple[Array, list[CrossFitted]]:
-    """Return log p(y | x) of each row by each estimator's model of the other folds, (n, M, C), and all the models."""
+    """Return log p(y | x) of each row by each estimator's model of the other folds, (n, C, M), and all the models."""
     plans = [opened.plan(estimator) for estimator in estimators]
     fold = opened.fold_of_rows
     fitted = cross_fit(opened.source, fold, opened.folds, plans, progress)
@@ -173,7 +173,7 @@ def out_of_fold(
     log_posterior, (fitted,) = judge([estimator], opened, progress)
     estimator._classes_closed = False
     estimator._adopt(fitted.full, opened.target, opened.source.unlabelled_weight)
-    return results_of(opened, log_posterior[:, 0], fitted, estimator)
+    return results_of(opened, log_posterior[:, :, 0], fitted, estimator)
 
 
 def results_of(opened: Opened, log_posterior: Array, fitted: CrossFitted, estimator: Any) -> OutOfFold:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import minimize
 
-from posteriori import kernels
+from posteriori.learning.folds import evenly
 from posteriori.learning.leave_one_out import check_closed_form, left_out_factors
+from posteriori.learning.log_linear import FLOOR, LogLinear, fit_log_linear
 from posteriori.model import FactorWeights, GenerativeModel
 from posteriori.sources import MemorySource
-from posteriori.sources.memory import blas
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment, Batch
 from posteriori.typing import Array
@@ -21,12 +20,16 @@ __all__ = ["PENALTY", "FactorWeights", "fit_weights", "learn_weights"]
 
 PENALTY = 10.0
 MOST_ROWS = 5000
-MOST_FACTORS = 1 << 24  # 128 MB
-_LEAST = -700.0  # in nats: what a factor of probability 0 counts as
+MOST_FACTORS = 1 << 21
 
 
 def fit_weights(
-    log_factors: Array, log_prior: Array, components: Array, weight: Array, penalty: float = PENALTY
+    log_factors: Array,
+    log_prior: Array,
+    components: Array,
+    weight: Array,
+    penalty: float = PENALTY,
+    start: FactorWeights | None = None,
 ) -> FactorWeights:
     r"""Return the weights and biases of greatest penalised conditional likelihood: a convex problem.
 
@@ -51,6 +54,8 @@ def fit_weights(
     penalty : float
         λ ≥ 0, in rows: as a row's conditional log-likelihood is in nats whatever the units of the columns, so is this
         free of scale. 0 leaves each weight to itself; inf gives one for all.
+    start : FactorWeights, optional
+        Near which the optimum lies.
 
     Returns
     -------
@@ -64,57 +69,18 @@ def fit_weights(
     present = np.flatnonzero(np.isfinite(log_prior))
     place = np.searchsorted(present, components)
     factors = log_factors if len(present) == len(log_prior) else log_factors[:, present]
-    factors = np.maximum(factors, _LEAST)
-    problem = _Problem(
-        factors - factors[np.arange(len(factors)), place][:, np.newaxis, :],
-        place,
-        np.asarray(weight, np.float64),
-        log_prior[present],
-        float(penalty),
-    )
-    n_classes, d = problem.gain.shape[1:]
-    bounds = [(None, None)] * n_classes + [(0.0, None)] * (1 if np.isinf(penalty) else d)
-    start = np.concatenate([log_prior[present], np.ones(len(bounds) - n_classes)])
-    with blas().limit(limits=1, user_api="blas"):  # its threads would wait for each other over a few numbers
-        found = minimize(problem, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_LIMITS).x
+    if np.isinf(penalty):
+        factors = np.maximum(factors, FLOOR).sum(axis=2, keepdims=True)
+    d = factors.shape[2]
+    # With w̄ where its own derivative is 0, what is left is a quadratic about 1.
+    pull = np.ones((1, 1)) if np.isinf(penalty) else penalty * np.eye(d) - penalty**2 / (penalty * d + 1.0)
+    begin = None
+    if start is not None and np.isfinite(start.bias[present]).all():
+        begin = LogLinear(start.bias[present], start.weight[:d])
+    found = fit_log_linear(factors, place, weight, LogLinear(log_prior[present], np.ones(d)), 1.0, pull, begin)
     bias = np.full(len(log_prior), -np.inf)
-    bias[present] = found[:n_classes]
-    return FactorWeights(bias, np.broadcast_to(found[n_classes:], d).copy())
-
-
-_LIMITS = {"maxiter": 500, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-6}
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """What is minimised, over the biases and then the weights, or the one weight if all are to be alike."""
-
-    gain: Array
-    components: Array
-    weight: Array
-    log_prior: Array
-    penalty: float
-
-    def __call__(self, place: Array) -> tuple[float, Array]:
-        n_classes, d = self.gain.shape[1:]
-        bias, free = place[:n_classes], place[n_classes:]
-        weights = np.ascontiguousarray(np.broadcast_to(free, d))
-        gradient = np.zeros(n_classes + d)
-        loss = kernels.conditional_loss(
-            self.gain, self.components, self.weight, bias, weights, gradient[:n_classes], gradient[n_classes:]
-        )
-        apart = bias - self.log_prior
-        loss += 0.5 * float(apart @ apart)
-        gradient[:n_classes] += apart
-        if np.isinf(self.penalty):
-            gradient = np.append(gradient[:n_classes], gradient[n_classes:].sum() + (free[0] - 1.0))
-            return loss + 0.5 * float(free[0] - 1.0) ** 2, gradient
-        # w̄ is where its own derivative is 0, so that it adds nothing to those of the weights.
-        common = (self.penalty * weights.sum() + 1.0) / (self.penalty * d + 1.0)
-        spread = weights - common
-        loss += 0.5 * self.penalty * float(spread @ spread) + 0.5 * float(common - 1.0) ** 2
-        gradient[n_classes:] += self.penalty * spread
-        return loss, gradient
+    bias[present] = found.bias
+    return FactorWeights(bias, np.broadcast_to(found.weight, log_factors.shape[2]).copy())
 
 
 def learn_weights(
@@ -122,10 +88,11 @@ def learn_weights(
     model: GenerativeModel,
     statistics: JointStatistics,
     recoded: Callable[[Batch], Batch] | None = None,
+    start: FactorWeights | None = None,
 ) -> FactorWeights:
     """Return the weights of a model's factors, from its leave-one-out log factors of the rows it was learned from.
 
-    At most 5,000 rows are looked at, spread evenly over the classes, and fewer where they would have more than 2²⁴
+    At most 5,000 rows are looked at, spread evenly over the classes, and fewer where they would have more than 2²¹
     factors: what is learned is d + C numbers.
 
     Parameters
@@ -137,6 +104,8 @@ def learn_weights(
         That it was estimated from.
     recoded : callable, optional
         Takes a batch of the source to one in the codes of the model, if these are others.
+    start : FactorWeights, optional
+        Near which they lie.
 
     Raises
     ------
@@ -173,14 +142,4 @@ def learn_weights(
     )
     if len(counted) > len(weight):
         weight = weight * (len(counted) / len(weight))  # each row stands for several
-    return fit_weights(factors, model.log_prior, component, weight)
-
-
-def evenly(components: Array, most: int) -> Array:
-    """Return the places of at most so many rows, as many of each class as it has a share, in order."""
-    n = len(components)
-    if n <= most:
-        return np.arange(n)
-    shuffled = np.random.default_rng(0).permutation(n)
-    by_class = shuffled[np.argsort(components[shuffled], kind="stable")]
-    return np.sort(by_class[np.arange(most) * n // most])
+    return fit_weights(factors, model.log_prior, component, weight, start=start)

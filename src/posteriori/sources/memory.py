@@ -24,6 +24,7 @@ T = TypeVar("T")
 _TILE_BYTES = 1 << 25  # smaller tiles would spend their time in Python
 _MOST_ROWS = 1 << 16
 _FEWEST_ROWS = 1 << 10
+_SHARED_ROWS = 1 << 14  # from which on threads share the rows, few as the batches may be
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class MemorySource:
                 self.progress(len(batch))
             return result
 
-        n_jobs = min(joblib.effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs), len(slices))
+        n_jobs = min(n_threads(self.n_jobs), len(slices))
         if n_jobs == 1:
             for rows in slices:
                 take(one(rows))
@@ -184,10 +185,15 @@ class MemorySource:
         n_rows = self.table.n_rows
         size = _TILE_BYTES // (8 * len(self.places))
         size = min(max(size, _FEWEST_ROWS), _MOST_ROWS)
-        if n_rows > size:
+        if n_rows > min(size, _SHARED_ROWS):
             n_batches = -(-n_rows // size)
             size = max(-(-n_rows // (-(-n_batches // 8) * 8)), min(_FEWEST_ROWS, size))
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return how many threads a parameter `n_jobs` asks for: None or −1 is one a core."""
+    return joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
 
 
 @functools.cache
