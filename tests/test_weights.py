@@ -221,7 +221,7 @@ def test_weights_are_those_of_the_left_out_factors(copies):
 def test_many_rows_are_stood_for_by_some(copies, monkeypatch):
     X, y = copies
     whole = po.NaiveBayes(weights="conditional").fit(X, y)
-    monkeypatch.setattr(learning, "MOST_ROWS", 200)
+    monkeypatch.setattr(po.learning.weights, "MOST_ROWS", 200)
     some = po.NaiveBayes(weights="conditional").fit(X, y)
     assert_allclose(some.factor_weights_, whole.factor_weights_, atol=0.3)
     components = np.repeat([0, 1, 2], [700, 290, 10])

@@ -24,6 +24,7 @@ from posteriori.learning.scores import scores_of
 from posteriori.learning.selection import Opened, OutOfFold, judge, results_of
 from posteriori.model import GenerativeModel
 from posteriori.sources import MemorySource
+from posteriori.sources.memory import blas
 from posteriori.tables import Batch, Schema, check_weights, read_labels, read_table
 from posteriori.tables.writing import decode, write_column, write_table
 from posteriori.typing import Array
@@ -86,9 +87,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Tried are: naive Bayes with Gaussian and with binned columns; Gaussian discriminant analysis with one covariance,
-    mostly one a class, and half-way; trees (TAN) with little and with much smoothing; k-dependence; and averaged
-    one-dependence; some of them also with a weight a feature (`weights="conditional"`). A candidate is left out where
+    Tried are: Gaussian naive Bayes; Gaussian discriminant analysis with one covariance, mostly one a class, and
+    half-way; binned naive Bayes and k-dependence with a weight a feature (`weights="conditional"`); trees (TAN) with
+    little and with much smoothing; and averaged one-dependence on two kinds of bins. A candidate is left out where
     its cost is out of proportion: see `left_out_`, and a warning that says so.
 
     p(x), and rows drawn, are those of the mixture of the members with shares proportional to their weights: the
@@ -175,9 +176,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         for estimator, one in zip(estimators.values(), fitted, strict=True):
             estimator._classes_closed = False
             estimator._keep(one.full, opened.target)
-        pool = self._pool_of(log_posteriors, opened)
-        self._adopt(estimators, pool)
-        self._judge(opened, estimators, log_posteriors, fitted, pool)
+        with blas().limit(limits=1, user_api="blas"):  # many products of short rows
+            pool = self._pool_of(log_posteriors, opened)
+            self._adopt(estimators, pool)
+            self._judge(opened, estimators, log_posteriors, fitted, pool)
         warn_of_empty_columns(fitted[0].full.model, fitted[0].full.statistics)
         return self
 

@@ -164,7 +164,7 @@ def left_out_prior(prior: Prior, statistics: JointStatistics, assignment: Assign
     return prior.estimate(weights_left(statistics.weight, assignment))
 
 
-def left_out_factors(model: GenerativeModel, statistics: JointStatistics, batch: Batch) -> Array:
+def left_out_factors(model: GenerativeModel, statistics: JointStatistics, batch: Batch, *, anew: bool = True) -> Array:
     """Return log p(x_j | z) in nats, (n, Z, d), of each row by the model without it; 0 for a missing cell.
 
     Blocks that all components share are left out, for they tell nothing of the component.
@@ -176,6 +176,8 @@ def left_out_factors(model: GenerativeModel, statistics: JointStatistics, batch:
         That it was estimated from, and in which these rows are.
     batch : Batch
         Rows whose components are known.
+    anew : bool
+        Whether the factors of a row without closed form are estimated anew; they are NaN otherwise.
     """
     factors = np.zeros((len(batch), model.n_components, len(model.schema.columns)))
     strangers = _strangers(model, statistics, batch)
@@ -185,7 +187,7 @@ def left_out_factors(model: GenerativeModel, statistics: JointStatistics, batch:
         seen = replace(batch, codes=replace(batch.codes, values=codes))
     for place, block in enumerate(model.blocks):
         if not block.shared:
-            factors[:, :, block.columns] = _of_block(model, statistics, place, batch, seen)
+            factors[:, :, block.columns] = _of_block(model, statistics, place, batch, seen, anew)
     return factors
 
 
@@ -219,14 +221,16 @@ def _check_learned(source: Any, statistics: JointStatistics) -> None:
         )
 
 
-def _of_block(model: GenerativeModel, statistics: JointStatistics, place: int, batch: Batch, seen: Batch) -> Array:
+def _of_block(
+    model: GenerativeModel, statistics: JointStatistics, place: int, batch: Batch, seen: Batch, anew: bool
+) -> Array:
     """Return the log factors of a block: in closed form, and where there is none by estimating anew for each row."""
     block, sums, labels = model.blocks[place], statistics.blocks[place], batch.assignment
     assert labels is not None
     density: Any = block.density
     factors: Array = density.left_out(model.parameters[place], sums, block.tile(seen), labels)
     open_rows = np.flatnonzero(np.isnan(factors).any(axis=(1, 2)))
-    if len(open_rows):
+    if len(open_rows) and anew:
         density = density.keeping(model.parameters[place])
         for i in open_rows.tolist():
             row = np.array([i])

@@ -123,9 +123,9 @@ def judge(
 ) -> tuple[Array, list[CrossFitted]]:
     """Return log p(y | x) of each row by each estimator's model of the other folds, (n, C, M), and all the models."""
     plans = [opened.plan(estimator) for estimator in estimators]
-    fold = opened.fold_of_rows
-    fitted = cross_fit(opened.source, fold, opened.folds, plans, progress)
-    return score_held_out(opened.source, fold, fitted, progress)[opened.judged], fitted
+    fold, source = opened.fold_of_rows, opened.source.holding()
+    fitted = cross_fit(source, fold, opened.folds, plans, progress)
+    return score_held_out(source, fold, fitted, progress)[opened.judged], fitted
 
 
 def out_of_fold(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -93,7 +94,8 @@ def learn_weights(
     """Return the weights of a model's factors, from its leave-one-out log factors of the rows it was learned from.
 
     At most 5,000 rows are looked at, spread evenly over the classes, and fewer where they would have more than 2²¹
-    factors: what is learned is d + C numbers.
+    factors: what is learned is d + C numbers. Rows whose factors have no closed form (`LeaveOneOutDensity`) are passed
+    over where half of them have one.
 
     Parameters
     ----------
@@ -123,7 +125,7 @@ def learn_weights(
     chosen = np.zeros(len(components), np.bool_)
     chosen[counted[evenly(components[counted], most)]] = True
 
-    def left_out(batch: Batch) -> list[tuple[Array, Assignment]]:
+    def left_out(batch: Batch, anew: bool) -> list[tuple[Array, Assignment]]:
         labels = batch.assignment
         assert labels is not None
         rows = np.flatnonzero(chosen[batch.start : batch.start + len(batch)])
@@ -132,9 +134,13 @@ def learn_weights(
         given = Assignment(labels.component[rows], labels.weight[rows], labels.n_components)
         part = batch.rows(rows)
         part = replace(part if recoded is None else recoded(part), assignment=given)
-        return [(left_out_factors(model, statistics, part), given)]
+        factors = left_out_factors(model, statistics, part, anew=anew)
+        known = np.flatnonzero(~np.isnan(factors).any(axis=(1, 2)))
+        return [(factors[known], given.rows(known))]
 
-    parts = source.reduce(left_out)
+    parts = source.reduce(partial(left_out, anew=False))
+    if 2 * sum(len(factors) for factors, _ in parts) < chosen.sum():
+        parts = source.reduce(partial(left_out, anew=True))
     factors, component, weight = (
         np.concatenate([factors for factors, _ in parts]),
         np.concatenate([given.component for _, given in parts]),

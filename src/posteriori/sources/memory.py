@@ -24,7 +24,17 @@ T = TypeVar("T")
 _TILE_BYTES = 1 << 25  # smaller tiles would spend their time in Python
 _MOST_ROWS = 1 << 16
 _FEWEST_ROWS = 1 << 10
+_MOST_HELD = 1 << 27
 _SHARED_ROWS = 1 << 14  # from which on threads share the rows, few as the batches may be
+
+
+@dataclass(frozen=True)
+class Held:
+    """Cells as numbers (n, d), codes of categories (n, d), and the class of each row (n,), where rows have one."""
+
+    numbers: Array
+    codes: Array
+    component: Array | None
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,8 @@ class MemorySource:
         Threads; None or −1 for one a core.
     progress : callable, optional
         Called with the number of rows of every batch that is done.
+    held : Held, optional
+        The cells as numbers and codes, where they are to be read many times.
     """
 
     table: Table
@@ -63,6 +75,24 @@ class MemorySource:
     unlabelled_weight: float = 1.0
     telling: Telling | None = None
     progress: Callable[[int], None] | None = None
+    held: Held | None = None
+
+    def holding(self) -> MemorySource:
+        """Return the same rows, their cells kept as numbers and codes: read once, however many passes there are.
+
+        Of more than 2²⁷ cells (1 GB) nothing is kept.
+        """
+        n_rows = self.table.n_rows
+        if n_rows * len(self.places) > _MOST_HELD:
+            return self
+        whole = self.batch(slice(0, n_rows))
+        categorical = [whole.schema.coded.index(j) for j in whole.schema.of_kind("categorical")]
+        component = (
+            None
+            if self.labels is None or self.classes is None
+            else self.labels.components(self.classes, slice(0, n_rows))
+        )
+        return replace(self, held=Held(whole.numbers.values, whole.codes.values[:, categorical], component))
 
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
         """Add up accumulate(batch) over all batches, in their order."""
@@ -113,6 +143,11 @@ class MemorySource:
         continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
         start = rows.start or 0
         stop = self.table.n_rows if rows.stop is None else rows.stop
+        unseen: dict[str, int] = {}
+        if self.held is not None:
+            numbers, codes = self.held.numbers[rows], self.held.codes[rows]
+            fold = None if self.folds is None else self.folds[rows]
+            return Batch.of(schema, start, numbers, codes, unseen, self._assignment(rows, stop - start), fold)
         if continuous:
             columns = [schema.columns[j] for j in continuous]
             numbers = self.table.numbers([self.places[j] for j in continuous], columns, rows)
@@ -122,7 +157,7 @@ class MemorySource:
             columns = [schema.columns[j] for j in categorical]
             codes, unseen = self.table.codes([self.places[j] for j in categorical], schema, columns, rows)
         else:
-            codes, unseen = np.empty((stop - start, 0), np.uint8), {}
+            codes = np.empty((stop - start, 0), np.uint8)
         assignment = self._assignment(rows, stop - start)
         fold = None if self.folds is None else self.folds[rows]
         return Batch.of(schema, start, numbers, codes, unseen, assignment, fold)
@@ -131,7 +166,10 @@ class MemorySource:
         if self.classes is None:
             return None
         weight = np.ones(n_rows) if self.weight is None else self.weight[rows]
-        component = self.labels.components(self.classes, rows) if self.labels else np.full(n_rows, -1, np.int32)
+        if self.held is not None and self.held.component is not None:
+            component = self.held.component[rows]
+        else:
+            component = self.labels.components(self.classes, rows) if self.labels else np.full(n_rows, -1, np.int32)
         allowed = self.labels.allowed(rows) if self.labels else None
         unlabelled = component < 0 if allowed is None else allowed.all(axis=1)
         if self.unlabelled_weight != 1.0 and unlabelled.any():
