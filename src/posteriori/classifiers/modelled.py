@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.validation import categorical_places, matched_places
 from posteriori.model import GenerativeModel
 from posteriori.sources import MemorySource
-from posteriori.tables import Batch, Column, Table, read_table
+from posteriori.tables import Batch, Column, Schema, Table, read_table
 from posteriori.typing import Array
 
 
@@ -28,6 +28,11 @@ class ModelledEstimator(BaseEstimator, ABC):
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,): the lower, the stranger the row."""
         return self._map(X, lambda model: model.log_evidence)
+
+    @property
+    def schema_(self) -> Schema:
+        """What the columns are."""
+        return self._fitted.schema
 
     @property
     def n_parameters_(self) -> int:

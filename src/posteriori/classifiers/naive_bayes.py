@@ -387,11 +387,6 @@ class NaiveBayes(GenerativeEstimator):
     # Fitted values ----------------------------------------------------------------------------------------------
 
     @property
-    def schema_(self) -> Schema:
-        """What the columns are."""
-        return self._fitted.schema
-
-    @property
     def theta_(self) -> Array:
         """The mean of each Gaussian column, (C, d), in data units."""
         return self._parameters(GaussianParameters).mean

@@ -25,7 +25,7 @@ from posteriori.learning.selection import Opened, OutOfFold, judge, results_of
 from posteriori.model import GenerativeModel
 from posteriori.sources import MemorySource
 from posteriori.sources.memory import blas
-from posteriori.tables import Batch, Schema, check_weights, read_labels, read_table
+from posteriori.tables import Batch, Column, Schema, check_weights, read_labels, read_table
 from posteriori.tables.writing import decode, write_column, write_table
 from posteriori.typing import Array
 
@@ -374,7 +374,18 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     @property
     def schema_(self) -> Schema:
         """What the columns are."""
-        return self._first.model_.schema
+        return self._first.schema_.uncut()
+
+    @property
+    def target_(self) -> Column:
+        """What the classes are."""
+        return self._first.target_
+
+    @property
+    def n_parameters_(self) -> int:
+        """The number of free parameters: of the members, a weight for each, and C − 1 biases."""
+        members = sum(estimator.n_parameters_ for estimator in self.members_.values())
+        return members + len(self.members_) + len(self.classes_) - 1
 
     @property
     def class_log_prior_(self) -> Array:

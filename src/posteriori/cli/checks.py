@@ -37,13 +37,13 @@ def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
 def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = None) -> pl.DataFrame:
     """Read a table in the types that the model's columns, and its target, had in training."""
     labels = estimator.target_
-    name = target or estimator.model_.schema.target
-    return read_frame(path, estimator.model_.schema, dataclasses.replace(labels, name=name) if name else None)
+    name = target or estimator.schema_.target
+    return read_frame(path, estimator.schema_, dataclasses.replace(labels, name=name) if name else None)
 
 
 def align(frame: pl.DataFrame, estimator: GenerativeEstimator) -> pl.DataFrame:
     """Return the columns that the model knows; warn of others, unless one is the target."""
-    schema = estimator.model_.schema
+    schema = estimator.schema_
     if not schema.named:
         return frame
     extra = [name for name in frame.columns if name not in schema.names and name != schema.target]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -60,6 +60,7 @@ def _command(command: Callable[..., None]) -> Callable[..., None]:
 class Model(StrEnum):
     """The models that can be fitted."""
 
+    auto = "auto"
     nb = "nb"
     lda = "lda"
     qda = "qda"
@@ -81,6 +82,17 @@ class Weights(StrEnum):
     """How the factors of a model can be weighted."""
 
     conditional = "conditional"
+
+
+def _pooled(chosen: dict[str, list[str]]) -> Any:
+    from posteriori.classifiers import GenerativeClassifier
+
+    for kind in ("poisson", "binned"):
+        if chosen[kind]:
+            raise Refusal(
+                f"--{kind} needs --model nb: auto tries bells and bins by itself; name the model, or leave it out"
+            )
+    return GenerativeClassifier(categorical_features=chosen["categorical"] or "from_dtype")
 
 
 def _naive_bayes(chosen: dict[str, list[str]]) -> GenerativeEstimator:
@@ -108,7 +120,8 @@ def _dependence(chosen: dict[str, list[str]], name: str, **parameters: int) -> G
     return kind(categorical_features=chosen["categorical"] or "from_dtype", **parameters)
 
 
-_FACTORIES: dict[Model, Callable[[dict[str, list[str]]], GenerativeEstimator]] = {
+_FACTORIES: dict[Model, Callable[[dict[str, list[str]]], Any]] = {
+    Model.auto: _pooled,
     Model.nb: _naive_bayes,
     Model.lda: partial(_discriminant, pooling="pooled"),
     Model.qda: partial(_discriminant, pooling="per_class"),
@@ -159,11 +172,12 @@ def fit(
     model: Annotated[
         Model,
         typer.Option(
-            help="nb: naive Bayes; lda, qda: numbers are a Gaussian with one covariance for all classes, or one each; "
+            help="auto: all of these that the table is worth, pooled by how they do on rows not seen; nb: naive Bayes; "
+            "lda, qda: numbers are a Gaussian with one covariance for all classes, or one each; "
             "rda: half-way between; tan, chow-liu: features form a tree, one for all classes or one each; kdb: each "
             "depends on two others; aode: on every other in turn."
         ),
-    ] = Model.nb,
+    ] = Model.auto,
     missing: Annotated[
         Missing,
         typer.Option(
@@ -282,13 +296,11 @@ def fit(
     if use is teaching.Unlabelled.ignore:
         frame = frame.filter(frame[target].is_not_null())
     with refusing(), progress_bar("fitting", 2 * frame.height) as progress:
-        scored = out_of_fold(
-            estimator,
-            frame.select(*features, target),
-            target,
-            folds=min(folds, len(labels)),
-            progress=progress,
-        )
+        training, folds = frame.select(*features, target), min(folds, len(labels))
+        if model is Model.auto:
+            scored = estimator.set_params(folds=folds).fit(training, target, progress=progress).out_of_fold_
+        else:
+            scored = out_of_fold(estimator, training, target, folds=folds, progress=progress)
     found = {
         "command": "fit",
         "table": str(table),
@@ -359,7 +371,7 @@ def evaluate(
     """
     estimator = load_model(model)
     frame = read_for(estimator, table, target)
-    target = target or estimator.model_.schema.target
+    target = target or estimator.schema_.target
     if target is None:
         raise Refusal("the model does not know the name of its target; say which column holds it with --target")
     check_target(frame, target, table)
@@ -435,7 +447,7 @@ def sample(
 
     with refusing():
         X, y = estimator.sample(rows, random_state=seed)
-    schema = estimator.model_.schema
+    schema = estimator.schema_
     unnamed = "class" if hasattr(estimator, "classes_") else "component"
     target = schema.target if schema.target is not None else unnamed
     write(as_frame(X, schema.names).with_columns(pl.Series(target, y.tolist())))
@@ -454,7 +466,8 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
     from posteriori.cli import facts, pages, tables
 
     found = {"command": "show", **facts.model_facts(estimator)}
-    (tables.print_json if as_json else pages.print_model)(found)
+    page = pages.print_pool if "members" in found else pages.print_model
+    (tables.print_json if as_json else page)(found)
 
 
 _command(comparisons.compare)

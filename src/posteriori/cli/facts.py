@@ -34,7 +34,7 @@ _FEWEST_ROWS_TO_DOUBT = 10  # below, as many categories as rows says little
 def fit_facts(frame: pl.DataFrame, scored: OutOfFold) -> Facts:
     """Return what a fit has found: the columns, how well the model does, and what informs it."""
     estimator = scored.estimator
-    schema = estimator.model_.schema
+    schema = estimator.schema_
     counts = np.bincount(scored.components, minlength=len(scored.classes))  # of labelled rows, as they are labelled
     posterior = metrics.fill_undefined(scored.posterior, scored.prior)
     return {
@@ -52,7 +52,25 @@ def fit_facts(frame: pl.DataFrame, scored: OutOfFold) -> Facts:
         },
         **parameter_counts(estimator),
         "information": information(estimator),
+        "candidates": candidate_facts(estimator),
+        "left_out": getattr(estimator, "left_out_", {}),
     }
+
+
+def candidate_facts(estimator: Any) -> list[Facts]:
+    """Return what cross-validation says of each candidate of a pool, the best first; nothing of another model."""
+    results = getattr(estimator, "cv_results_", None)
+    if results is None:
+        return []
+    rows = [dict(zip(results, values, strict=True)) for values in zip(*results.values(), strict=True)]
+    return sorted(rows, key=lambda row: row["log_loss"])
+
+
+def spokesman(estimator: Any) -> GenerativeEstimator:
+    """Return the model itself, or of a pool the member of most weight."""
+    if not hasattr(estimator, "members_"):
+        return estimator
+    return estimator.members_[max(estimator.weights_, key=estimator.weights_.__getitem__)]
 
 
 def labels_of(estimator: GenerativeEstimator) -> list[Any]:
@@ -71,13 +89,15 @@ def scores(components: Array, posterior: Array) -> Facts:
 
 def information(estimator: GenerativeEstimator) -> list[Facts]:
     """Return the features with their mutual information with the class, in nats, the greatest first."""
-    nats = mutual_information(estimator.model_)
+    nats = mutual_information(spokesman(estimator).model_)
     order = np.argsort(-nats, kind="stable")
-    return [{"feature": estimator.model_.schema.names[j], "nats": float(nats[j])} for j in order]
+    return [{"feature": estimator.schema_.names[j], "nats": float(nats[j])} for j in order]
 
 
 def parameter_counts(estimator: GenerativeEstimator) -> Facts:
     """Return the number of free parameters, and of those that the full joint distribution would have."""
+    if hasattr(estimator, "members_"):
+        return {"n_parameters": estimator.n_parameters_, "n_parameters_full_joint": None}
     model = estimator.model_
     numeric = {"gaussian": 0, "poisson": 0}
     categorical: list[int] = []
@@ -101,10 +121,10 @@ def parameter_counts(estimator: GenerativeEstimator) -> Facts:
 
 def column_facts(frame: pl.DataFrame, estimator: GenerativeEstimator) -> list[Facts]:
     """Return what each feature is, how many of its cells are missing, and what values it has."""
-    model = estimator.model_
-    name_of = _distributions(model)
+    pooled = hasattr(estimator, "members_")
+    name_of = {} if pooled else _distributions(estimator.model_)
     facts = []
-    for j, column in enumerate(model.schema.columns):
+    for j, column in enumerate(estimator.schema_.columns):
         series = frame[column.name]
         if series.dtype.is_float():
             series = series.fill_nan(None)
@@ -112,7 +132,7 @@ def column_facts(frame: pl.DataFrame, estimator: GenerativeEstimator) -> list[Fa
         found: Facts = {
             "name": column.name,
             "kind": column.kind,
-            "distribution": name_of[j],
+            "distribution": name_of.get(j, "pooled"),
             "missing": missing,
             "missing_share": missing / frame.height,
         }
@@ -190,7 +210,7 @@ def _words_among_numbers(column: Column) -> list[str]:
 
 def evaluation_facts(estimator: GenerativeEstimator, components: Array, posterior: Array) -> Facts:
     """Return how good predictions are, overall, class by class, and by how sure they are."""
-    prior = np.broadcast_to(np.exp(estimator.model_.class_log_prior), posterior.shape)
+    prior = np.broadcast_to(estimator.class_prior_, posterior.shape)
     posterior = metrics.fill_undefined(posterior, prior)
     per_class = metrics.precision_recall(components, posterior)
     bins = metrics.calibration(components, posterior)
@@ -220,6 +240,8 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
 
     A column that tells of the class by being missing has ``p_missing``, p(m_j = 1 | y).
     """
+    if hasattr(estimator, "members_"):
+        return pool_facts(estimator)
     model = estimator.model_
     name_of = _distributions(model)
     columns: list[Facts] = [
@@ -257,6 +279,25 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
         "columns": [column | {"information": nats[j]} for j, column in enumerate(columns)],
         "covariances": covariances,
         "trees": list(_tree_facts(estimator)),
+    }
+
+
+def pool_facts(estimator: Any) -> Facts:
+    """Return the members of a pool with their weights, and what cross-validation said of all candidates."""
+    return {
+        "model": type(estimator).__name__,
+        "target": estimator.schema_.target,
+        "rows": float(spokesman(estimator).statistics_.weight.sum()),
+        "classes": labels_of(estimator),
+        "prior": estimator.class_prior_,
+        "bias": estimator.class_bias_,
+        **parameter_counts(estimator),
+        "members": [
+            {"member": name, "weight": estimator.weights_[name], "n_parameters": one.n_parameters_}
+            for name, one in estimator.members_.items()
+        ],
+        "candidates": candidate_facts(estimator),
+        "information": information(estimator),
     }
 
 

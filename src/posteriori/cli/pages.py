@@ -49,6 +49,10 @@ def print_fit(facts: Facts) -> None:
         out.print()
     found = facts["cross_validation"]
     _print_scores(out, f"{found['folds']}-fold cross-validation", found)
+    if facts["candidates"]:
+        _print_candidates(out, facts["candidates"])
+    for name, reason in facts["left_out"].items():
+        out.print(f"not tried: {name}, for {reason}")
     if found["model"]["log_loss"] > found["class_prior"]["log_loss"]:
         out.print(
             "hint: the log-loss is above that of the class prior: features that depend on each other make "
@@ -57,6 +61,34 @@ def print_fit(facts: Facts) -> None:
     _print_information(out, facts["information"])
     _print_parameter_count(out, facts)
     out.print(f"saved to {facts['output']}", soft_wrap=True)
+
+
+def _print_candidates(out: Console, candidates: Sequence[Facts]) -> None:
+    table = new_table("candidate", "log-loss (nats)", "accuracy", "weight")
+    for one in candidates:
+        pool = one["member"] == "pool"
+        loss, right = (f"{one[name]:.3f} ± {one[f'{name}_se']:.3f}" for name in ("log_loss", "accuracy"))
+        weight = "" if pool else f"{one['weight']:.2f}"
+        table.add_row(one["member"], loss, right, weight)
+    print_table(out, table)
+
+
+def print_pool(facts: Facts) -> None:
+    """Print what a pool consists of."""
+    out = console()
+    target = facts["target"] if facts["target"] is not None else "class"
+    out.print(f"{facts['model']} of {target}, learned from {facts['rows']:,.10g} rows")
+    _print_parameter_count(out, facts)
+    out.print()
+    labels = [label_text(label) for label in facts["classes"]]
+    values = [[share(p) for p in facts["prior"]], [f"{b:+.4f}" for b in facts["bias"]]]
+    print_grid(out, target, ["prior", "bias (nats)"], labels, values)
+    table = new_table("member", "weight", "parameters")
+    for one in facts["members"]:
+        table.add_row(one["member"], f"{one['weight']:.4f}", count(one["n_parameters"]))
+    print_table(out, table)
+    _print_candidates(out, facts["candidates"])
+    _print_information(out, facts["information"])
 
 
 def _class_line(facts: Facts, width: int) -> str:

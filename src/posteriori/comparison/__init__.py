@@ -1,8 +1,17 @@
 """Generative against discriminative: what each learns from how many rows."""
 
+from posteriori.comparison.cross_validation import CrossValidation, cross_validate
 from posteriori.comparison.discriminative import DiscriminativeClassifier, discriminative
 from posteriori.comparison.result import Comparison
 from posteriori.comparison.rows import training_sizes
 from posteriori.comparison.running import compare
 
-__all__ = ["Comparison", "DiscriminativeClassifier", "compare", "discriminative", "training_sizes"]
+__all__ = [
+    "Comparison",
+    "CrossValidation",
+    "DiscriminativeClassifier",
+    "compare",
+    "cross_validate",
+    "discriminative",
+    "training_sizes",
+]

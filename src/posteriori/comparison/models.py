@@ -12,6 +12,7 @@ from posteriori.classifiers import (
     AveragedOneDependence,
     ChowLiuClassifier,
     GaussianDiscriminant,
+    GenerativeClassifier,
     KDependenceBayes,
     NaiveBayes,
     TreeAugmentedNaiveBayes,
@@ -21,6 +22,7 @@ from posteriori.networks.classifier import NetworkClassifier
 
 # What a name stands for: how it is called in tables and pictures, and the model.
 NAMED: dict[str, tuple[str, Callable[[], Any]]] = {
+    "pool": ("pool", GenerativeClassifier),
     "nb": ("naive Bayes", NaiveBayes),
     "lda": ("LDA", GaussianDiscriminant),
     "qda": ("QDA", lambda: GaussianDiscriminant(pooling="per_class")),
@@ -32,7 +34,7 @@ NAMED: dict[str, tuple[str, Callable[[], Any]]] = {
     "boosting": ("gradient boosting", lambda: DiscriminativeClassifier("boosting")),
     "forest": ("random forest", lambda: DiscriminativeClassifier("forest")),
 }
-DEFAULT = ("nb", "lda", "tan", "logistic", "boosting")
+DEFAULT = ("pool", "nb", "lda", "tan", "logistic", "boosting")
 
 
 def chosen_models(models: Any) -> dict[str, Any]:
@@ -97,4 +99,4 @@ def is_generative(model: Any) -> bool:
     """Whether a classifier has p(x, y), rather than p(y | x) alone."""
     inner = _last(model)
     discriminants = (LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis, NetworkClassifier)
-    return hasattr(inner, "predict_joint_log_proba") or isinstance(inner, discriminants)
+    return hasattr(inner, "score_samples") or isinstance(inner, discriminants)

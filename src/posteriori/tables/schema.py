@@ -243,6 +243,12 @@ class Schema:
         """Return the positions of the columns that a density of a kind can read."""
         return self.coded if kind == "categorical" else self.of_kind("continuous")
 
+    def uncut(self) -> Schema:
+        """Return the schema of the same columns, none of them binned."""
+        if all(column.cuts is None for column in self.columns):
+            return self
+        return replace(self, columns=tuple(replace(column, cuts=None) for column in self.columns))
+
     def with_cuts(self, cuts: Mapping[int, Sequence[float]]) -> Schema:
         """Return the schema in which some continuous columns, by their positions, are binned."""
         columns = list(self.columns)
