@@ -29,7 +29,12 @@ from posteriori.learning.selection import out_of_fold
 
 
 def run(*arguments):
-    """Run the command line in this process; return the exit code and what it wrote to stdout and stderr."""
+    """Run the command line in this process; return the exit code and what it wrote to stdout and stderr.
+
+    fit is asked for naive Bayes where it is asked for no model: its default is tested in test_cli_pool.py.
+    """
+    if arguments[:1] == ("fit",) and "--model" not in arguments and len(arguments) > 2:
+        arguments = (*arguments, "--model", "nb")
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main([str(argument) for argument in arguments])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli import clusters, teaching
+from posteriori.cli import clusters, judging, teaching
 from posteriori.cli import comparison as comparisons
 from posteriori.cli import network as networks
 
@@ -170,14 +170,16 @@ def fit(
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")] = None,
     model: Annotated[
-        Model,
+        Model | None,
         typer.Option(
             help="auto: all of these that the table is worth, pooled by how they do on rows not seen; nb: naive Bayes; "
             "lda, qda: numbers are a Gaussian with one covariance for all classes, or one each; "
             "rda: half-way between; tan, chow-liu: features form a tree, one for all classes or one each; kdb: each "
-            "depends on two others; aode: on every other in turn."
+            "depends on two others; aode: on every other in turn. Default: auto; nb where another option asks for "
+            "what auto has not.",
+            show_default=False,
         ),
-    ] = Model.auto,
+    ] = None,
     missing: Annotated[
         Missing,
         typer.Option(
@@ -273,6 +275,10 @@ def fit(
     from posteriori.learning.selection import out_of_fold
     from posteriori.persistence import save
 
+    if model is None:
+        beyond = (poisson, binned, weights, components, label_noise, unlabelled_weight)
+        teaches = unlabelled is teaching.Unlabelled.learn or missing is Missing.informative
+        model = Model.nb if teaches or any(option is not None for option in beyond) else Model.auto
     learner = _FACTORIES[model](chosen)
     if missing is Missing.informative:
         if "missing" not in learner.get_params():
@@ -472,6 +478,7 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
 
 _command(comparisons.compare)
 _command(clusters.cluster)
+_command(judging.cv)
 _command(networks.query)
 _networks = typer.Typer(help="Bayesian networks: show one, draw from one, learn one.", rich_markup_mode="rich")
 for _one in (networks.show, networks.sample, networks.learn):

@@ -84,8 +84,7 @@ def cross_validate(
     models : classifier, sequence of names and classifiers, or mapping of a title to either
         Names are those of `compare`: "pool", "nb", "lda", "qda", "tan", "chow-liu", "kdb", "aode", "logistic",
         "boosting", "forest"; and those of the candidates of `GenerativeClassifier`.
-    X, y, sample_weight
-        As in `NaiveBayes.fit`.
+    X, y, sample_weight : as in `NaiveBayes.fit`
     folds : int or array-like (n,), default 5
         How many, or the fold of each row.
     stratified : bool, default True

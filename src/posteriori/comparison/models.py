@@ -99,4 +99,5 @@ def is_generative(model: Any) -> bool:
     """Whether a classifier has p(x, y), rather than p(y | x) alone."""
     inner = _last(model)
     discriminants = (LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis, NetworkClassifier)
-    return hasattr(inner, "score_samples") or isinstance(inner, discriminants)
+    joint = hasattr(inner, "predict_joint_log_proba") or isinstance(inner, GenerativeClassifier)
+    return joint or isinstance(inner, discriminants)

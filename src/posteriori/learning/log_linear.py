@@ -20,7 +20,7 @@ from posteriori.typing import Array
 FLOOR = -700.0  # in nats: what a log density of −inf counts as, so that no part decides alone
 _MOST_CURVED = 200  # parameters: of more, second derivatives cost more than they save
 _STEPS = 60
-_TOLERANCE = 1e-9  # of the expected gain, as a share of the loss a row
+_ROUNDING = 1e-9  # an expected gain, as a share of the loss a row, that rounding may hide
 _LIMITS = {"maxiter": 500, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-7}
 
 
@@ -70,6 +70,7 @@ def fit_log_linear(
     bias_penalty: float,
     weight_penalty: Array,
     start: LogLinear | None = None,
+    tolerance: float = 1e-14,
 ) -> LogLinear:
     r"""Return the biases and weights of greatest penalised conditional likelihood.
 
@@ -94,6 +95,8 @@ def fit_log_linear(
         Q, positive semidefinite.
     start : LogLinear, optional
         Near which the optimum lies; default the centre.
+    tolerance : float
+        Newton's method ends at an expected gain of at most this share of the loss.
 
     References
     ----------
@@ -113,14 +116,14 @@ def fit_log_linear(
     begin = centre if start is None else start
     place = np.concatenate([begin.bias, np.maximum(begin.weight, 0.0)])
     with blas().limit(limits=1, user_api="blas"):  # its threads would wait for each other over a few numbers
-        found = None if len(place) > _MOST_CURVED else _newton(problem, place, n_classes)
+        found = None if len(place) > _MOST_CURVED else _newton(problem, place, n_classes, tolerance)
         if found is None:
             bounds = [(None, None)] * n_classes + [(0.0, None)] * d
             found = minimize(problem, place, jac=True, method="L-BFGS-B", bounds=bounds, options=_LIMITS).x
     return LogLinear(found[:n_classes], found[n_classes:])
 
 
-def _newton(problem: _Problem, place: Array, n_classes: int) -> Array | None:
+def _newton(problem: _Problem, place: Array, n_classes: int, tolerance: float) -> Array | None:
     """Return the minimum; None where rounding hides a way down before the end."""
     bounded = np.arange(len(place)) >= n_classes
     loss, gradient, hessian = problem.at(place, curved=True)
@@ -130,14 +133,15 @@ def _newton(problem: _Problem, place: Array, n_classes: int) -> Array | None:
         except np.linalg.LinAlgError:
             return None
         gain = -float(gradient @ step)  # expected
-        if gain <= _TOLERANCE * max(loss, 1e-3):
+        scale = max(loss, 1e-3)
+        if gain <= tolerance * scale:
             return np.where(bounded, np.maximum(place, 0.0), place)
         for halving in range(30):
             found = problem.at(place + step * 0.5**halving, curved=True)
             if found[0] <= loss - 1e-4 * gain * 0.5**halving:
                 break
         else:
-            return None
+            return np.where(bounded, np.maximum(place, 0.0), place) if gain <= _ROUNDING * scale else None
         place = place + step * 0.5**halving
         loss, gradient, hessian = found
     return None

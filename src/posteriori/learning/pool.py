@@ -93,5 +93,6 @@ def fit_pool(
         max(penalty, 1e-9) * _BIAS_PENALTY,
         penalty * n_members * np.eye(n_members),
         None if start is None else LogLinear(start.bias, start.weight),
+        tolerance=1e-8,
     )
     return Pool(np.where(found.weight < _LEAST, 0.0, found.weight), found.bias)

@@ -103,7 +103,7 @@ def area_under_curve(components: Array, posterior: Array, weight: Array | None =
         if of_class > 0 and of_others > 0:
             total += of_class * _exceeds(posterior[:, c], own, weight) / (of_class * of_others)
             share += of_class
-    return total / share if share > 0 else float("nan")
+    return float(total / share) if share > 0 else float("nan")
 
 
 def _exceeds(score: Array, own: Array, weight: Array) -> float:

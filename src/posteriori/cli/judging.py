@@ -1,0 +1,112 @@
+"""The command cv: several models judged on rows they have not seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+# Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
+from posteriori.cli.checks import check_target, columns_named
+from posteriori.cli.messages import Refusal, progress_bar, refusing
+from posteriori.cli.reading import read_frame
+
+_MODELS = ("pool", "nb", "lda", "qda", "tan", "kdb", "aode")
+_SHOWN = {
+    "log_loss": "log-loss",
+    "accuracy": "accuracy",
+    "brier": "Brier",
+    "auc": "AUC",
+    "calibration_error": "calibration",
+}
+
+
+def cv(
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table, as fit reads it.", show_default=False)],
+    target: Annotated[str, typer.Option(metavar="NAME", help="The column that holds the classes.")],
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B",
+            help="pool, nb, lda, qda, tan, chow-liu, kdb, aode, logistic, boosting, forest. "
+            f"Default: {','.join(_MODELS)}.",
+            show_default=False,
+        ),
+    ] = None,
+    folds: Annotated[int, typer.Option(metavar="N", min=2, help="How many.")] = 5,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A column, as of patients, rows of one of which are held out together; it is no feature.",
+            show_default=False,
+        ),
+    ] = None,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Columns that are categorical although they hold numbers."),
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Divides the rows; another divides them otherwise.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")] = False,
+) -> None:
+    """Judge models by cross-validation: each fold's rows by what the others teach.
+
+    The log-loss is in nats a row, and 0 where every probability is 1 and right; the Brier score lies in [0, 2]; AUC is
+    the chance that a row of a class looks more like it than another row does; calibration is by how much accuracy and
+    confidence differ. After ± stands the standard error. The best model by log-loss comes first.
+
+    Example:
+
+        posteriori cv penguins.csv --target species --models nb,tan,lda
+    """
+    frame = read_frame(table)
+    check_target(frame, target, table)
+    features = [name for name in frame.columns if name != target]
+    ignored = columns_named(ignore, features, "--ignore")
+    if groups is not None:
+        ignored = [*ignored, *columns_named([groups], features, "--groups")]
+    kept = [name for name in features if name not in ignored]
+    if not kept:
+        raise Refusal(f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature")
+    stated = columns_named(categorical, kept, "--categorical")
+    names = [part.strip() for value in models or [] for part in value.split(",") if part.strip()] or list(_MODELS)
+
+    from posteriori.comparison import cross_validate
+
+    with refusing(), progress_bar("judging", 2 * len(names) * frame.height) as progress:
+        found = cross_validate(
+            names,
+            frame.select(*kept, target),
+            target,
+            folds=folds,
+            groups=None if groups is None else frame[groups].cast(str).fill_null("").to_numpy(),
+            categorical_features=stated or "from_dtype",
+            random_state=seed,
+            progress=progress,
+        )
+    rows: list[dict[str, Any]] = found.table.sort("log_loss").to_dicts()
+    facts = {
+        "command": "cv",
+        "table": str(table),
+        "target": target,
+        "rows": frame.height,
+        "folds": folds,
+        "models": rows,
+    }
+    if as_json:
+        from posteriori.cli.tables import print_json
+
+        print_json(facts)
+        return
+    from posteriori.cli.tables import console, new_table, print_table
+
+    out = console()
+    out.print(f"{table}: {frame.height:,} rows, {folds}-fold cross-validation of {target}\n")
+    page = new_table("model", *_SHOWN.values())
+    for row in rows:
+        first, others = list(_SHOWN)[:2], list(_SHOWN)[2:]
+        cells = [f"{row[name]:.3f} ± {row[f'{name}_se']:.3f}" for name in first]
+        page.add_row(row["model"], *cells, *(f"{row[name]:.3f}" for name in others))
+    print_table(out, page)

@@ -1,0 +1,84 @@
+"""The command line's default model, and cv."""
+
+import contextlib
+import io
+import json
+
+import polars as pl
+import pytest
+
+import posteriori as po
+from posteriori.cli import main
+from posteriori.datasets import load_penguins
+
+
+def run(*arguments):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(argument) for argument in arguments])
+    return code, out.getvalue(), err.getvalue()
+
+
+def succeeds(*arguments):
+    code, out, err = run(*arguments)
+    assert code == 0, err
+    return out
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    path = tmp_path_factory.mktemp("pool")
+    load_penguins().write_csv(path / "penguins.csv")
+    with contextlib.chdir(path):
+        return json.loads(succeeds("fit", "penguins.csv", "--target", "species", "--json")), path
+
+
+@pytest.fixture(autouse=True)
+def folder(fitted, monkeypatch):
+    monkeypatch.chdir(fitted[1])
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def test_fit_pools_by_default(fitted):
+    facts = fitted[0]
+    model = po.load("penguins.posteriori")
+    assert facts["model"] == "auto"
+    assert isinstance(model, po.GenerativeClassifier)
+    again = po.GenerativeClassifier().fit(pl.read_csv("penguins.csv", null_values=["NA"]), "species")
+    pool = next(row for row in facts["candidates"] if row["member"] == "pool")
+    assert pool["log_loss"] == pytest.approx(again.cv_results_["log_loss"][-1], abs=1e-6)
+    assert pool["log_loss"] == pytest.approx(facts["cross_validation"]["model"]["log_loss"], abs=1e-9)
+    assert facts["cross_validation"]["model"]["log_loss"] < 0.1
+
+
+def test_what_auto_has_not_is_asked_of_naive_bayes():
+    arguments = ("fit", "penguins.csv", "--target", "species", "--output", "n.posteriori", "--json")
+    assert json.loads(succeeds(*arguments, "--binned", "year"))["model"] == "nb"
+    code, _, err = run(*arguments, "--binned", "year", "--model", "auto")
+    assert code == 2
+    assert "--binned needs --model nb" in err
+
+
+def test_every_command_takes_a_pool():
+    shown = succeeds("show", "penguins.posteriori")
+    assert "GenerativeClassifier of species" in shown
+    assert json.loads(succeeds("show", "penguins.posteriori", "--json"))["members"]
+    assert "weighted" in succeeds("explain", "penguins.posteriori", "penguins.csv", "--row", "3")
+    assert json.loads(succeeds("evaluate", "penguins.posteriori", "penguins.csv", "--json"))["model"]["accuracy"] > 0.97
+    drawn = pl.read_csv(io.StringIO(succeeds("sample", "penguins.posteriori", "-n", "20", "--seed", "1")))
+    assert set(drawn.columns) == set(load_penguins().columns)
+    predicted = pl.read_csv(io.StringIO(succeeds("predict", "penguins.posteriori", "penguins.csv", "--proba")))
+    assert predicted.height == 344
+    assert "candidate" in succeeds("fit", "penguins.csv", "--target", "species")
+
+
+def test_cv_judges_models_as_the_library_does():
+    out = json.loads(succeeds("cv", "penguins.csv", "--target", "species", "--models", "nb,tan,lda", "--json"))
+    found = po.cross_validate(["nb", "tan", "lda"], pl.read_csv("penguins.csv", null_values=["NA"]), "species")
+    best = found.table.sort("log_loss").to_dicts()
+    assert [row["model"] for row in out["models"]] == [row["model"] for row in best]
+    assert out["models"][0]["log_loss"] == pytest.approx(best[0]["log_loss"])
+    page = succeeds("cv", "penguins.csv", "--target", "species", "--models", "nb", "--groups", "island", "--folds", "3")
+    assert "naive Bayes" in page
+    code, _, err = run("cv", "penguins.csv", "--target", "species", "--models", "svm")
+    assert (code, "'svm'" in err) == (2, True)

@@ -1,0 +1,324 @@
+"""The pool of generative models, and cross-validation of several at once."""
+
+import math
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax, logsumexp
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import posteriori as po
+from posteriori.classifiers.candidates import CANDIDATES, worthwhile
+from posteriori.datasets import load_penguins
+from posteriori.learning.folds import deal_out
+from posteriori.learning.pool import fit_pool, heard
+from posteriori.learning.scores import area_under_curve, scores_of
+from posteriori.learning.selection import Opened, judge, out_of_fold
+from posteriori.tables.schema import Column, Schema
+
+
+@pytest.fixture(scope="module")
+def penguins():
+    return load_penguins()
+
+
+@pytest.fixture(scope="module")
+def model(penguins):
+    return po.GenerativeClassifier().fit(penguins, "species")
+
+
+def mixed(n=150, seed=0, classes=3, cells=0.1):
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(classes), rng.integers(0, classes, n - classes)])
+    X = rng.normal(size=(n, 2)) + y[:, np.newaxis]
+    X[rng.random(X.shape) < cells] = np.nan
+    kind = [None if rng.random() < cells else "abc"[(c + rng.integers(0, 2)) % 3] for c in y]
+    frame = pl.DataFrame({"u": X[:, 0], "v": X[:, 1], "kind": kind}, nan_to_null=True)
+    return frame, np.array([f"class {c}" for c in y])
+
+
+# Members, weights and posteriors ------------------------------------------------------------------------------
+
+
+def test_the_posterior_is_the_weighted_sum_of_the_members(model, penguins):
+    logs = np.stack([one.predict_log_proba(penguins) for one in model.members_.values()], axis=2)
+    score = model.class_bias_ + np.maximum(logs, -700.0) @ np.array(list(model.weights_.values()))
+    assert_allclose(model.predict_log_proba(penguins), log_softmax(score, axis=1), atol=1e-9)
+    assert_allclose(model.predict_proba(penguins).sum(axis=1), 1.0)
+    assert all(weight > 0 for weight in model.weights_.values())
+    assert model.score(penguins, "species") > 0.98
+
+
+def test_each_member_is_what_fitting_it_alone_gives(model, penguins):
+    for name, member in model.members_.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            alone = CANDIDATES[name].make().fit(penguins, "species")
+        assert_allclose(member.predict_proba(penguins), alone.predict_proba(penguins), atol=1e-7, err_msg=name)
+
+
+@pytest.mark.parametrize("name", CANDIDATES)
+def test_a_candidate_is_judged_as_refitting_it_would(name):
+    frame, y = mixed(cells=0.1 if CANDIDATES[name].kind != "gaussian" else 0.0)
+    estimator = CANDIDATES[name].make()
+    judged = out_of_fold(estimator, frame, y, folds=3)
+    for k in range(3):
+        held_out = judged.fold == k
+        alone = CANDIDATES[name].make()
+        if estimator.get_params().get("bins") == 8:  # quantiles look at no label, so that the folds share them
+            alone.set_params(bins=8)
+            continue
+        alone.fit(frame.filter(~held_out), y[~held_out])
+        assert_allclose(judged.posterior[held_out], alone.predict_proba(frame.filter(held_out)), atol=1e-7)
+
+
+def test_the_pool_is_judged_by_weights_that_have_not_seen_the_fold(penguins):
+    model = po.GenerativeClassifier(["nb", "lda", "tan"], penalty=100.0).fit(penguins, "species")
+    results, own = model.cv_results_, model.out_of_fold_
+    assert results["member"] == ["nb", "lda", "tan", "pool"]
+    found = scores_of(own.components, own.posterior, own.weight)
+    assert results["log_loss"][-1] == pytest.approx(found.log_loss)
+    for name, loss in zip(results["member"][:3], results["log_loss"][:3], strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            alone = out_of_fold(
+                model.members_[name], penguins, "species", random_state=np.random.default_rng(0).integers(2**31)
+            )
+        assert loss == pytest.approx(scores_of(alone.components, alone.posterior, alone.weight).log_loss, abs=1e-9)
+
+
+def test_explanations_are_exact_sums(model, penguins):
+    rows = penguins.head(20)
+    explained = model.explain(rows)
+    assert_allclose(explained.posterior, model.predict_proba(rows), atol=1e-9)
+    assert "weighted" in explained.bayes_table(3)
+    odds = explained.log_odds(0, "Adelie", "Gentoo")
+    log_proba = model.predict_log_proba(rows)
+    assert odds.total == pytest.approx(log_proba[0, 0] - log_proba[0, 2])
+
+
+def test_the_density_is_the_mixture_of_the_members(model, penguins):
+    share = np.array(list(model.weights_.values()))
+    each = np.stack([one.score_samples(penguins) for one in model.members_.values()])
+    assert_allclose(model.score_samples(penguins), logsumexp(each + np.log(share / share.sum())[:, np.newaxis], axis=0))
+    drawn, labels = model.sample(300, random_state=0)
+    assert drawn.columns == [name for name in penguins.columns if name != "species"]
+    assert (model.predict(drawn) == labels).mean() > 0.9
+    assert set(model.sample(5, "Gentoo", random_state=1)[1]) == {"Gentoo"}
+
+
+def test_the_best_alone_and_one_member_calibrated(penguins):
+    best = po.GenerativeClassifier(["nb", "lda"], pool="best").fit(penguins, "species")
+    results = best.cv_results_
+    assert list(best.weights_.values()) == [1.0]
+    assert next(iter(best.members_)) == results["member"][int(np.argmin(results["log_loss"][:2]))]
+    member = next(iter(best.members_.values()))
+    assert_allclose(best.predict_proba(penguins), member.predict_proba(penguins), atol=1e-12)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 1)) + 0.5 * (y := rng.integers(0, 2, 400))[:, np.newaxis]
+    copies = np.repeat(x, 6, axis=1)  # naive Bayes counts the same evidence six times
+    calibrated = po.GenerativeClassifier(["nb"]).fit(copies, y)
+    assert calibrated.weights_["nb"] == pytest.approx(1 / 6, rel=0.5)
+    assert calibrated.cv_results_["log_loss"][-1] < calibrated.cv_results_["log_loss"][0] - 0.1
+
+
+def test_members_are_named_or_given(penguins):
+    members = {"trees": po.TreeAugmentedNaiveBayes(bins=5), "aode": "aode 8", "nb": po.NaiveBayes()}
+    found = po.GenerativeClassifier(members).fit(penguins, "species")
+    assert found.cv_results_["member"] == ["trees", "aode", "nb", "pool"]
+    twice = po.GenerativeClassifier([po.NaiveBayes(), po.NaiveBayes(alpha=5.0)]).fit(penguins, "species")
+    assert twice.cv_results_["member"] == ["NaiveBayes", "NaiveBayes again", "pool"]
+    for bad, words in (([], "is empty"), (["svm"], "'svm' is no model"), ([3], "members holds 3")):
+        with pytest.raises(ValueError, match=words):
+            po.GenerativeClassifier(bad).fit(penguins, "species")
+
+
+def test_it_is_kept_in_a_file(model, penguins, tmp_path):
+    po.save(model, tmp_path / "pool.posteriori")
+    again = po.load(tmp_path / "pool.posteriori")
+    assert_array_equal(again.predict_proba(penguins), model.predict_proba(penguins))
+    assert again.cv_results_ == model.cv_results_
+    assert_array_equal(again.explain(penguins.head(2)).log_factors, model.explain(penguins.head(2)).log_factors)
+    stated = po.GenerativeClassifier([po.NaiveBayes(alpha=2.0)]).fit(penguins, "species")
+    po.save(stated, tmp_path / "stated.posteriori")
+    assert po.load(tmp_path / "stated.posteriori").members[0].alpha == 2.0
+
+
+# Tables of every kind -----------------------------------------------------------------------------------------
+
+
+def many_classes():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 30, 300)
+    return rng.normal(y[:, np.newaxis], 0.1, (300, 2)), y
+
+
+def tiny_class():
+    frame, y = mixed(60)
+    y[:2] = "rare"
+    return frame, y
+
+
+TABLES = {
+    "tiny class": tiny_class,
+    "one feature": lambda: (mixed()[0].select("u"), mixed()[1]),
+    "only categories": lambda: (mixed()[0].select("kind"), mixed()[1]),
+    "wide": lambda: (np.random.default_rng(0).normal(size=(30, 70)), np.arange(30) % 2),
+    "many classes": many_classes,
+    "few rows": lambda: ([[1.0], [2.0], [3.0]], ["a", "b", "a"]),
+    "constant column": lambda: (mixed()[0].with_columns(one=pl.lit(1.0)), mixed()[1]),
+    "a column of gaps in a class": lambda: (
+        mixed()[0].with_columns(u=pl.when(pl.Series(mixed()[1]) != "class 0").then("u")),
+        mixed()[1],
+    ),
+    "offset": lambda: (np.random.default_rng(0).normal(1e9, 1.0, (80, 2)), np.arange(80) % 2),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.filterwarnings("ignore:candidate .* is not tried")
+def test_any_table_will_do(name):
+    X, y = TABLES[name]()
+    found = po.GenerativeClassifier().fit(X, y)
+    proba = found.predict_proba(X)
+    assert proba.shape == (len(y), len(set(y)))
+    assert_allclose(proba.sum(axis=1), 1.0)
+    assert np.isfinite(found.score_samples(X)).all()
+    assert math.isfinite(found.cv_results_["log_loss"][-1])
+
+
+def test_unseen_categories_are_missing_cells(model, penguins):
+    strange = penguins.head(3).with_columns(island=pl.lit("Elba"))
+    with pytest.warns(UserWarning, match="'island'"):
+        found = model.predict_proba(strange)
+    gap = penguins.head(3).with_columns(island=pl.lit(None, dtype=pl.String))
+    assert_allclose(found, model.predict_proba(gap))
+
+
+def test_weights_are_repetitions():
+    frame, y = mixed(90)
+    weight = np.where(np.arange(90) < 45, 2.0, 1.0)
+    fold = np.arange(90) % 3
+    many = np.repeat(np.arange(90), weight.astype(int))
+    members = ["gaussian", "tan", "aode"]
+    pooled = []
+    for X, labels, w, folds in ((frame, y, weight, fold), (frame[many], y[many], None, fold[many])):
+        estimators = [CANDIDATES[name].make() for name in members]
+        opened = Opened.of(estimators[0], X, labels, w, folds)
+        found, _ = judge(estimators, opened)
+        pooled.append(fit_pool(heard(found), opened.components, opened.weight))
+    assert_allclose(pooled[0].weight, pooled[1].weight, atol=1e-5)
+    assert_allclose(pooled[0].bias, pooled[1].bias, atol=1e-5)
+
+
+def test_what_costs_too_much_is_left_out_and_told_of():
+    numbers = Schema(tuple(Column(f"x{j}", "continuous") for j in range(100)))
+    chosen, left_out = worthwhile(numbers, 2, 0, {})
+    assert {"aode", "aode 8"} == set(left_out)
+    assert "tan" in chosen
+    chosen, left_out = worthwhile(numbers, 2, 10**6, {})
+    assert {"lda", "rda", "qda"} <= set(left_out)
+    X = np.random.default_rng(0).normal(size=(40, 130))
+    with pytest.warns(UserWarning, match=r"is not tried: .*left_out_"):
+        found = po.GenerativeClassifier().fit(X, np.arange(40) % 2)
+    assert set(found.cv_results_["member"]) == {"gaussian", "lda", "rda", "qda", "binned weighted", "pool"}
+
+
+def test_threads_and_repetition_change_nothing(penguins):
+    one, two = (po.GenerativeClassifier(n_jobs=jobs).fit(penguins, "species") for jobs in (1, 2))
+    assert_allclose(one.predict_proba(penguins), two.predict_proba(penguins), atol=1e-12)
+    with pytest.raises(ValueError, match="a mask of possible classes"):
+        po.GenerativeClassifier().fit(np.zeros((4, 1)), np.eye(4, dtype=bool))
+    with pytest.raises(ValueError, match="two rows with a label"):
+        po.GenerativeClassifier().fit([[1.0]], ["a"])
+
+
+@parametrize_with_checks(
+    [po.GenerativeClassifier(["nb", "lda"])],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "one row of weight 2 is in one fold, two rows may be in two"
+    },
+)
+@pytest.mark.filterwarnings("ignore:the covariance is singular")
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+# Pooling and scoring ------------------------------------------------------------------------------------------
+
+
+def test_few_rows_leave_the_weights_equal():
+    rng = np.random.default_rng(0)
+    logs = log_softmax(rng.normal(size=(6, 2, 4)), axis=1)
+    assert_allclose(fit_pool(logs, np.arange(6) % 2, np.ones(6), penalty=1e6).weight, 0.25, atol=1e-3)
+    unknown = np.full((3, 2, 4), -np.inf)
+    assert_allclose(fit_pool(heard(unknown), np.zeros(3, np.int64), np.ones(3)).weight, 0.25)
+
+
+def test_scores_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    posterior, components, weight = rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200), rng.uniform(0.5, 2, 200)
+    expected = roc_auc_score(components, posterior, multi_class="ovr", average="weighted")
+    assert area_under_curve(components, posterior) == pytest.approx(expected)
+    binary = roc_auc_score(components == 1, posterior[:, 1], sample_weight=weight)
+    two = np.column_stack([1 - posterior[:, 1], posterior[:, 1]])
+    assert area_under_curve((components == 1).astype(int), two, weight) == pytest.approx(binary)
+    found = scores_of(components, posterior, weight)
+    assert found.log_loss == pytest.approx(po.learning.metrics.log_loss(components, posterior, weight))
+    assert found.brier == pytest.approx(po.learning.metrics.brier_score(components, posterior, weight))
+    rows = -np.log(posterior[np.arange(200), components])
+    assert scores_of(components, posterior, np.ones(200)).log_loss_se == pytest.approx(rows.std() / np.sqrt(200))
+
+
+# Cross-validation ---------------------------------------------------------------------------------------------
+
+
+def test_models_are_judged_together_as_apart(penguins):
+    together = po.cross_validate({"a": "nb", "b": po.TreeAugmentedNaiveBayes(bins=5), "c": "lda"}, penguins, "species")
+    assert together.table["model"].to_list() == ["a", "b", "c"]
+    for title, estimator in (("a", po.NaiveBayes()), ("b", po.TreeAugmentedNaiveBayes(bins=5))):
+        apart = out_of_fold(estimator, penguins, "species")
+        assert_allclose(together.posteriors[title], apart.posterior, atol=1e-12)
+    assert together.classes.tolist() == ["Adelie", "Chinstrap", "Gentoo"]
+    assert "a" in str(together)
+
+
+def test_others_are_refitted_on_the_same_folds(penguins):
+    found = po.cross_validate(["nb", "logistic"], penguins, "species", folds=3)
+    assert found.posteriors["logistic regression"].shape == (344, 3)
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    both = po.cross_validate({"nb": po.NaiveBayes(), "plain": LogisticRegression()}, X, y)
+    for k in range(5):
+        held_out = both.fold == k
+        plain = LogisticRegression().fit(X[~held_out], y[~held_out])
+        assert_allclose(both.posteriors["plain"][held_out], plain.predict_proba(X[held_out]), atol=1e-12)
+
+
+def test_rows_of_a_group_are_held_out_together():
+    rng = np.random.default_rng(0)
+    groups, components = rng.integers(0, 12, 200), rng.integers(0, 2, 200)
+    for stratified in (True, False):
+        fold = deal_out(components, 4, stratified=stratified, groups=groups)
+        assert all(len(set(fold[groups == one])) == 1 for one in range(12))
+        assert set(fold) == set(range(4))
+        assert np.bincount(fold).min() > 20
+    with pytest.raises(ValueError, match="no more than the 12 groups"):
+        deal_out(components, 13, groups=groups)
+    with pytest.raises(ValueError, match="two or more a row"):
+        deal_out(components, np.zeros(200))
+    frame, y = mixed(60)
+    assert set(po.cross_validate("nb", frame, y, folds=3, groups=np.arange(60) // 4).fold) == {0, 1, 2}
+
+
+def test_mistakes_are_named(penguins):
+    with pytest.raises(ValueError, match="'svm'"):
+        po.cross_validate(["svm"], penguins, "species")
+    with pytest.raises(ValueError, match="two models are called"):
+        po.cross_validate(["nb", "nb"], penguins, "species")
+    with pytest.raises(ValueError, match="is empty"):
+        po.cross_validate([], penguins, "species")
