@@ -1,0 +1,161 @@
+"""Which columns tell of the class, how each class makes them, and what depends on what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from posteriori.plotting import plot_densities, plot_tree
+from posteriori.reporting.markup import Html, Section, bar, details, element, paragraph, table
+from posteriori.reporting.pictures import draw, draw_own, figure
+from posteriori.reporting.subject import Subject, take_rows
+from posteriori.reporting.writing import cell_text, count, listed, number, percent, plural
+
+_MOST_BARS = 15
+_MOST_PICTURES = 6
+_MOST_ROWS = 5000  # drawn behind the curves
+_MOST_CURVES = 8  # classes in one picture
+_MOST_NODES = 60
+_MOST_TREES = 3
+_MOST_EDGES = 12
+_INFORMS = 1e-3  # nats, below which no picture is drawn
+
+
+def features_section(subject: Subject) -> Section:
+    """Return which features inform most, and the densities of those."""
+    prior = np.exp(subject.model.class_log_prior)
+    entropy = -float(prior[prior > 0] @ np.log(prior[prior > 0]))
+    lead = (
+        f"What each column tells of {subject.target} when it is the only one known, as a share of all there is to be "
+        "known of it. The pictures show how each class makes a column: where one class stands high and the others low, "
+        "such a value speaks for it."
+    )
+    order = np.argsort(-subject.information, kind="stable")
+    nats = subject.information
+    rows = [
+        [
+            subject.names[j],
+            percent(nats[j] / entropy) if entropy > 0 else "–",
+            number(nats[j], 3),
+            bar(nats[j] / entropy if entropy > 0 else 0.0),
+        ]
+        for j in order[:_MOST_BARS]
+    ]
+    more = f", the first {len(rows)} of {len(order)}" if len(rows) < len(order) else ""
+    through = f" (as its member {subject.lens_name} sees them)" if subject.lens_name else ""
+    contents = [
+        table(f"Most informative columns{more}", ["column", "of what there is to know", "nats", ""], rows),
+        *_pictures(subject, [int(j) for j in order[:_MOST_PICTURES] if nats[j] > _INFORMS], through),
+    ]
+    return Section("features", "What it looks at", lead, tuple(contents))
+
+
+def _pictures(subject: Subject, chosen: list[int], through: str) -> Iterator[Html]:
+    if not chosen:
+        yield paragraph("No column tells of the class by itself.")
+        return
+    rows = subject.sampled(_MOST_ROWS)
+    X, labels = take_rows(subject.X, rows), subject.estimator.classes_[subject.components[rows]]
+    drawn = (_density(subject, j, X, labels, place) for place, j in enumerate(chosen))
+    yield element("div", *drawn, class_="pictures")
+    some = f"{count(len(rows))} rows drawn by chance" if len(rows) < len(subject.labelled) else "the rows"
+    yield paragraph(
+        f"Curves and bars are what the model has learned{through}; shades and circles behind them are {some}, as "
+        "they are. Where the two look alike, the model fits.",
+        class_="note",
+    )
+
+
+def _density(subject: Subject, j: int, X: Any, labels: Any, place: int) -> Html:
+    column = subject.model.schema.columns[j]
+    n_classes = len(subject.labels)
+    bars = len(column.categories) * n_classes
+    broad = bars > 40 or n_classes > _MOST_CURVES
+    width, height = (9.6, 3.6) if broad else (4.6, 3.1)
+    picture = draw(
+        lambda ax: plot_densities(subject.lens, j, X=X, y=labels, ax=ax),
+        width,
+        height,
+        f"How each class of {subject.target} makes {column.name}",
+        f"density-{place}",
+    )
+    if broad:
+        picture = element("div", picture, class_="scroll")
+    return element("div", figure(picture, element("strong", column.name)), class_="broad" if broad else None)
+
+
+def tree_section(subject: Subject) -> Section | None:
+    """Return what depends on what given the class, where the model or a member of the pool has learned that."""
+    model = subject.member_with("tree_", "parents_")
+    if model is None:
+        return None
+    if subject.lens_name is None or model is subject.estimator:
+        whose = ""
+    else:
+        whose = f" This is the member {_name_in_pool(subject, model)} of the pool."
+    lead = (
+        "Which columns go together even among rows of one class. An arrow says that the lower column is judged in the "
+        "light of the upper one, so that the same evidence is not counted twice; the wider it is, the more they "
+        f"share.{whose}"
+    )
+    contents = list(_trees(model))
+    return Section("tree", "What depends on what", lead, tuple(contents)) if contents else None
+
+
+def _name_in_pool(subject: Subject, model: Any) -> str:
+    members = subject.estimator.members_
+    return next(name for name in members if members[name] is model)
+
+
+def _trees(model: Any) -> Iterator[Html]:
+    if len(model.model_.schema.names) < 2:
+        yield paragraph("There is one column only, which can depend on no other.")
+        return
+    labels = _tree_labels(model)
+    if len(model.model_.schema.names) > _MOST_NODES:
+        yield paragraph(f"There are {len(model.model_.schema.names)} columns, too many to draw.")
+    else:
+        for place, label in enumerate(labels[:_MOST_TREES]):
+            given = "the class" if label is None else cell_text(label)
+            picture = draw_own(
+                lambda label=label: plot_tree(model, label),  # type: ignore[misc]
+                f"Which column depends on which, given {given}",
+                f"tree-{place}",
+            )
+            yield element("div", picture, class_="scroll", tabindex=0, role="region", aria_label=f"tree given {given}")
+        if len(labels) > _MOST_TREES:
+            yield paragraph(f"{plural(len(labels) - _MOST_TREES, 'more class')} with trees of their own are not shown.")
+    edges = _edges(model, labels[0])
+    if edges:
+        rows = [[f"{child}", f"{parent}", number(nats, 3), bar(nats / max(edges[0][2], 1e-300))]
+                for parent, child, nats in edges[:_MOST_EDGES]]
+        more = f", {len(rows)} of {len(edges)}" if len(rows) < len(edges) else ""
+        yield details(
+            "The strongest ties",
+            table(f"The strongest ties{more}", ["column", "goes with", "nats shared", ""], rows, left=2),
+        )
+
+
+def _tree_labels(model: Any) -> list[Any]:
+    """Return the classes that have a tree each, the most frequent first; or None, of the one that all share."""
+    tree = getattr(model, "tree_", {})
+    if not any(isinstance(one, dict) for one in tree.values()):
+        return [None]
+    order = np.argsort(-model.model_.class_log_prior, kind="stable")
+    return [model.classes_.tolist()[c] for c in order]
+
+
+def _edges(model: Any, label: Any) -> list[tuple[str, str, float]]:
+    weights = getattr(model, "edge_weights_", None)
+    if not weights:
+        return []
+    weights = weights if label is None else weights[label]
+    return sorted(((parent, child, nats) for (parent, child), nats in weights.items()), key=lambda edge: -edge[2])
+
+
+def informative_words(subject: Subject) -> str:
+    """Return the names of the features that inform most, as words."""
+    order = np.argsort(-subject.information, kind="stable")[:3]
+    return listed([subject.names[j] for j in order if subject.information[j] > _INFORMS] or ["no column"])
