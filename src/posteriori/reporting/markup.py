@@ -35,7 +35,7 @@ def joined(contents: Iterable[Any]) -> Html:
     return Html("".join(escaped(one) for one in contents if one is not None))
 
 
-def element(name: str, *contents: Any, **attributes: Any) -> Html:
+def element(name: str, /, *contents: Any, **attributes: Any) -> Html:
     """Return an element; an attribute of None is left out, and ``_`` stands for ``-`` and ends ``class_``.
 
     Examples
