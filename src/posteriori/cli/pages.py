@@ -58,6 +58,8 @@ def print_fit(facts: Facts) -> None:
     _print_information(out, facts["information"])
     _print_parameter_count(out, facts)
     out.print(f"saved to {facts['output']}", soft_wrap=True)
+    if facts["report"]:
+        out.print(f"report: {facts['report']}", soft_wrap=True)
 
 
 def _class_line(facts: Facts, width: int) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from posteriori.plotting import plot_densities, plot_tree
-from posteriori.reporting.markup import Html, Section, bar, details, element, paragraph, table
+from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, table
 from posteriori.reporting.pictures import draw, draw_own, figure
 from posteriori.reporting.subject import Subject, take_rows
-from posteriori.reporting.writing import cell_text, count, listed, number, percent, plural
+from posteriori.reporting.writing import cell_text, count, number, percent, plural
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _MOST_BARS = 15
 _MOST_PICTURES = 6
@@ -25,8 +28,7 @@ _INFORMS = 1e-3  # nats, below which no picture is drawn
 
 def features_section(subject: Subject) -> Section:
     """Return which features inform most, and the densities of those."""
-    prior = np.exp(subject.model.class_log_prior)
-    entropy = -float(prior[prior > 0] @ np.log(prior[prior > 0]))
+    entropy = subject.entropy
     lead = (
         f"What each column tells of {subject.target} when it is the only one known, as a share of all there is to be "
         "known of it. The pictures show how each class makes a column: where one class stands high and the others low, "
@@ -38,7 +40,7 @@ def features_section(subject: Subject) -> Section:
         [
             subject.names[j],
             percent(nats[j] / entropy) if entropy > 0 else "–",
-            number(nats[j], 3),
+            f"{nats[j]:.3f}",
             bar(nats[j] / entropy if entropy > 0 else 0.0),
         ]
         for j in order[:_MOST_BARS]
@@ -74,8 +76,13 @@ def _density(subject: Subject, j: int, X: Any, labels: Any, place: int) -> Html:
     bars = len(column.categories) * n_classes
     broad = bars > 40 or n_classes > _MOST_CURVES
     width, height = (9.6, 3.6) if broad else (4.6, 3.1)
+
+    def paint(ax: Axes) -> None:
+        plot_densities(subject.lens, j, X=X, y=labels, ax=ax)
+        ax.set_ylabel(str(ax.get_ylabel()).split(" ")[0])  # without p(column | class), which may be long
+
     picture = draw(
-        lambda ax: plot_densities(subject.lens, j, X=X, y=labels, ax=ax),
+        paint,
         width,
         height,
         f"How each class of {subject.target} makes {column.name}",
@@ -83,7 +90,12 @@ def _density(subject: Subject, j: int, X: Any, labels: Any, place: int) -> Html:
     )
     if broad:
         picture = element("div", picture, class_="scroll")
-    return element("div", figure(picture, element("strong", column.name)), class_="broad" if broad else None)
+    return element("div", figure(picture, _caption(subject, j)), class_="broad" if broad else None)
+
+
+def _caption(subject: Subject, j: int) -> Html:
+    facts = element("strong", subject.names[j])
+    return joined([facts, f": {percent(subject.information[j] / subject.entropy)} of what there is to know"])
 
 
 def tree_section(subject: Subject) -> Section | None:
@@ -129,12 +141,14 @@ def _trees(model: Any) -> Iterator[Html]:
             yield paragraph(f"{plural(len(labels) - _MOST_TREES, 'more class')} with trees of their own are not shown.")
     edges = _edges(model, labels[0])
     if edges:
-        rows = [[f"{child}", f"{parent}", number(nats, 3), bar(nats / max(edges[0][2], 1e-300))]
-                for parent, child, nats in edges[:_MOST_EDGES]]
+        rows = [
+            [f"{child}", f"{parent}", number(nats, 3), bar(nats / max(edges[0][2], 1e-300))]
+            for parent, child, nats in edges[:_MOST_EDGES]
+        ]
         more = f", {len(rows)} of {len(edges)}" if len(rows) < len(edges) else ""
         yield details(
             "The strongest ties",
-            table(f"The strongest ties{more}", ["column", "goes with", "nats shared", ""], rows, left=2),
+            table(f"The strongest ties{more}", ["column", "goes with", "nats shared", ""], rows, text=(0, 1)),
         )
 
 
@@ -153,9 +167,3 @@ def _edges(model: Any, label: Any) -> list[tuple[str, str, float]]:
         return []
     weights = weights if label is None else weights[label]
     return sorted(((parent, child, nats) for (parent, child), nats in weights.items()), key=lambda edge: -edge[2])
-
-
-def informative_words(subject: Subject) -> str:
-    """Return the names of the features that inform most, as words."""
-    order = np.argsort(-subject.information, kind="stable")[:3]
-    return listed([subject.names[j] for j in order if subject.information[j] > _INFORMS] or ["no column"])

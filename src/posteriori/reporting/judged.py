@@ -97,9 +97,7 @@ def judge_rows(subject: Subject, out_of_fold: Any = None) -> Judged:
     if not np.array_equal(out_of_fold.components, subject.components[rows]):
         raise ValueError("out_of_fold is not of these rows: its classes are not theirs; give the table it is of")
     posterior = metrics.fill_undefined(out_of_fold.posterior, out_of_fold.prior)
-    return Judged(
-        out_of_fold.components, posterior, out_of_fold.prior, out_of_fold.weight, rows, _how(out_of_fold)
-    )
+    return Judged(out_of_fold.components, posterior, out_of_fold.prior, out_of_fold.weight, rows, _how(out_of_fold))
 
 
 def _cross_validated(subject: Subject, labels: Array) -> Any:

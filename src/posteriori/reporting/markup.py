@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -53,27 +53,37 @@ def element(name: str, /, *contents: Any, **attributes: Any) -> Html:
     return Html(f"<{name}{written}>{joined(contents)}</{name}>")
 
 
-def table(caption: str, head: Sequence[Any], rows: Iterable[Sequence[Any]], left: int = 1, class_: str = "") -> Html:
-    """Return a table whose first cell of each row names it; columns from `left` on are set to the right.
+def table(
+    caption: str, head: Sequence[Any], rows: Iterable[Sequence[Any]], text: Collection[int] = (0,), class_: Any = None
+) -> Html:
+    """Return a table whose first cell of each row names it; it scrolls by itself where the page is narrower than it.
 
-    It scrolls by itself where the page is narrower than it.
+    Parameters
+    ----------
+    caption : str
+    head : sequence
+    rows : iterable of sequences
+        A cell that is an element ``td`` already stays as it is.
+    text : collection of int
+        The columns of words, which begin on the left and may break; others are set to the right.
+    class_ : str, optional
     """
 
     def cells(row: Sequence[Any]) -> Iterable[Html]:
-        for place, cell in enumerate(row):
-            side = "text" if place < left else None
-            yield element("td", cell, class_=side) if place else element("th", cell, scope="row")
+        yield element("th", row[0], scope="row")
+        for place, cell in enumerate(row[1:], start=1):
+            whole = isinstance(cell, Html) and cell.startswith("<td")
+            yield cell if whole else element("td", cell, class_="text" if place in text else None)
 
     headers = (
-        element("th", cell, scope="col", class_="text" if place < left else None) for place, cell in enumerate(head)
+        element("th", cell, scope="col", class_="text" if place in text else None) for place, cell in enumerate(head)
     )
-    body = (element("tr", *cells(row)) for row in rows)
     content = element(
         "table",
         element("caption", caption),
         element("thead", element("tr", *headers)),
-        element("tbody", *body),
-        class_=class_ or None,
+        element("tbody", *(element("tr", *cells(row)) for row in rows)),
+        class_=class_,
     )
     return element("div", content, class_="scroll", tabindex=0, role="region", aria_label=caption)
 

@@ -31,7 +31,7 @@ def summary(subject: Subject, judged: Judged, facts: Sequence[ColumnFacts]) -> l
         element("strong", subject.target),
         f" be told from {columns}? Of 100 rows that it had not seen, the model puts ",
         element("strong", f"{_of_hundred(accuracy)} into the right class"),
-        f"; always answering “{subject.labels[commonest]}” would be right for {_of_hundred(baseline)}.",
+        f"; always answering “{subject.spoken[commonest]}” would be right for {_of_hundred(baseline)}.",
     )
     truth = float(np.exp(_mean_log(judged)))
     cards = [
@@ -39,11 +39,11 @@ def summary(subject: Subject, judged: Judged, facts: Sequence[ColumnFacts]) -> l
         ("Columns", str(len(facts)), f"{percent(missing / cells)} of cells missing" if missing else "no cell missing"),
         ("Classes", str(len(subject.labels)), f"“{subject.labels[commonest]}” is the most frequent"),
         ("Right answers", percent(accuracy), f"± {percent(judged.standard_error(judged.right.astype(float)))}"),
-        ("Said of the true class", percent(truth), "typical probability; chance would be lower"),
+        ("Said of the true class", percent(truth), f"typically; {percent(_chance(judged))} by guessing"),
     ]
-    cards[-1] = (cards[-1][0], cards[-1][1], f"typically; {percent(_chance(judged))} by guessing")
-    boxes = (element("div", element("dt", name), element("dd", value, element("small", note)))
-             for name, value, note in cards)
+    boxes = (
+        element("div", element("dt", name), element("dd", value, element("small", note))) for name, value, note in cards
+    )
     return [sentence, element("dl", *boxes, class_="cards")]
 
 
@@ -96,13 +96,13 @@ def columns_table(facts: Sequence[ColumnFacts], n_rows: int) -> Html:
             _kind(one),
             _values(one),
             f"{count(one.missing)} ({percent(one.missing / n_rows)})" if one.missing else "0",
-            *([bar(one.missing / n_rows, "quiet")] if most else []),
+            *([bar(one.missing / n_rows, "quiet optional")] if most else []),
         ]
         for one in shown
     ]
     more = f", the first {len(shown)} of {len(facts)}" if len(shown) < len(facts) else ""
     return table(
-        f"Columns{more}", ["column", "kind", "values", "missing", *([""] if most else [])], rows, left=3
+        f"Columns{more}", ["column", "kind", "values", "missing", *([""] if most else [])], rows, text=(0, 1, 2)
     )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LOOK = {
+_LOOK: dict[Any, Any] = {
     "svg.fonttype": "none",  # letters stay letters: to be selected, searched and read out
     "svg.hashsalt": "posteriori",  # the same figure is written the same
     "text.parse_math": False,  # a column may be called "$x$"

@@ -40,8 +40,8 @@ def strangest_section(subject: Subject, facts: Sequence[ColumnFacts]) -> Section
         [f"row {row}", number(evidence[row], 4), _label(subject, row), listed(why, 9) if why else "the cells together"]
         for row, why in zip(order.tolist(), reasons, strict=True)
     ]
-    head = ["row, counted from 0", "log p(x)", f"its {subject.target}", "what is unusual about it"]
-    grid = table("The strangest rows", head, ([row[0], row[1], row[2], element("span", row[3])] for row in rows))
+    head = ["row (the first is 0)", "log p(x)", f"its {subject.target}", "what is unusual about it"]
+    grid = table(f"{plural(len(rows), 'row')} of least log p(x)", head, rows, text=(0, 2, 3))
     note = ""
     if any(one.missing for one in facts):
         note = "A row is judged by the cells that it has; with fewer cells there is less that can be strange."
@@ -137,20 +137,18 @@ def explained_section(subject: Subject, judged: Judged) -> Section:
     return Section("explained", "Some rows explained", lead, tuple(articles))
 
 
-def _article(
-    subject: Subject, judged: Judged, explanation: Explanation, row: int, example: Example
-) -> Iterator[Html]:
+def _article(subject: Subject, judged: Judged, explanation: Explanation, row: int, example: Example) -> Iterator[Html]:
     posterior = np.nan_to_num(explanation.posterior[row])
     order = np.argsort(-explanation.log_joint[row], kind="stable")
-    place, truth = example.place, subject.labels[judged.components[example.place]]
+    place, truth = example.place, subject.spoken[judged.components[example.place]]
     yield element("h3", f"{example.title}: row {judged.rows[place]}")
-    said = [f"{subject.labels[c]} {percent(posterior[c])}" for c in order[:3]]
-    before = subject.labels[int(judged.predicted[place])]
+    said = [f"{subject.spoken[c]}: {percent(posterior[c])}" for c in order[:3]]
+    before = subject.spoken[int(judged.predicted[place])]
     yield paragraph(
         "It is truly ",
         element("strong", truth),
-        f". The model says {listed(said)}; before it had seen this row, a model said {before} "
-        f"({percent(float(judged.confidence[place]))}).",
+        f". The model says {listed(said)}. Without having seen this row, a model said {before}: "
+        f"{percent(float(judged.confidence[place]))}.",
     )
     if len(order) > 1:
         yield _steps(subject, explanation, row, int(order[0]), int(order[1]))
@@ -159,10 +157,14 @@ def _article(
 
 def _steps(subject: Subject, explanation: Explanation, row: int, first: int, second: int) -> Html:
     """Return what the prior and each cell do to the odds of two classes, the largest steps first."""
-    one, other = subject.labels[first], subject.labels[second]
+    one, other = subject.spoken[first], subject.spoken[second]
     with np.errstate(invalid="ignore"):
-        steps = np.nan_to_num(explanation.log_factors[row, first] - explanation.log_factors[row, second], nan=0.0,
-                              posinf=np.inf, neginf=-np.inf)
+        steps = np.nan_to_num(
+            explanation.log_factors[row, first] - explanation.log_factors[row, second],
+            nan=0.0,
+            posinf=np.inf,
+            neginf=-np.inf,
+        )
         start = float(explanation.log_prior[first] - explanation.log_prior[second])
     present = np.array([cell is not None for cell in explanation.values[row]])
     ranked = [int(j) for j in np.argsort(-np.abs(steps), kind="stable") if present[j] or steps[j] != 0.0]
@@ -178,7 +180,7 @@ def _steps(subject: Subject, explanation: Explanation, row: int, first: int, sec
     rows.append([element("strong", "together"), *_step(total, one, other), ""])
     missing = np.flatnonzero(~present)
     grid = table(
-        f"{one} against {other}", ["what is known", "speaks for", "multiplies its odds", ""], rows
+        f"{one} against {other}", ["what is known", "speaks for", "multiplies its odds", ""], rows, text=(0, 1)
     )
     if not len(missing):
         return grid
@@ -210,9 +212,7 @@ def _odds_bar(share: float) -> Html:
 
 def _written_out(explanation: Explanation, row: int, order: Array) -> str:
     """Return Bayes' rule; of many classes, the less probable as one."""
-    one = replace(
-        explanation, log_factors=explanation.log_factors[[row]], values=explanation.values[[row]]
-    )
+    one = replace(explanation, log_factors=explanation.log_factors[[row]], values=explanation.values[[row]])
     with np.errstate(invalid="ignore"):  # the posterior of a row that no class can produce
         if len(order) <= _MOST_CLASSES:
             return one.bayes_table()

@@ -11,7 +11,7 @@ from posteriori.learning import metrics
 from posteriori.reporting.judged import Judged
 from posteriori.reporting.markup import Html, Section, bar, element, paragraph, table
 from posteriori.reporting.subject import Subject
-from posteriori.reporting.writing import cell_text, number, percent
+from posteriori.reporting.writing import cell_text, number, percent, plural
 
 # What may be known of each candidate, in this order: the heading, and whether it is a share of 1.
 _MEASURES = {
@@ -46,7 +46,8 @@ def scores_section(subject: Subject, judged: Judged) -> Section:
             "squared error of the probabilities, 0 to 2; less is better",
         ],
     ]
-    contents = [_with_text_at_the_end(f"Scores of {len(judged.rows):,} rows", ["", "the model", "guessing", ""], rows)]
+    caption = f"Scores of {plural(len(judged.rows), 'row')}"
+    contents = [table(caption, ["", "the model", "guessing", ""], rows, text=(0, 3))]
     if losses[0] > losses[1]:
         contents.append(
             paragraph(
@@ -56,11 +57,6 @@ def scores_section(subject: Subject, judged: Judged) -> Section:
             )
         )
     return Section("scores", "How good it is", lead, tuple(contents))
-
-
-def _with_text_at_the_end(caption: str, head: Sequence[Any], rows: Sequence[Sequence[Any]]) -> Html:
-    notes = ([*row[:-1], element("span", row[-1], class_="note")] for row in rows)
-    return table(caption, head, notes)
 
 
 def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mapping[str, str] | None = None) -> Section:
@@ -160,12 +156,10 @@ def weights_section(
         moved = np.asarray(class_bias, dtype=np.float64)
         place = int(np.abs(moved).argmax())
         if abs(moved[place]) > 0.005:
-            contents.append(
-                paragraph(
-                    f"Beside that each class is moved by a number of its own, at most {number(moved[place], 2)} nats "
-                    f"(“{cell_text(labels[place])}”): it is made {number(float(np.exp(abs(moved[place]))), 2)} times as "
-                    f"{'probable' if moved[place] > 0 else 'improbable'}.",
-                    class_="note",
-                )
+            factor = number(float(np.exp(abs(moved[place]))), 2)
+            verb = "multiplied" if moved[place] > 0 else "divided"
+            note = (
+                f"Beside that each class has a bias of its own; that of “{cell_text(labels[place])}” is the largest: "
             )
+            contents.append(paragraph(f"{note}what speaks for it is {verb} by {factor}.", class_="note"))
     return Section("weights", "Whose word counts", lead, tuple(contents))

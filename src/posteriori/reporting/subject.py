@@ -83,6 +83,21 @@ class Subject:
         """The classes as text."""
         return [cell_text(label) for label in self.estimator.classes_.tolist()]
 
+    @cached_property
+    def spoken(self) -> list[str]:
+        """The classes as text within a sentence: a number after what it is a value of."""
+        labels = self.estimator.classes_.tolist()
+        return [
+            text if isinstance(label, str) else f"{self.target} = {text}"
+            for label, text in zip(labels, self.labels, strict=True)
+        ]
+
+    @cached_property
+    def entropy(self) -> float:
+        """What there is to know of the class before any column is known, in nats."""
+        prior = np.exp(self.model.class_log_prior)
+        return -float(prior[prior > 0] @ np.log(prior[prior > 0]))
+
     @property
     def labelled(self) -> Array:
         """The places of the rows that have a label."""

@@ -10,7 +10,7 @@ from posteriori.reporting.judged import Judged
 from posteriori.reporting.markup import Html, Section, bar, details, element, paragraph, table
 from posteriori.reporting.pictures import draw, figure
 from posteriori.reporting.subject import Subject
-from posteriori.reporting.writing import count, number, percent
+from posteriori.reporting.writing import count, percent
 
 _MOST_CURVES = 6
 _MOST_IN_MATRIX = 30
@@ -28,7 +28,7 @@ def calibration_section(subject: Subject, judged: Judged) -> Section:
     filled = np.flatnonzero(bins.weight > 0)
     rows = [
         [
-            f"{percent(bins.edges[b])} to {percent(bins.edges[b + 1])}",
+            f"{100 * bins.edges[b]:.0f} to {percent(bins.edges[b + 1])}",
             count(bins.weight[b]),
             percent(bins.confidence[b]),
             percent(bins.accuracy[b]),
@@ -101,26 +101,13 @@ def confusion_section(subject: Subject, judged: Judged) -> Section:
 def _matrix(subject: Subject, confusion: np.ndarray) -> Html:
     of_class = np.maximum(confusion.sum(axis=1, keepdims=True), 1e-300)
     share = confusion / of_class
-    head = [f"true {subject.target} ↓ answer →", *subject.labels]
     rows = [
-        [
-            element("th", label, scope="row"),
-            *(_matrix_cell(confusion[t, p], share[t, p], t == p) for p in range(len(subject.labels))),
-        ]
+        [label, *(_matrix_cell(confusion[t, p], share[t, p], t == p) for p in range(len(subject.labels)))]
         for t, label in enumerate(subject.labels)
     ]
-    headers = (
-        element("th", name, scope="col", class_=None if place else "text") for place, name in enumerate(head)
+    return table(
+        "Rows of each true class by the answer given", ["true ↓ answer →", *subject.labels], rows, class_="confusion"
     )
-    caption = "Rows of each true class by the answer given"
-    content = element(
-        "table",
-        element("caption", caption),
-        element("thead", element("tr", *headers)),
-        element("tbody", *(element("tr", *row) for row in rows)),
-        class_="confusion",
-    )
-    return element("div", content, class_="scroll", tabindex=0, role="region", aria_label=caption)
 
 
 def _matrix_cell(rows: float, share: float, right: bool) -> Html:
@@ -143,12 +130,12 @@ def _mistakes(subject: Subject, confusion: np.ndarray) -> Html:
     wrong.sort(key=lambda one: -one[0])
     most, total = wrong[0][0], confusion.sum(axis=1)
     rows = [
-        [subject.labels[t], subject.labels[p], count(n), percent(n / total[t]), bar(n / most, "quiet")]
+        [subject.labels[t], subject.labels[p], count(n), percent(n / total[t]), bar(n / most, "quiet optional")]
         for n, t, p in wrong[:_MOST_MISTAKES]
     ]
     more = f", {len(rows)} of {len(wrong)} kinds" if len(wrong) > len(rows) else ""
     head = ["is truly", "was taken for", "rows", "of its class", ""]
-    return table(f"The most frequent mistakes{more}", head, rows, left=2)
+    return table(f"The most frequent mistakes{more}", head, rows, text=(0, 1))
 
 
 def _by_class(subject: Subject, judged: Judged) -> Html:

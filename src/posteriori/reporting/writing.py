@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 _LONGEST = 40  # letters of a cell
+_NARROW = "\N{NARROW NO-BREAK SPACE}"
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -25,6 +26,8 @@ def number(value: float | None, digits: int = 4) -> str:
     magnitude = math.floor(math.log10(abs(value)))
     if -4 < magnitude < 9:
         text = f"{value:,.{max(digits - 1 - magnitude, 0)}f}"
+        if magnitude < 4:  # a year has no comma
+            text = text.replace(",", "")
         text = text.rstrip("0").rstrip(".") if "." in text else text
     else:
         text = f"{value:.{digits}g}"
@@ -47,16 +50,16 @@ def percent(share: float | None) -> str:
 
     Examples
     --------
-    >>> percent(0.123), percent(0.9999), percent(1e-5), percent(1.0), percent(0.04321)
-    ('12 %', '> 99.9 %', '< 0.1 %', '100 %', '4.3 %')
+    >>> [percent(share).replace(_NARROW, " ") for share in (0.123, 0.9999, 1e-5, 1.0, 0.04321)]
+    ['12 %', '> 99.9 %', '< 0.1 %', '100 %', '4.3 %']
     """
     if share is None or not math.isfinite(share):
         return "–"
     if share in (0.0, 1.0) or 0.0995 <= share < 0.985:
-        return f"{100.0 * share:.0f} %"
+        return f"{100.0 * share:.0f}{_NARROW}%"
     if share < 0.0005:
-        return "< 0.1 %"
-    return f"{100.0 * share:.1f} %" if share < 0.9995 else "> 99.9 %"
+        return f"<{_NARROW}0.1{_NARROW}%"
+    return f"{100.0 * share:.1f}{_NARROW}%" if share < 0.9995 else f">{_NARROW}99.9{_NARROW}%"
 
 
 def times(factor_in_nats: float) -> str:
@@ -72,7 +75,9 @@ def times(factor_in_nats: float) -> str:
     if factor_in_nats > math.log(1e6):
         return "× more than a million"
     factor = math.exp(factor_in_nats)
-    return f"× {factor:.1f}" if factor < 9.95 else f"× {number(factor, 2 if factor < 100 else 1)}"
+    if factor < 9.95:
+        return f"× {factor:.1f}"
+    return f"× {float(f'{factor:.2g}'):,.0f}"
 
 
 def cell_text(cell: Any) -> str:
