@@ -10,16 +10,22 @@ import numpy as np
 from posteriori.plotting import plot_densities, plot_tree
 from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, table
 from posteriori.reporting.pictures import draw, draw_own, figure
+from posteriori.reporting.shades import MOST_SHADES, plot_shades
 from posteriori.reporting.subject import Subject, take_rows
 from posteriori.reporting.writing import cell_text, count, number, percent, plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from posteriori.tables import Column
+
 _MOST_BARS = 15
 _MOST_PICTURES = 6
 _MOST_ROWS = 5000  # drawn behind the curves
 _MOST_CURVES = 8  # classes in one picture
+_MOST_CATEGORIES = 80  # in one picture
+_MOST_SIDE_BY_SIDE = 40  # bars in half the width of the page
+_LETTERS_IN_A_LINE = 36
 _MOST_NODES = 60
 _MOST_TREES = 3
 _MOST_EDGES = 12
@@ -63,34 +69,46 @@ def _pictures(subject: Subject, chosen: list[int], through: str) -> Iterator[Htm
     drawn = (_density(subject, j, X, labels, place) for place, j in enumerate(chosen))
     yield element("div", *drawn, class_="pictures")
     some = f"{count(len(rows))} rows drawn by chance" if len(rows) < len(subject.labelled) else "the rows"
-    yield paragraph(
-        f"Curves and bars are what the model has learned{through}; shades and circles behind them are {some}, as "
-        "they are. Where the two look alike, the model fits.",
-        class_="note",
-    )
+    if len(subject.labels) > _MOST_CURVES:
+        note = f"The darker, the more of a class’s rows the model expects there{through}; the range is that of {some}."
+    else:
+        note = (
+            f"Curves and bars are what the model has learned{through}; shades and circles behind them are {some}, as "
+            "they are. Where the two look alike, the model fits."
+        )
+    yield paragraph(note, class_="note")
 
 
 def _density(subject: Subject, j: int, X: Any, labels: Any, place: int) -> Html:
     column = subject.model.schema.columns[j]
-    n_classes = len(subject.labels)
-    bars = len(column.categories) * n_classes
-    broad = bars > 40 or n_classes > _MOST_CURVES
-    width, height = (9.6, 3.6) if broad else (4.6, 3.1)
+    many = len(subject.labels) > _MOST_CURVES
+    if len(column.categories) > _MOST_CATEGORIES:
+        words = f": {plural(len(column.categories), 'category')}, too many to draw."
+        return element("div", paragraph(_caption(subject, j), words), class_="broad")
 
     def paint(ax: Axes) -> None:
-        plot_densities(subject.lens, j, X=X, y=labels, ax=ax)
-        ax.set_ylabel(str(ax.get_ylabel()).split(" ")[0])  # without p(column | class), which may be long
+        if many:
+            plot_shades(subject.lens, j, X, ax)
+        else:
+            plot_densities(subject.lens, j, X=X, y=labels, ax=ax)
+            ax.set_ylabel(str(ax.get_ylabel()).split(" ")[0])  # without p(column | class), which may be long
+            _turn_names(ax, column)
 
-    picture = draw(
-        paint,
-        width,
-        height,
-        f"How each class of {subject.target} makes {column.name}",
-        f"density-{place}",
-    )
+    broad = many or len(column.categories) * len(subject.labels) > _MOST_SIDE_BY_SIDE
+    width = 9.6 if broad else 4.6
+    height = 1.0 + 0.16 * min(len(subject.labels), MOST_SHADES) if many else 3.6 if broad else 3.1
+    label = f"How each class of {subject.target} makes {column.name}"
+    picture = draw(paint, width, height, label, f"density-{place}")
     if broad:
-        picture = element("div", picture, class_="scroll")
+        picture = element("div", picture, class_="scroll", tabindex=0, role="region", aria_label=label)
     return element("div", figure(picture, _caption(subject, j)), class_="broad" if broad else None)
+
+
+def _turn_names(ax: Axes, column: Column) -> None:
+    """Turn the names of categories that would run into each other."""
+    if sum(len(cell_text(category)) for category in column.categories) > _LETTERS_IN_A_LINE:
+        for name in ax.get_xticklabels():
+            name.set(rotation=40, ha="right", rotation_mode="anchor")
 
 
 def _caption(subject: Subject, j: int) -> Html:

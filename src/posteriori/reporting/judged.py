@@ -101,7 +101,7 @@ def judge_rows(subject: Subject, out_of_fold: Any = None) -> Judged:
 
 
 def _cross_validated(subject: Subject, labels: Array) -> Any:
-    """Return what copies of the estimator say of rows they have not learned from; rows without label teach as before."""
+    """Return what copies of the estimator say of rows left out; those without label teach as they did."""
     learner = clone(subject.estimator)
     labels = np.asarray(labels, dtype=object)
     unlabelled = getattr(learner, "unlabelled", "error")

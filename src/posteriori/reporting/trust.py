@@ -13,7 +13,8 @@ from posteriori.reporting.subject import Subject
 from posteriori.reporting.writing import count, percent
 
 _MOST_CURVES = 6
-_MOST_IN_MATRIX = 30
+_MOST_IN_MATRIX = 40
+_MOST_NAMED = 8  # classes whose names stand above the matrix as well
 _MOST_MISTAKES = 10
 
 
@@ -101,13 +102,16 @@ def confusion_section(subject: Subject, judged: Judged) -> Section:
 def _matrix(subject: Subject, confusion: np.ndarray) -> Html:
     of_class = np.maximum(confusion.sum(axis=1, keepdims=True), 1e-300)
     share = confusion / of_class
+    short = max(map(len, subject.labels)) <= 3
+    numbered = len(subject.labels) > _MOST_NAMED and not short
+    names = [str(place) for place in range(1, len(subject.labels) + 1)] if numbered else subject.labels
     rows = [
-        [label, *(_matrix_cell(confusion[t, p], share[t, p], t == p) for p in range(len(subject.labels)))]
+        [f"{names[t]}  {label}" if numbered else label]
+        + [_matrix_cell(confusion[t, p], share[t, p], t == p) for p in range(len(names))]
         for t, label in enumerate(subject.labels)
     ]
-    return table(
-        "Rows of each true class by the answer given", ["true ↓ answer →", *subject.labels], rows, class_="confusion"
-    )
+    dense = "confusion dense" if len(names) > _MOST_NAMED else "confusion"
+    return table("Rows of each true class by the answer given", ["true ↓ answer →", *names], rows, class_=dense)
 
 
 def _matrix_cell(rows: float, share: float, right: bool) -> Html:
