@@ -119,7 +119,15 @@ def _values(facts: ColumnFacts) -> str:
         return _categories(facts)
     if facts.mean is None:
         return "none"
-    return f"{number(facts.mean)} ± {number(facts.sd)}, from {number(facts.low)} to {number(facts.high)}"
+    mean, low, high = (number(value, _digits(facts)) for value in (facts.mean, facts.low, facts.high))
+    return f"{mean} ± {number(facts.sd, 3)}, from {low} to {high}"
+
+
+def _digits(facts: ColumnFacts) -> int:
+    """Return how many digits of a column's numbers tell them apart: more where they are far from 0."""
+    if not facts.mean or not facts.sd:
+        return 4
+    return int(np.clip(np.log10(abs(facts.mean) / facts.sd) + 3.0, 4, 15))
 
 
 def _categories(facts: ColumnFacts) -> str:

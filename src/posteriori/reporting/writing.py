@@ -24,7 +24,7 @@ def number(value: float | None, digits: int = 4) -> str:
     if value == 0:
         return "0"
     magnitude = math.floor(math.log10(abs(value)))
-    if -4 < magnitude < 9:
+    if -4 < magnitude < max(9, digits):
         text = f"{value:,.{max(digits - 1 - magnitude, 0)}f}"
         if magnitude < 4:  # a year has no comma
             text = text.replace(",", "")
