@@ -54,26 +54,34 @@ def element(name: str, /, *contents: Any, **attributes: Any) -> Html:
 
 
 def table(
-    caption: str, head: Sequence[Any], rows: Iterable[Sequence[Any]], text: Collection[int] = (0,), class_: Any = None
+    caption: str,
+    head: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    text: Collection[int] = (0,),
+    class_: str | None = None,
+    stacks: bool = False,
 ) -> Html:
     """Return a table whose first cell of each row names it; it scrolls by itself where the page is narrower than it.
 
     Parameters
     ----------
     caption : str
-    head : sequence
+    head : sequence of str
     rows : iterable of sequences
         A cell that is an element ``td`` already stays as it is.
     text : collection of int
         The columns of words, which begin on the left and may break; others are set to the right.
     class_ : str, optional
+    stacks : bool, default False
+        Whether the cells of a row stand below each other on a narrow page, each after the head of its column.
     """
 
     def cells(row: Sequence[Any]) -> Iterable[Html]:
         yield element("th", row[0], scope="row")
         for place, cell in enumerate(row[1:], start=1):
             whole = isinstance(cell, Html) and cell.startswith("<td")
-            yield cell if whole else element("td", cell, class_="text" if place in text else None)
+            side = "text" if place in text else None
+            yield cell if whole else element("td", cell, class_=side, data_label=head[place] if stacks else None)
 
     headers = (
         element("th", cell, scope="col", class_="text" if place in text else None) for place, cell in enumerate(head)
@@ -83,7 +91,7 @@ def table(
         element("caption", caption),
         element("thead", element("tr", *headers)),
         element("tbody", *(element("tr", *cells(row)) for row in rows)),
-        class_=class_,
+        class_="stacks" if stacks else class_,
     )
     return element("div", content, class_="scroll", tabindex=0, role="region", aria_label=caption)
 

@@ -102,7 +102,11 @@ def columns_table(facts: Sequence[ColumnFacts], n_rows: int) -> Html:
     ]
     more = f", the first {len(shown)} of {len(facts)}" if len(shown) < len(facts) else ""
     return table(
-        f"Columns{more}", ["column", "kind", "values", "missing", *([""] if most else [])], rows, text=(0, 1, 2)
+        f"Columns{more}",
+        ["column", "kind", "values", "missing", *([""] if most else [])],
+        rows,
+        text=(0, 1, 2),
+        stacks=True,
     )
 
 

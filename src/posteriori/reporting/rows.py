@@ -41,7 +41,7 @@ def strangest_section(subject: Subject, facts: Sequence[ColumnFacts]) -> Section
         for row, why in zip(order.tolist(), reasons, strict=True)
     ]
     head = ["row (the first is 0)", "log p(x)", f"its {subject.target}", "what is unusual about it"]
-    grid = table(f"{plural(len(rows), 'row')} of least log p(x)", head, rows, text=(0, 2, 3))
+    grid = table(f"{plural(len(rows), 'row')} of least log p(x)", head, rows, text=(0, 2, 3), stacks=True)
     note = ""
     if any(one.missing for one in facts):
         note = "A row is judged by the cells that it has; with fewer cells there is less that can be strange."
@@ -176,12 +176,10 @@ def _steps(subject: Subject, explanation: Explanation, row: int, first: int, sec
     finite = [abs(step) for _, step in lines if np.isfinite(step)]
     greatest = max(finite, default=0.0) or 1.0
     total = float(sum(step for _, step in lines))
-    rows = [[name, *_step(step, one, other), _odds_bar(step / greatest)] for name, step in lines]
-    rows.append([element("strong", "together"), *_step(total, one, other), ""])
+    rows = [[name, _step(step, one, other), _odds_bar(step / greatest)] for name, step in lines]
+    rows.append([element("strong", "together"), element("strong", _step(total, one, other)), ""])
     missing = np.flatnonzero(~present)
-    grid = table(
-        f"{one} against {other}", ["what is known", "speaks for", "multiplies its odds", ""], rows, text=(0, 1)
-    )
+    grid = table(f"{one} against {other}", ["what is known", "multiplies the odds", ""], rows)
     if not len(missing):
         return grid
     names = listed([explanation.feature_names[j] for j in missing], 6)
@@ -196,10 +194,10 @@ def _cell_name(explanation: Explanation, row: int, j: int) -> str:
     return f"{name}, given {listed(list(known), 2)}" if known else name
 
 
-def _step(nats: float, one: str, other: str) -> tuple[str, str]:
+def _step(nats: float, one: str, other: str) -> str:
     if abs(nats) < 0.005 or nats != nats:
-        return "neither", "× 1.0"
-    return (one if nats > 0 else other), times(abs(nats))
+        return "× 1.0"
+    return f"{times(abs(nats))} for {one if nats > 0 else other}"
 
 
 def _odds_bar(share: float) -> Html:
