@@ -249,6 +249,17 @@ def test_rows_without_label():
     assert "Scores of 115 rows" in Page(report.html).text
 
 
+def test_a_strange_cell_is_named():
+    odd = PENGUINS.with_columns(
+        body_mass_g=pl.when(pl.int_range(pl.len()) == 7).then(63000).otherwise("body_mass_g"),
+        bill_depth_mm=pl.when(pl.int_range(pl.len()) == 7).then(None).otherwise("bill_depth_mm"),
+    )
+    page = check(po.report(po.GaussianDiscriminant().fit(odd, "species"), odd, "species"))
+    assert page.text.split("what is unusual about it")[1].startswith("row 7")
+    assert "body_mass_g = 63000 (mean 43" in page.text
+    assert "bill_depth_mm = missing" not in page.text
+
+
 def test_take_rows(constructor, columns):
     X = constructor(columns)
     taken = take_rows(X, np.array([6, 0]))
@@ -302,7 +313,7 @@ def test_a_model_that_was_given_is_not_refitted():
 
 def test_what_is_no_classifier_of_posteriori_is_refused():
     with pytest.raises(TypeError, match="MixtureModel cannot be reported on"):
-        po.report(po.MixtureModel(2).fit(PENGUINS.drop("species")), PENGUINS, "species")
+        po.report(po.MixtureModel(1).fit(PENGUINS.select("body_mass_g")), PENGUINS, "species")
 
 
 def test_examples_are_what_they_are_called(penguins):

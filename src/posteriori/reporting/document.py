@@ -129,8 +129,8 @@ def report(
 
     Notes
     -----
-    Cost: cross-validation where that is not given, one more pass for each of the columns and log p(x), and some
-    thousand rows for the figures.
+    Cost: cross-validation where that is not given, a pass for the columns and one for log p(x), and some thousand rows
+    for the figures. Rows count once each, unless out_of_fold has weights.
 
     Examples
     --------

@@ -29,7 +29,8 @@ def strangest_section(subject: Subject, facts: Sequence[ColumnFacts]) -> Section
     """Return the rows of least log p(x), and which of their cells are unusual."""
     evidence = subject.log_evidence
     order = np.argsort(evidence, kind="stable")[:_STRANGEST]
-    low, middle, high = np.quantile(evidence[np.isfinite(evidence)], [0.25, 0.5, 0.75])
+    finite = evidence[np.isfinite(evidence)]
+    low, middle, high = np.quantile(finite, [0.25, 0.5, 0.75]) if len(finite) else 3 * [np.nan]
     lead = (
         "The rows that the model finds hardest to imagine, whatever their class: errors of typing and odd cases gather "
         "here. log p(x) is the logarithm of how likely a whole row is; half of all rows lie between "
@@ -56,7 +57,8 @@ def _label(subject: Subject, row: int) -> str:
 
 def _reasons(subject: Subject, facts: Sequence[ColumnFacts], rows: Array) -> list[list[str]]:
     """Return for each row which cells are far less likely than those of the column are on average."""
-    usual = np.nanmean(_surprises(subject.lens.explain(take_rows(subject.X, subject.sampled(_USUAL_ROWS)))), axis=0)
+    others = _surprises(subject.lens.explain(take_rows(subject.X, subject.sampled(_USUAL_ROWS))))
+    usual = np.nansum(others, axis=0) / np.maximum(np.count_nonzero(~np.isnan(others), axis=0), 1)
     explanation = subject.lens.explain(take_rows(subject.X, rows))
     excess = np.nan_to_num(_surprises(explanation) - usual, nan=-np.inf, posinf=np.inf)
     reasons = []
@@ -73,10 +75,7 @@ def _surprises(explanation: Explanation) -> Array:
         share = np.nan_to_num(explanation.posterior, nan=1.0 / len(explanation.classes))
         terms = np.where(share[:, :, np.newaxis] > 0, share[:, :, np.newaxis] * explanation.log_factors, 0.0)
     missing = np.array([[cell is None for cell in row] for row in explanation.values])
-    found = np.where(missing, np.nan, -terms.sum(axis=1))
-    if np.isnan(found).all(axis=0).any():  # a column of which no cell is present is no surprise
-        found[:, np.isnan(found).all(axis=0)] = 0.0
-    return found
+    return np.where(missing, np.nan, -terms.sum(axis=1))
 
 
 def _unusual(facts: ColumnFacts, cell: Any) -> str:
@@ -125,7 +124,7 @@ def choose_examples(subject: Subject, judged: Judged) -> list[Example]:
 def explained_section(subject: Subject, judged: Judged) -> Section:
     """Return some rows with what each of their cells adds to the answer."""
     lead = (
-        "How the model comes to an answer. It starts from how frequent the classes are; then every cell multiplies the "
+        "How the model comes to an answer. It begins with how frequent the classes are; then every cell multiplies the "
         "odds of the first class against the second by a number, and these steps together are the answer, exactly. "
         "Bars to the right (blue) speak for the first class, bars to the left (orange) for the second."
     )
@@ -168,7 +167,7 @@ def _steps(subject: Subject, explanation: Explanation, row: int, first: int, sec
         start = float(explanation.log_prior[first] - explanation.log_prior[second])
     present = np.array([cell is not None for cell in explanation.values[row]])
     ranked = [int(j) for j in np.argsort(-np.abs(steps), kind="stable") if present[j] or steps[j] != 0.0]
-    lines = [("how frequent they are", start)]
+    lines = [("how frequent they are" if _starts_from_prior(subject) else "to begin with", start)]
     lines += [(_cell_name(explanation, row, j), float(steps[j])) for j in ranked[:_MOST_STEPS]]
     rest = ranked[_MOST_STEPS:]
     if rest:
@@ -179,11 +178,16 @@ def _steps(subject: Subject, explanation: Explanation, row: int, first: int, sec
     rows = [[name, _step(step, one, other), _odds_bar(step / greatest)] for name, step in lines]
     rows.append([element("strong", "together"), element("strong", _step(total, one, other)), ""])
     missing = np.flatnonzero(~present)
-    grid = table(f"{one} against {other}", ["what is known", "multiplies the odds", ""], rows)
+    grid = table(f"{one} against {other}", ["what is known", "multiplies the odds", ""], rows, text=(0, 1))
     if not len(missing):
         return grid
     names = listed([explanation.feature_names[j] for j in missing], 6)
     return Html(grid + paragraph(f"Missing, and left out of the sum: {names}.", class_="note"))
+
+
+def _starts_from_prior(subject: Subject) -> bool:
+    """Whether the sum begins with the log prior, not with a bias that was fitted."""
+    return subject.lens_name is None and subject.model.weights is None
 
 
 def _cell_name(explanation: Explanation, row: int, j: int) -> str:

@@ -68,12 +68,12 @@ def times(factor_in_nats: float) -> str:
     Examples
     --------
     >>> times(0.0), times(1.0), times(8.0), times(100.0), times(float("inf"))
-    ('× 1.0', '× 2.7', '× 3,000', '× more than a million', 'rules the other out')
+    ('× 1.0', '× 2.7', '× 3,000', '× over a million', 'rules the other out')
     """
     if math.isinf(factor_in_nats):
         return "rules the other out"
     if factor_in_nats > math.log(1e6):
-        return "× more than a million"
+        return "× over a million"
     factor = math.exp(factor_in_nats)
     if factor < 9.95:
         return f"× {factor:.1f}"
