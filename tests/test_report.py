@@ -22,7 +22,7 @@ from posteriori.datasets import load_penguins
 from posteriori.explain import Explanation
 from posteriori.learning import metrics
 from posteriori.learning.selection import out_of_fold
-from posteriori.reporting import markup, pictures
+from posteriori.reporting import features, markup, pictures
 from posteriori.reporting.columns import column_facts
 from posteriori.reporting.judged import judge_rows
 from posteriori.reporting.rows import choose_examples
@@ -192,13 +192,16 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.filterwarnings("ignore:.*EM:UserWarning", "ignore:.*converge:UserWarning")
-def test_every_kind_of_model(name):
+def test_every_kind_of_model(name, monkeypatch):
+    monkeypatch.setattr(features, "_MOST_PICTURES", 1)
     some = PENGUINS.select("island", "bill_length_mm", "sex", "species")[::4]
     report = po.report(MODELS[name].fit(some, "species"), some, "species")
     page = check(report)
     ids = [attributes["id"] for attributes in page.of("h2")]
     assert ("tree" in ids) == (name in ("TAN", "TAN of numbers", "trees", "kDB"))
     assert len(page.of("article")) == 5
+    assert page.text.count("Bayes’ rule, written out") == (0 if name == "weighted" else 5)
+    assert ("to begin with" in page.text) == (name == "weighted")
 
 
 def table(kind):
@@ -229,7 +232,8 @@ KINDS = ["one column", "categories", "26 classes", "one class", "lists", "pandas
 
 @pytest.mark.parametrize("kind", [*KINDS, "impossible rows"])
 @pytest.mark.filterwarnings("ignore:.*(no value|missing throughout|no cell):UserWarning")
-def test_any_table(kind):
+def test_any_table(kind, monkeypatch):
+    monkeypatch.setattr(features, "_MOST_PICTURES", 2)
     X, y, model = table(kind)
     page = check(po.report(model.fit(X, y), X, y))
     if kind == "far away":
@@ -240,7 +244,8 @@ def test_any_table(kind):
         assert "too many to draw" in page.text
 
 
-def test_rows_without_label():
+def test_rows_without_label(monkeypatch):
+    monkeypatch.setattr(features, "_MOST_PICTURES", 1)
     labels = [None if row % 3 else label for row, label in enumerate(PENGUINS["species"])]
     X = PENGUINS.select("bill_length_mm", "flipper_length_mm", "island")
     model = po.GaussianDiscriminant(unlabelled="learn").fit(X, labels)
@@ -382,13 +387,15 @@ class Pool(BaseEstimator):
         return self.members_["lda"].score_samples(X)
 
 
-def test_a_pool():
+def test_a_pool(monkeypatch):
+    monkeypatch.setattr(features, "_MOST_PICTURES", 1)
     pool = Pool().fit(PENGUINS, "species")
     page = check(po.report(pool, PENGUINS, "species"))
     ids = [attributes["id"] for attributes in page.of("h2")]
     assert ids == ["table", "scores", "candidates", "weights", *SECTIONS[2:5], "tree", *SECTIONS[5:]]
     assert "This is the member tan of the pool." in page.text
     assert "as its member lda sees them" in page.text
+    assert page.text.count("Bayes’ rule, written out for the member lda") == 5
     del pool.out_of_fold_
     with pytest.raises(ValueError, match="give that as out_of_fold"):
         po.report(pool, PENGUINS, "species")

@@ -129,9 +129,12 @@ def explained_section(subject: Subject, judged: Judged) -> Section:
         "Bars to the right (blue) speak for the first class, bars to the left (orange) for the second."
     )
     examples = choose_examples(subject, judged)
-    explanation = subject.estimator.explain(take_rows(subject.X, judged.rows[[one.place for one in examples]]))
+    X = take_rows(subject.X, judged.rows[[one.place for one in examples]])
+    explanation = subject.estimator.explain(X)
+    ruled = explanation if subject.lens_name is None else subject.lens.explain(X)
     articles = (
-        element("article", *_article(subject, judged, explanation, row, one)) for row, one in enumerate(examples)
+        element("article", *_article(subject, judged, explanation, row, one), *_bayes_rule(subject, ruled, row))
+        for row, one in enumerate(examples)
     )
     return Section("explained", "Some rows explained", lead, tuple(articles))
 
@@ -151,7 +154,15 @@ def _article(subject: Subject, judged: Judged, explanation: Explanation, row: in
     )
     if len(order) > 1:
         yield _steps(subject, explanation, row, int(order[0]), int(order[1]))
-    yield details("Bayes’ rule, written out", element("pre", _written_out(explanation, row, order)))
+
+
+def _bayes_rule(subject: Subject, explanation: Explanation, row: int) -> Iterator[Html]:
+    """Return Bayes' rule, of a pool that of the member shown; none where weights make the sum another than it is."""
+    if subject.model.weights is not None:
+        return
+    whose = "" if subject.lens_name is None else f" for the member {subject.lens_name}"
+    order = np.argsort(-explanation.log_joint[row], kind="stable")
+    yield details(f"Bayes’ rule, written out{whose}", element("pre", _written_out(explanation, row, order)))
 
 
 def _steps(subject: Subject, explanation: Explanation, row: int, first: int, second: int) -> Html:
