@@ -23,6 +23,7 @@ from numpy.testing import assert_allclose
 import posteriori as po
 from posteriori.cli import commands, facts, main, messages, reading, tables
 from posteriori.datasets import load_penguins
+from posteriori.explain.merging import merge_classes
 from posteriori.learning import metrics
 from posteriori.learning.information import mutual_information
 from posteriori.learning.selection import out_of_fold
@@ -511,7 +512,7 @@ def test_merged_classes_keep_joint_evidence_and_posterior():
     rng = np.random.default_rng(0)
     estimator = po.NaiveBayes().fit(rng.normal(size=(60, 4)), np.arange(60) % 6)
     explanation = estimator.explain(rng.normal(size=(1, 4)))
-    merged = facts.merge_classes(explanation, [4, 1])
+    merged = merge_classes(explanation, [4, 1])
     assert merged.classes.tolist() == [4, 1, "4 others"]
     assert_allclose(merged.log_evidence, explanation.log_evidence)
     expected = explanation.posterior[0]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
     from posteriori.preprocessing import MDLPDiscretizer
+    from posteriori.reporting import Report, report
 
 __version__ = "0.1.0"
 
@@ -47,6 +48,7 @@ _HOMES = {
     "MixtureModel": "classifiers",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
+    "Report": "reporting",
     "TreeAugmentedNaiveBayes": "classifiers",
     "compare": "comparison",
     "CrossValidation": "comparison",
@@ -56,6 +58,7 @@ _HOMES = {
     "leave_one_out": "learning.leave_one_out",
     "load": "persistence",
     "read_network": "networks",
+    "report": "reporting",
     "save": "persistence",
     "write_network": "networks",
 }
@@ -79,6 +82,7 @@ __all__ = [
     "MixtureModel",
     "NaiveBayes",
     "Poisson",
+    "Report",
     "TreeAugmentedNaiveBayes",
     "compare",
     "comparison",
@@ -92,6 +96,7 @@ __all__ = [
     "networks",
     "plotting",
     "read_network",
+    "report",
     "save",
     "write_network",
 ]

@@ -28,6 +28,7 @@ from posteriori.cli.checks import (
 )
 from posteriori.cli.messages import Refusal, progress_bar, refusing, warn
 from posteriori.cli.reading import check_place, names_table, read_frame, stem_of
+from posteriori.cli.reports import check_report, write_report
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
@@ -198,6 +199,14 @@ def fit(
         Path | None,
         typer.Option(metavar="FILE", help="Where to save the model; default: the table's name with .posteriori, here."),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a page to read in a browser, .html: scores, calibration, mistakes, densities, rows explained.",
+            show_default=False,
+        ),
+    ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     unlabelled: Annotated[
         teaching.Unlabelled | None,
@@ -239,6 +248,8 @@ def fit(
     if names_table(destination):
         raise Refusal(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
     check_place(destination, table)
+    if report is not None:
+        check_report(report, table, destination)
     frame = read_frame(table)
     check_target(frame, target, table, may_miss=True)
     if frame[target].dtype.is_float():
@@ -301,12 +312,13 @@ def fit(
     n_unlabelled = frame.height - len(labels)
     if use is teaching.Unlabelled.ignore:
         frame = frame.filter(frame[target].is_not_null())
+    learned_from = frame.select(*features, target)
     with refusing(), progress_bar("fitting", 2 * frame.height) as progress:
-        training, folds = frame.select(*features, target), min(folds, len(labels))
+        folds = min(folds, len(labels))
         if model is Model.auto:
-            scored = estimator.set_params(folds=folds).fit(training, target, progress=progress).out_of_fold_
+            scored = estimator.set_params(folds=folds).fit(learned_from, target, progress=progress).out_of_fold_
         else:
-            scored = out_of_fold(estimator, training, target, folds=folds, progress=progress)
+            scored = out_of_fold(estimator, learned_from, target, folds=folds, progress=progress)
     found = {
         "command": "fit",
         "table": str(table),
@@ -314,9 +326,12 @@ def fit(
         **facts.fit_facts(frame, scored),
         "unlabelled": teaching.unlabelled_facts(scored.estimator, n_unlabelled, use),
         "output": str(destination),
+        "report": None if report is None else str(report),
     }
     with refusing():
         save(scored.estimator, destination)
+        if report is not None:
+            write_report(scored, learned_from, target, report, f"{target} in {table.name}")
     (tables.print_json if as_json else pages.print_fit)(found)
 
 

@@ -20,7 +20,6 @@ from posteriori.tables.writing import write_column
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
-    from posteriori.explain import Explanation
     from posteriori.learning.selection import OutOfFold
     from posteriori.model import GenerativeModel
     from posteriori.typing import Array
@@ -353,30 +352,6 @@ def _numeric_parameters(parameters: Any, place: int, n_components: int) -> Facts
         for name, value in fields.items()
         if isinstance(value, np.ndarray) and value.ndim == 2 and len(value) == n_components
     }
-
-
-def merge_classes(explanation: Explanation, keep: Sequence[int]) -> Explanation:
-    """Return one row's explanation with all classes but some as one class, and the same evidence.
-
-    The factor of a feature for the merged class is p(x_j | other, x_1 … x_{j−1}): given more than one class
-    the features depend on each other, and by the chain rule these factors and the prior multiply to the
-    joint.
-    """
-    others = [c for c in range(len(explanation.classes)) if c not in set(keep)]
-    prior, factors = explanation.log_prior, explanation.log_factors[:1]
-    steps = np.concatenate([prior[others][:, np.newaxis], factors[0, others]], axis=1).cumsum(axis=1)
-    chain = np.logaddexp.reduce(steps, axis=0)
-    with np.errstate(invalid="ignore"):
-        merged = np.diff(chain)
-    merged = np.where(np.isnan(merged), 0.0, merged)  # impossible already: further cells change nothing
-    classes = np.array([*explanation.classes[list(keep)], f"{len(others)} others"], dtype=object)
-    return dataclasses.replace(
-        explanation,
-        classes=classes,
-        log_prior=np.append(prior[list(keep)], chain[0]),
-        log_factors=np.concatenate([factors[:, list(keep)], merged[np.newaxis, np.newaxis]], axis=1),
-        values=explanation.values[:1],
-    )
 
 
 def plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from posteriori.cli.facts import Facts, merge_classes
+from posteriori.cli.facts import Facts
 from posteriori.cli.tables import (
     NAME,
     console,
@@ -25,6 +25,7 @@ from posteriori.cli.tables import (
 )
 from posteriori.cli.teaching import unlabelled_line
 from posteriori.explain import Explanation
+from posteriori.explain.merging import merge_classes
 
 _MOST_FEATURES = 10
 _MOST_CATEGORIES = 20
@@ -61,6 +62,8 @@ def print_fit(facts: Facts) -> None:
     _print_information(out, facts["information"])
     _print_parameter_count(out, facts)
     out.print(f"saved to {facts['output']}", soft_wrap=True)
+    if facts["report"]:
+        out.print(f"report: {facts['report']}", soft_wrap=True)
 
 
 def _print_candidates(out: Console, candidates: Sequence[Facts]) -> None:

@@ -1,0 +1,151 @@
+"""HTML: what is markup stays, and everything else is escaped where it goes into an element."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+_VOID = frozenset({"br", "link", "meta"})
+# Should a cell of the table ever be taken for markup, the browser still loads and runs nothing.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+class Html(str):
+    """Text that is markup; a plain string is not, and is escaped."""
+
+    __slots__ = ()
+
+
+def escaped(content: Any) -> Html:
+    """Return markup as it is, and the text of anything else escaped.
+
+    Examples
+    --------
+    >>> escaped("<script>"), escaped(Html("<b>"))
+    ('&lt;script&gt;', '<b>')
+    """
+    return content if isinstance(content, Html) else Html(html.escape(str(content)))
+
+
+def joined(contents: Iterable[Any]) -> Html:
+    """Return contents one after the other, each escaped unless it is markup; None is nothing."""
+    return Html("".join(escaped(one) for one in contents if one is not None))
+
+
+def element(name: str, /, *contents: Any, **attributes: Any) -> Html:
+    """Return an element; an attribute of None is left out, and ``_`` stands for ``-`` and ends ``class_``.
+
+    Examples
+    --------
+    >>> element("td", "a < b", class_="number", aria_label=None)
+    '<td class="number">a &lt; b</td>'
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in _VOID:
+        return Html(f"<{name}{written}>")
+    return Html(f"<{name}{written}>{joined(contents)}</{name}>")
+
+
+def table(
+    caption: str,
+    head: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    text: Collection[int] = (0,),
+    class_: str | None = None,
+    stacks: bool = False,
+) -> Html:
+    """Return a table whose first cell of each row names it; it scrolls by itself where the page is narrower than it.
+
+    Parameters
+    ----------
+    caption : str
+    head : sequence of str
+    rows : iterable of sequences
+        A cell that is an element ``td`` already stays as it is.
+    text : collection of int
+        The columns of words, which begin on the left and may break; others are set to the right.
+    class_ : str, optional
+    stacks : bool, default False
+        Whether the cells of a row stand below each other on a narrow page, each after the head of its column.
+    """
+
+    def cells(row: Sequence[Any]) -> Iterable[Html]:
+        yield element("th", row[0], scope="row")
+        for place, cell in enumerate(row[1:], start=1):
+            whole = isinstance(cell, Html) and cell.startswith("<td")
+            side = "text" if place in text else None
+            yield cell if whole else element("td", cell, class_=side, data_label=head[place] if stacks else None)
+
+    headers = (
+        element("th", cell, scope="col", class_="text" if place in text else None) for place, cell in enumerate(head)
+    )
+    content = element(
+        "table",
+        element("caption", caption),
+        element("thead", element("tr", *headers)),
+        element("tbody", *(element("tr", *cells(row)) for row in rows)),
+        class_="stacks" if stacks else class_,
+    )
+    return element("div", content, class_="scroll", tabindex=0, role="region", aria_label=caption)
+
+
+def bar(share: float, class_: str = "") -> Html:
+    """Return a bar that fills a share of its cell; for the eye only, beside the number that it shows."""
+    width = f"width:{100.0 * min(max(share, 0.0), 1.0):.1f}%"
+    return element("span", element("i", style=width), class_=f"bar {class_}".strip(), aria_hidden="true")
+
+
+def details(summary: str, *contents: Any) -> Html:
+    """Return what is shown only to those who ask for it."""
+    return element("details", element("summary", summary), *contents)
+
+
+def paragraph(*contents: Any, class_: str | None = None) -> Html:
+    """Return a paragraph."""
+    return element("p", *contents, class_=class_)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: what it is called, one sentence on what it shows and how to read it, and what it shows."""
+
+    anchor: str
+    title: str
+    lead: Html | str
+    contents: tuple[Html, ...]
+
+    def write(self) -> Html:
+        """Return it as an element."""
+        heading = element("h2", self.title, id=self.anchor)
+        lead = paragraph(self.lead, class_="lead")
+        return element("section", heading, lead, *self.contents, aria_labelledby=self.anchor)
+
+
+def page(title: str, header: Iterable[Html], sections: Sequence[Section], footer: Iterable[Html]) -> Html:
+    """Return a whole document that needs nothing beside itself: no file, no network, no script."""
+    style = Html(files(__package__).joinpath("page.css").read_text(encoding="utf-8"))
+    links = (element("li", element("a", section.title, href=f"#{section.anchor}")) for section in sections)
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        element("link", rel="icon", href="data:,"),
+        element("title", title),
+        element("style", style),
+    )
+    body = element(
+        "body",
+        element("header", element("h1", title), *header),
+        element("nav", element("ul", *links), aria_label="Contents"),
+        element("main", *(section.write() for section in sections)),
+        element("footer", *footer),
+    )
+    return Html(f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n")

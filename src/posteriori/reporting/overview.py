@@ -1,0 +1,146 @@
+"""What the table holds: its classes, its columns, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from posteriori.reporting.columns import ColumnFacts
+from posteriori.reporting.judged import Judged
+from posteriori.reporting.markup import Html, Section, bar, element, paragraph, table
+from posteriori.reporting.subject import Subject
+from posteriori.reporting.writing import cell_text, count, number, percent, plural
+from posteriori.typing import Array
+
+_MOST_CLASSES = 40
+_MOST_COLUMNS = 100
+_MOST_CATEGORIES = 5
+
+
+def summary(subject: Subject, judged: Judged, facts: Sequence[ColumnFacts]) -> list[Html]:
+    """Return the first words of the page, and its figures."""
+    n_rows = len(subject.components)
+    accuracy = float(np.average(judged.right, weights=judged.weight))
+    commonest = int(np.bincount(judged.components, judged.weight).argmax())
+    baseline = float(np.average(judged.components == commonest, weights=judged.weight))
+    missing, cells = sum(one.missing for one in facts), n_rows * len(facts)
+    columns = plural(len(facts), "column")
+    sentence = paragraph(
+        "How well can ",
+        element("strong", subject.target),
+        f" be told from {columns}? Of 100 rows that it had not seen, the model puts ",
+        element("strong", f"{_of_hundred(accuracy)} into the right class"),
+        f"; always answering “{subject.spoken[commonest]}” would be right for {_of_hundred(baseline)}.",
+    )
+    truth = float(np.exp(_mean_log(judged)))
+    cards = [
+        ("Rows", count(n_rows), _unlabelled(n_rows - len(subject.labelled))),
+        ("Columns", str(len(facts)), f"{percent(missing / cells)} of cells missing" if missing else "no cell missing"),
+        ("Classes", str(len(subject.labels)), f"“{subject.labels[commonest]}” is the most frequent"),
+        ("Right answers", percent(accuracy), f"± {percent(judged.standard_error(judged.right.astype(float)))}"),
+        ("Said of the true class", percent(truth), f"typically; {percent(_chance(judged))} by guessing"),
+    ]
+    boxes = (
+        element("div", element("dt", name), element("dd", value, element("small", note))) for name, value, note in cards
+    )
+    return [sentence, element("dl", *boxes, class_="cards")]
+
+
+def _of_hundred(share: float) -> str:
+    hundred = 100.0 * share
+    return f"{hundred:.1f}" if share not in (0.0, 1.0) and (hundred > 98.5 or hundred < 10.0) else f"{hundred:.0f}"
+
+
+def _unlabelled(rows: int) -> str:
+    return f"{count(rows)} of them without label" if rows else "all with a label"
+
+
+def _mean_log(judged: Judged) -> float:
+    with np.errstate(divide="ignore"):
+        return float(np.average(np.maximum(np.log(judged.of_truth), -36.0), weights=judged.weight))
+
+
+def _chance(judged: Judged) -> float:
+    of_truth = judged.prior[np.arange(len(judged.components)), judged.components]
+    return float(np.exp(np.average(np.log(np.maximum(of_truth, 1e-16)), weights=judged.weight)))
+
+
+def table_section(subject: Subject, facts: Sequence[ColumnFacts]) -> Section:
+    """Return what the classes and the columns are."""
+    lead = (
+        "What the model was given. A missing cell is not filled in: the model leaves it out of the sum, and answers "
+        "from the cells that are there."
+    )
+    counts = np.bincount(subject.components[subject.labelled], minlength=len(subject.labels))
+    contents = [classes_table(subject.target, subject.labels, counts), columns_table(facts, len(subject.components))]
+    return Section("table", "The table at a glance", lead, tuple(contents))
+
+
+def classes_table(target: str, labels: Sequence[str], counts: Array) -> Html:
+    """Return how many rows each class has, the most frequent first where they are many."""
+    order = range(len(labels)) if len(labels) <= _MOST_CLASSES else np.argsort(-counts, kind="stable")[:_MOST_CLASSES]
+    total = max(float(counts.sum()), 1.0)
+    rows = [[labels[c], count(counts[c]), percent(counts[c] / total), bar(counts[c] / counts.max())] for c in order]
+    more = f", the {_MOST_CLASSES} most frequent of {len(labels)}" if len(labels) > len(rows) else ""
+    return table(f"Classes of {target}{more}", [target, "rows", "share", ""], rows)
+
+
+def columns_table(facts: Sequence[ColumnFacts], n_rows: int) -> Html:
+    """Return what each column is, what it holds, and how much of it is missing."""
+    shown = facts[:_MOST_COLUMNS]
+    most = max((one.missing for one in facts), default=0)
+    rows = [
+        [
+            one.column.name,
+            _kind(one),
+            _values(one),
+            f"{count(one.missing)} ({percent(one.missing / n_rows)})" if one.missing else "0",
+            *([bar(one.missing / n_rows, "quiet optional")] if most else []),
+        ]
+        for one in shown
+    ]
+    more = f", the first {len(shown)} of {len(facts)}" if len(shown) < len(facts) else ""
+    return table(
+        f"Columns{more}",
+        ["column", "kind", "values", "missing", *([""] if most else [])],
+        rows,
+        text=(0, 1, 2),
+        stacks=True,
+    )
+
+
+def _kind(facts: ColumnFacts) -> str:
+    if facts.column.kind == "categorical":
+        return "category"
+    if facts.column.is_binned:
+        return f"number, cut into {plural(facts.column.cardinality, 'bin')}"
+    return "whole number of events" if facts.distribution == "poisson" else "number"
+
+
+def _values(facts: ColumnFacts) -> str:
+    if facts.counts is not None:
+        return _categories(facts)
+    if facts.mean is None:
+        return "none"
+    mean, low, high = (number(value, _digits(facts)) for value in (facts.mean, facts.low, facts.high))
+    return f"{mean} ± {number(facts.sd, 3)}, from {low} to {high}"
+
+
+def _digits(facts: ColumnFacts) -> int:
+    """Return how many digits of a column's numbers tell them apart: more where they are far from 0."""
+    if not facts.mean or not facts.sd:
+        return 4
+    return int(np.clip(np.log10(abs(facts.mean) / facts.sd) + 3.0, 4, 15))
+
+
+def _categories(facts: ColumnFacts) -> str:
+    counts = facts.counts
+    assert counts is not None
+    total = counts.sum()
+    if not total:
+        return "none"
+    order = np.argsort(-counts, kind="stable")[:_MOST_CATEGORIES]
+    shown = [f"{cell_text(facts.column.categories[k])} {percent(counts[k] / total)}" for k in order if counts[k]]
+    rest = int(np.count_nonzero(counts)) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,124 @@
+"""Figures as SVG inside the page: their letters are text, and nothing in them refers to anything outside."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from posteriori.reporting.markup import Html, element, escaped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_LOOK: dict[Any, Any] = {
+    "svg.fonttype": "none",  # letters stay letters: to be selected, searched and read out
+    "svg.hashsalt": "posteriori",  # the same figure is written the same
+    "text.parse_math": False,  # a column may be called "$x$"
+    "font.size": 9.0,
+    "axes.unicode_minus": True,
+    "path.simplify_threshold": 0.3,
+}
+_PIXELS_A_POINT = 96.0 / 72.0
+
+
+def draw(paint: Callable[[Axes], Any], width: float, height: float, label: str, name: str) -> Html:
+    """Return what a function paints on axes, of a size in inches, as an SVG element.
+
+    Parameters
+    ----------
+    paint : callable
+    width, height : float
+        In inches.
+    label : str
+        What is to be seen, for those who do not see it.
+    name : str
+        Unlike that of any other figure of the page: the ids in it begin so.
+    """
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    with _look():
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasSVG(figure)
+        paint(figure.add_subplot())
+        return _svg_of(figure, label, name)
+
+
+def draw_own(paint: Callable[[], Axes], label: str, name: str) -> Html:
+    """Return a picture that makes a figure of the size it needs, as an SVG element."""
+    import matplotlib.pyplot as plt
+
+    with _look(), plt.ioff():
+        figure: Any = paint().figure
+        try:
+            return _svg_of(figure, label, name)
+        finally:
+            plt.close(figure)
+
+
+def figure(picture: Html, caption: Any) -> Html:
+    """Return a picture with a line below."""
+    return element("figure", picture, element("figcaption", caption))
+
+
+@contextmanager
+def _look() -> Iterator[None]:
+    import matplotlib as mpl
+
+    with mpl.rc_context(), warnings.catch_warnings():
+        # The browser has glyphs that Matplotlib's font lacks.
+        warnings.filterwarnings("ignore", message=".*[Gg]lyph")
+        mpl.rcdefaults()
+        mpl.rcParams.update(_LOOK)
+        yield
+
+
+def _svg_of(figure: Figure, label: str, name: str) -> Html:
+    buffer = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(buffer, format="svg", metadata=nothing, facecolor="none")
+    width = figure.get_size_inches()[0] * 72.0 * _PIXELS_A_POINT
+    return inlined(buffer.getvalue(), label, name, width)
+
+
+def inlined(svg: str, label: str, name: str, width: float) -> Html:
+    """Return an SVG document as an element of a page: no name spaces, no style of its own, ids of its own.
+
+    Parameters
+    ----------
+    svg : str
+    label : str
+    name : str
+        With which ids are to begin.
+    width : float
+        In pixels, beyond which it does not grow.
+    """
+    body = svg[svg.index("<svg") :].strip()
+    body = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>|<defs>\s*</defs>", "", body, flags=re.DOTALL)
+    box = re.search(r'viewBox="[^"]*"', body)
+    used = set(re.findall(r'(?:url\(|href=")#([^")]+)', body))
+    # Only within tags: a label may read like any of what is replaced.
+    body = re.sub(r"<[^>]+>", lambda tag: _tidy(tag[0], name, used), body[body.index(">") + 1 :])
+    look = f'{box[0] if box else ""} style="max-width:{width:.0f}px"'
+    body = re.sub(r"\s*\n\s*", "\n", body)
+    return Html(f'<svg {look} role="img" aria-label="{escaped(label)}">{body}')
+
+
+def _tidy(tag: str, name: str, used: set[str]) -> str:
+    """Return a tag with ids of its page, its numbers short and its font that of the page."""
+    tag = tag.replace("xlink:href=", "href=")
+    tag = re.sub(r' id="([^"]*)"', lambda match: f' id="{name}-{match[1]}"' if match[1] in used else "", tag)
+    tag = re.sub(r'(url\(|href=")#', rf"\1#{name}-", tag)
+    tag = re.sub(r"font-family: [^;\"]*;? ?", "", tag)
+    tag = re.sub(r"(font: [^;\"]*?)'DejaVu Sans'[^;\"]*", r"\1sans-serif", tag)
+    return re.sub(r"-?\d+\.\d{3,}", lambda match: _short(match[0]), tag)
+
+
+def _short(decimal: str) -> str:
+    text = f"{float(decimal):.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text

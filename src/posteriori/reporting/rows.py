@@ -1,0 +1,232 @@
+"""Single rows: the strangest, and some that are explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from posteriori.explain import Explanation
+from posteriori.explain.merging import merge_classes
+from posteriori.reporting.columns import ColumnFacts
+from posteriori.reporting.judged import Judged
+from posteriori.reporting.markup import Html, Section, details, element, paragraph, table
+from posteriori.reporting.subject import Subject, take_rows
+from posteriori.reporting.writing import cell_text, listed, number, percent, plural, times
+from posteriori.typing import Array
+
+_STRANGEST = 10
+_USUAL_ROWS = 1000  # by which a cell is judged to be unusual
+_MOST_REASONS = 3
+_MOST_STEPS = 8
+_MOST_CLASSES = 4
+_MARKED = 2.0  # nats by which a cell is less likely than its column's cells are on average
+
+
+def strangest_section(subject: Subject, facts: Sequence[ColumnFacts]) -> Section:
+    """Return the rows of least log p(x), and which of their cells are unusual."""
+    evidence = subject.log_evidence
+    order = np.argsort(evidence, kind="stable")[:_STRANGEST]
+    finite = evidence[np.isfinite(evidence)]
+    low, middle, high = np.quantile(finite, [0.25, 0.5, 0.75]) if len(finite) else 3 * [np.nan]
+    lead = (
+        "The rows that the model finds hardest to imagine, whatever their class: errors of typing and odd cases gather "
+        "here. log p(x) is the logarithm of how likely a whole row is; half of all rows lie between "
+        f"{number(low, 3)} and {number(high, 3)}."
+    )
+    reasons = _reasons(subject, facts, order)
+    rows = [
+        [f"row {row}", number(evidence[row], 4), _label(subject, row), listed(why, 9) if why else "the cells together"]
+        for row, why in zip(order.tolist(), reasons, strict=True)
+    ]
+    head = ["row (the first is 0)", "log p(x)", f"its {subject.target}", "what is unusual about it"]
+    grid = table(f"{plural(len(rows), 'row')} of least log p(x)", head, rows, text=(0, 2, 3), stacks=True)
+    note = ""
+    if any(one.missing for one in facts):
+        note = "A row is judged by the cells that it has; with fewer cells there is less that can be strange."
+    typical = f"For a typical row it is {number(middle, 3)}. "
+    return Section("strange", "The strangest rows", lead, (grid, paragraph(typical + note, class_="note")))
+
+
+def _label(subject: Subject, row: int) -> str:
+    place = int(subject.components[row])
+    return subject.labels[place] if place >= 0 else "no label"
+
+
+def _reasons(subject: Subject, facts: Sequence[ColumnFacts], rows: Array) -> list[list[str]]:
+    """Return for each row which cells are far less likely than those of the column are on average."""
+    others = _surprises(subject.lens.explain(take_rows(subject.X, subject.sampled(_USUAL_ROWS))))
+    usual = np.nansum(others, axis=0) / np.maximum(np.count_nonzero(~np.isnan(others), axis=0), 1)
+    explanation = subject.lens.explain(take_rows(subject.X, rows))
+    excess = np.nan_to_num(_surprises(explanation) - usual, nan=-np.inf, posinf=np.inf)
+    reasons = []
+    for place in range(len(rows)):
+        marked = [j for j in np.argsort(-excess[place], kind="stable") if excess[place, j] > _MARKED]
+        cells = explanation.values[place]
+        reasons.append([_unusual(facts[j], cells[j]) for j in marked[:_MOST_REASONS]])
+    return reasons
+
+
+def _surprises(explanation: Explanation) -> Array:
+    """Return −log p(x_j | y) averaged over the posterior, (n, d); NaN where a cell is missing."""
+    with np.errstate(invalid="ignore"):
+        share = np.nan_to_num(explanation.posterior, nan=1.0 / len(explanation.classes))
+        terms = np.where(share[:, :, np.newaxis] > 0, share[:, :, np.newaxis] * explanation.log_factors, 0.0)
+    missing = np.array([[cell is None for cell in row] for row in explanation.values])
+    return np.where(missing, np.nan, -terms.sum(axis=1))
+
+
+def _unusual(facts: ColumnFacts, cell: Any) -> str:
+    name = f"{facts.column.name} = {cell_text(cell)}"
+    if facts.counts is not None:
+        place = facts.column.lookup.get(cell, 0) - 1
+        if place < 0:
+            return name
+        return f"{name} ({plural(facts.counts[place], 'such row')})"
+    if facts.mean is None:
+        return name
+    return f"{name} (mean {number(facts.mean, 3)} ± {number(facts.sd, 2)})"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A row to explain: what it is an example of, and its place among the judged rows."""
+
+    title: str
+    place: int
+
+
+def choose_examples(subject: Subject, judged: Judged) -> list[Example]:
+    """Return five rows that show what the model is like: typical, sure, in doubt, wrong and strange."""
+    truth, right, sure = judged.of_truth, judged.right, judged.confidence
+    ranked = np.sort(judged.posterior, axis=1)
+    margin = ranked[:, -1] - ranked[:, -2] if judged.posterior.shape[1] > 1 else ranked[:, -1]
+    evidence = subject.log_evidence[judged.rows]
+    wanted = [
+        ("A typical row", np.argsort(np.abs(truth - np.median(truth)), kind="stable")),
+        ("As sure as it can be, and right", np.argsort(np.where(right, -sure, np.inf), kind="stable")),
+        ("In doubt", np.argsort(margin, kind="stable")),
+        ("Sure, and wrong", np.argsort(np.where(right, np.inf, -sure), kind="stable")),
+        ("The strangest of all", np.argsort(evidence, kind="stable")),
+    ]
+    if right.all():
+        wanted[3] = ("Right, but barely", np.argsort(truth, kind="stable"))
+    taken: list[Example] = []
+    for title, order in wanted:
+        place = next((int(p) for p in order if int(p) not in {one.place for one in taken}), None)
+        if place is not None:
+            taken.append(Example(title, place))
+    return taken
+
+
+def explained_section(subject: Subject, judged: Judged) -> Section:
+    """Return some rows with what each of their cells adds to the answer."""
+    lead = (
+        "How the model comes to an answer. It begins with how frequent the classes are; then every cell multiplies the "
+        "odds of the first class against the second by a number, and these steps together are the answer, exactly. "
+        "Bars to the right (blue) speak for the first class, bars to the left (orange) for the second."
+    )
+    examples = choose_examples(subject, judged)
+    X = take_rows(subject.X, judged.rows[[one.place for one in examples]])
+    explanation = subject.estimator.explain(X)
+    ruled = explanation if subject.lens_name is None else subject.lens.explain(X)
+    articles = (
+        element("article", *_article(subject, judged, explanation, row, one), *_bayes_rule(subject, ruled, row))
+        for row, one in enumerate(examples)
+    )
+    return Section("explained", "Some rows explained", lead, tuple(articles))
+
+
+def _article(subject: Subject, judged: Judged, explanation: Explanation, row: int, example: Example) -> Iterator[Html]:
+    posterior = np.nan_to_num(explanation.posterior[row])
+    order = np.argsort(-explanation.log_joint[row], kind="stable")
+    place, truth = example.place, subject.spoken[judged.components[example.place]]
+    yield element("h3", f"{example.title}: row {judged.rows[place]}")
+    said = [f"{subject.spoken[c]}: {percent(posterior[c])}" for c in order[:3]]
+    before = subject.spoken[int(judged.predicted[place])]
+    yield paragraph(
+        "It is truly ",
+        element("strong", truth),
+        f". The model says {listed(said)}. Without having seen this row, a model said {before}: "
+        f"{percent(float(judged.confidence[place]))}.",
+    )
+    if len(order) > 1:
+        yield _steps(subject, explanation, row, int(order[0]), int(order[1]))
+
+
+def _bayes_rule(subject: Subject, explanation: Explanation, row: int) -> Iterator[Html]:
+    """Return Bayes' rule, of a pool that of the member shown; none where weights make the sum another than it is."""
+    if subject.model.weights is not None:
+        return
+    whose = "" if subject.lens_name is None else f" for the member {subject.lens_name}"
+    order = np.argsort(-explanation.log_joint[row], kind="stable")
+    yield details(f"Bayes’ rule, written out{whose}", element("pre", _written_out(explanation, row, order)))
+
+
+def _steps(subject: Subject, explanation: Explanation, row: int, first: int, second: int) -> Html:
+    """Return what the prior and each cell do to the odds of two classes, the largest steps first."""
+    one, other = subject.spoken[first], subject.spoken[second]
+    with np.errstate(invalid="ignore"):
+        steps = np.nan_to_num(
+            explanation.log_factors[row, first] - explanation.log_factors[row, second],
+            nan=0.0,
+            posinf=np.inf,
+            neginf=-np.inf,
+        )
+        start = float(explanation.log_prior[first] - explanation.log_prior[second])
+    present = np.array([cell is not None for cell in explanation.values[row]])
+    ranked = [int(j) for j in np.argsort(-np.abs(steps), kind="stable") if present[j] or steps[j] != 0.0]
+    lines = [("how frequent they are" if _starts_from_prior(subject) else "to begin with", start)]
+    lines += [(_cell_name(explanation, row, j), float(steps[j])) for j in ranked[:_MOST_STEPS]]
+    rest = ranked[_MOST_STEPS:]
+    if rest:
+        lines.append((f"{plural(len(rest), 'other column')}", float(steps[rest].sum())))
+    finite = [abs(step) for _, step in lines if np.isfinite(step)]
+    greatest = max(finite, default=0.0) or 1.0
+    total = float(sum(step for _, step in lines))
+    rows = [[name, _step(step, one, other), _odds_bar(step / greatest)] for name, step in lines]
+    rows.append([element("strong", "together"), element("strong", _step(total, one, other)), ""])
+    missing = np.flatnonzero(~present)
+    grid = table(f"{one} against {other}", ["what is known", "multiplies the odds", ""], rows, text=(0, 1))
+    if not len(missing):
+        return grid
+    names = listed([explanation.feature_names[j] for j in missing], 6)
+    return Html(grid + paragraph(f"Missing, and left out of the sum: {names}.", class_="note"))
+
+
+def _starts_from_prior(subject: Subject) -> bool:
+    """Whether the sum begins with the log prior, not with a bias that was fitted."""
+    return subject.lens_name is None and subject.model.weights is None
+
+
+def _cell_name(explanation: Explanation, row: int, j: int) -> str:
+    name = f"{explanation.feature_names[j]} = {cell_text(explanation.values[row, j])}"
+    if explanation.values[row, j] is None:
+        name = f"{explanation.feature_names[j]} missing"
+    known = explanation.known(row, j)
+    return f"{name}, given {listed(list(known), 2)}" if known else name
+
+
+def _step(nats: float, one: str, other: str) -> str:
+    if abs(nats) < 0.005 or nats != nats:
+        return "× 1.0"
+    return f"{times(abs(nats))} for {one if nats > 0 else other}"
+
+
+def _odds_bar(share: float) -> Html:
+    """Return a bar from the middle to the right, or to the left where the share is negative."""
+    width = 50.0 * min(abs(share), 1.0)
+    left, side = (50.0, None) if share >= 0 else (50.0 - width, "against")
+    inner = element("i", style=f"left:{left:.1f}%;width:{width:.1f}%", class_=side)
+    return element("span", inner, class_="bar odds", aria_hidden="true")
+
+
+def _written_out(explanation: Explanation, row: int, order: Array) -> str:
+    """Return Bayes' rule; of many classes, the less probable as one."""
+    one = replace(explanation, log_factors=explanation.log_factors[[row]], values=explanation.values[[row]])
+    with np.errstate(invalid="ignore"):  # the posterior of a row that no class can produce
+        if len(order) <= _MOST_CLASSES:
+            return one.bayes_table()
+        return merge_classes(one, [int(c) for c in order[: _MOST_CLASSES - 1]]).bayes_table()

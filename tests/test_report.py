@@ -1,0 +1,497 @@
+"""The report: whole, in plain HTML, true to the metrics, safe from what a table may hold, and fine in a browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import BaseEstimator
+
+import posteriori as po
+from posteriori.cli import main
+from posteriori.datasets import load_penguins
+from posteriori.explain import Explanation
+from posteriori.learning import metrics
+from posteriori.learning.selection import out_of_fold
+from posteriori.reporting import features, markup, pictures
+from posteriori.reporting.columns import column_facts
+from posteriori.reporting.judged import judge_rows
+from posteriori.reporting.rows import choose_examples
+from posteriori.reporting.scores import candidates_section, weights_section
+from posteriori.reporting.subject import Subject, take_rows
+
+PENGUINS = load_penguins()
+SECTIONS = ["table", "scores", "calibration", "confusion", "features", "strange", "explained"]
+VOID = {"meta", "link", "br"}
+
+
+class Page(HTMLParser):
+    """What a page holds: its elements in order, each with its attributes, its ids and its text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.elements, self.texts = [], [], []
+        self.feed(str(text))
+        self.close()
+        assert not self.open, f"not closed: {self.open}"
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not self.open or self.open[-1] != "style":
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join("".join(self.texts).replace("\N{NARROW NO-BREAK SPACE}", " ").split())
+
+    def of(self, *names):
+        return [attributes for tag, attributes in self.elements if tag in names]
+
+    @property
+    def ids(self):
+        return [attributes["id"] for _, attributes in self.elements if "id" in attributes]
+
+
+def check(report):
+    """Check what is true of every report, and return its page."""
+    page = Page(report.html)
+    assert len(page.ids) == len(set(page.ids))
+    for tag, attributes in page.elements:
+        assert tag not in ("script", "iframe", "img", "object", "embed", "base", "form")
+        assert not [name for name in attributes if name.startswith("on") or name == "src"]
+        link = attributes.get("href", attributes.get("xlink:href", "#"))
+        if link.startswith("#"):
+            assert link == "#" or link[1:] in page.ids
+        else:
+            assert link.startswith("data:")
+    assert not set(report.html.split("url(")[1:]) - {part for part in report.html.split("url(") if part[0] == "#"}
+    assert len(page.of("h1")) == 1
+    assert [attributes["id"] for attributes in page.of("h2")] == [attributes["href"][1:] for attributes in page.of("a")]
+    assert len(page.of("caption")) == len(page.of("table"))
+    assert all(cell["scope"] in ("row", "col") for cell in page.of("th"))
+    assert all(picture["role"] == "img" and picture["aria-label"] for picture in page.of("svg"))
+    assert "nan" not in page.text.lower().split()
+    return page
+
+
+@pytest.fixture(scope="module")
+def penguins():
+    model = po.TreeAugmentedNaiveBayes().fit(PENGUINS, "species")
+    scored = out_of_fold(po.TreeAugmentedNaiveBayes(), PENGUINS, "species")
+    return model, scored, po.report(model, PENGUINS, "species", title="Penguins")
+
+
+def test_sections(penguins):
+    page = check(penguins[2])
+    found = [attributes["id"] for attributes in page.of("h2")]
+    assert found == [*SECTIONS[:5], "tree", *SECTIONS[5:]]
+    assert page.text.count("Bayes’ rule, written out") == len(page.of("article")) == 5
+    assert "11 (3.2 %)" in page.text  # missing cells of sex
+
+
+def test_nothing_is_fetched(penguins):
+    html = penguins[2].html
+    assert "http:" not in html
+    assert "https:" not in html
+    assert "@import" not in html
+    assert "default-src 'none'" in html.replace("&#x27;", "'")
+
+
+def test_numbers_are_those_of_the_metrics(penguins):
+    _, scored, report = penguins
+    text = Page(report.html).text
+    assert f"{metrics.log_loss(scored.components, scored.posterior):.3g}" in text
+    assert f"{metrics.brier_score(scored.components, scored.prior):.3g}" in text
+    accuracy = 100 * metrics.accuracy(scored.components, scored.posterior)
+    assert f"{accuracy:.1f} into the right class" in text
+    for row in metrics.confusion_matrix(scored.components, scored.posterior):
+        assert all(str(cell) in text for cell in row if cell)
+
+
+def test_the_same_report_is_written_the_same_and_leaves_no_trace(penguins):
+    before, figures = dict(mpl.rcParams), plt.get_fignums()
+    again = po.report(penguins[0], PENGUINS, "species", out_of_fold=penguins[1], title="Penguins")
+    assert again.html == penguins[2].html
+    assert dict(mpl.rcParams) == before
+    assert plt.get_fignums() == figures
+
+
+def test_saved_and_shown(penguins, tmp_path):
+    report = penguins[2]
+    report.save(tmp_path / "out.html")
+    assert (tmp_path / "out.html").read_text(encoding="utf-8") == report.html
+    frame = Page(report._repr_html_())
+    assert frame.of("iframe")[0]["srcdoc"] == report.html
+    assert "Penguins" in repr(report)
+    with pytest.raises(OSError, match="folder"):
+        report.save(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        po.report(penguins[0], PENGUINS, "species", tmp_path / "nowhere" / "out.html")
+
+
+# Any table ---------------------------------------------------------------------------------------------------------
+
+EVIL = "<script>alert(1)</script>"
+
+
+def test_what_a_table_holds_is_text():
+    rng = np.random.default_rng(0)
+    label = np.array([f"</title>{EVIL}", "a & b 'c' \"d\""])[rng.integers(2, size=60)]
+    frame = pl.DataFrame(
+        {
+            EVIL: [f"<img src=x onerror=alert({k})>" for k in rng.integers(3, size=60)],
+            "$x$ --> <b> url(http) 0.123456": rng.normal(size=60) + (label == label[0]),
+            "$a_{": rng.normal(size=60),
+            "\u0436\u4e2d\U0001f427": ["\x01", None] * 30,
+            "y": label,
+        }
+    )
+    report = po.report(po.TreeAugmentedNaiveBayes().fit(frame, "y"), frame, "y", title=EVIL)
+    page = Page(report.html)
+    assert not page.of("script", "img")
+    assert not [mark for mark in page.of("b") if "style" not in mark]
+    assert "<script>" not in report.html
+    assert f"</title>{EVIL}" in page.text
+    assert "$x$ --> <b> url(http) 0.123456" in page.text
+    assert "<img src=x onerror=alert(1)>" in page.text
+
+
+MODELS = {
+    "naive Bayes": po.NaiveBayes(),
+    "weighted": po.NaiveBayes(weights="conditional"),
+    "missing tells": po.NaiveBayes(missing="informative"),
+    "mixture": po.NaiveBayes(components=2, random_state=0),
+    "LDA": po.GaussianDiscriminant(),
+    "TAN": po.TreeAugmentedNaiveBayes(),
+    "TAN of numbers": po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+    "trees": po.ChowLiuClassifier(),
+    "kDB": po.KDependenceBayes(),
+    "AODE": po.AveragedOneDependence(),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("ignore:.*EM:UserWarning", "ignore:.*converge:UserWarning")
+def test_every_kind_of_model(name, monkeypatch):
+    monkeypatch.setattr(features, "_MOST_PICTURES", 1)
+    some = PENGUINS.select("island", "bill_length_mm", "sex", "species")[::4]
+    report = po.report(MODELS[name].fit(some, "species"), some, "species")
+    page = check(report)
+    ids = [attributes["id"] for attributes in page.of("h2")]
+    assert ("tree" in ids) == (name in ("TAN", "TAN of numbers", "trees", "kDB"))
+    assert len(page.of("article")) == 5
+    assert page.text.count("Bayes’ rule, written out") == (0 if name == "weighted" else 5)
+    assert ("to begin with" in page.text) == (name == "weighted")
+
+
+def table(kind):
+    rng = np.random.default_rng(1)
+    y = rng.integers(2, size=40)
+    if kind == "one column":
+        return pl.DataFrame({"x": rng.normal(size=40) + y, "y": y}), "y", po.TreeAugmentedNaiveBayes()
+    if kind == "categories":
+        return pl.DataFrame({"a": (y * 3).astype(str), "b": rng.integers(3, size=40).astype(str)}), y, po.NaiveBayes()
+    if kind == "26 classes":
+        y = np.repeat(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), 4)
+        X = {"n": rng.normal(size=104), "long": [f"category {k}" for k in range(104)]}
+        return pl.DataFrame(X), y, po.NaiveBayes()
+    if kind == "one class":
+        return rng.normal(size=(20, 2)), np.zeros(20, int), po.NaiveBayes()
+    if kind == "lists":
+        return [[float(x), "u" if x > 0 else "v"] for x in rng.normal(size=40)], (y > 0).tolist(), po.NaiveBayes()
+    if kind == "pandas without names":
+        return pd.DataFrame(rng.normal(size=(40, 2))), y.astype(float), po.GaussianDiscriminant()
+    if kind == "far away":
+        return pd.DataFrame({"x": 1e9 + rng.normal(size=40) + y, "empty": [None] * 40}), y, po.NaiveBayes()
+    assert kind == "impossible rows"  # no class can make the third category of some folds
+    return [["a"], ["a"], ["b"], ["b"], ["c"], ["c"]] * 2, [0, 0, 1, 1, 0, 1] * 2, po.NaiveBayes(alpha=0.0)
+
+
+KINDS = ["one column", "categories", "26 classes", "one class", "lists", "pandas without names", "far away"]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "impossible rows"])
+@pytest.mark.filterwarnings("ignore:.*(no value|missing throughout|no cell):UserWarning")
+def test_any_table(kind, monkeypatch):
+    monkeypatch.setattr(features, "_MOST_PICTURES", 2)
+    X, y, model = table(kind)
+    page = check(po.report(model.fit(X, y), X, y))
+    if kind == "far away":
+        assert "1,000,000,000" in page.text
+    if kind == "one class":
+        assert "100 % of its answers were right" in page.text
+    if kind == "26 classes":
+        assert "too many to draw" in page.text
+
+
+def test_rows_without_label(monkeypatch):
+    monkeypatch.setattr(features, "_MOST_PICTURES", 1)
+    labels = [None if row % 3 else label for row, label in enumerate(PENGUINS["species"])]
+    X = PENGUINS.select("bill_length_mm", "flipper_length_mm", "island")
+    model = po.GaussianDiscriminant(unlabelled="learn").fit(X, labels)
+    report = po.report(model, X, labels)
+    assert "229 of them without label" in check(report).text
+    assert "Scores of 115 rows" in Page(report.html).text
+
+
+def test_a_strange_cell_is_named():
+    odd = PENGUINS.with_columns(
+        body_mass_g=pl.when(pl.int_range(pl.len()) == 7).then(63000).otherwise("body_mass_g"),
+        bill_depth_mm=pl.when(pl.int_range(pl.len()) == 7).then(None).otherwise("bill_depth_mm"),
+    )
+    page = check(po.report(po.GaussianDiscriminant().fit(odd, "species"), odd, "species"))
+    assert page.text.split("what is unusual about it")[1].startswith("row 7")
+    assert "body_mass_g = 63000 (mean 43" in page.text
+    assert "bill_depth_mm = missing" not in page.text
+
+
+def test_take_rows(constructor, columns):
+    X = constructor(columns)
+    taken = take_rows(X, np.array([6, 0]))
+    assert type(taken) is type(X)
+    model = po.NaiveBayes().fit(X, [0, 1] * 4)
+    assert_allclose(model.score_samples(taken), model.score_samples(X)[[6, 0]])
+
+
+def test_facts_of_columns_are_those_of_the_cells():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"n": 1e9 + rng.normal(size=3000), "c": rng.choice(["u", "v", None], 3000)})
+    X.loc[::7, "n"] = np.nan
+    number, category = column_facts(po.NaiveBayes().fit(X, rng.integers(2, size=3000)), X)
+    assert (number.missing, category.missing) == tuple(X.isna().sum())
+    found = [number.mean, number.sd, number.low, number.high]
+    assert_allclose(found, X["n"].agg(["mean", "std", "min", "max"]), rtol=1e-12)
+    assert_allclose(number.sd, X["n"].std(), rtol=1e-6)
+    assert category.counts.tolist() == X["c"].value_counts().sort_index().tolist()
+
+
+# What is judged ----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_given_is_what_is_judged(penguins):
+    model, scored, _ = penguins
+    subject = Subject.of(model, PENGUINS, "species")
+    assert_allclose(judge_rows(subject).posterior, judge_rows(subject, scored).posterior)
+    left_out = po.leave_one_out(po.NaiveBayes().fit(PENGUINS, "species"), PENGUINS, "species")
+    assert_allclose(judge_rows(subject, left_out).posterior, left_out.posterior)
+    assert "all others" in judge_rows(subject, left_out).how
+    proba = model.predict_proba(PENGUINS)
+    assert_allclose(judge_rows(subject, proba).posterior, proba)
+    with pytest.raises(ValueError, match="of shape"):
+        judge_rows(subject, proba[:5])
+    with pytest.raises(ValueError, match="not of these rows"):
+        judge_rows(Subject.of(model, PENGUINS.reverse(), "species"), scored)
+
+
+def test_standard_error_is_that_of_a_mean(penguins):
+    judged = judge_rows(Subject.of(penguins[0], PENGUINS, "species"), penguins[1])
+    right = judged.right.astype(float)
+    assert_allclose(judged.standard_error(right), right.std() / np.sqrt(len(right)))
+
+
+def test_a_model_that_was_given_is_not_refitted():
+    known = {"x": {"mean": [0.0, 3.0], "sd": [1.0, 1.0]}}
+    model = po.NaiveBayes.from_parameters(priors={"a": 0.5, "b": 0.5}, gaussian=known)
+    X = pl.DataFrame({"x": [0.0, 0.5, 3.0, 2.0]})
+    assert "was given" in check(po.report(model, X, ["a", "a", "b", "b"])).text
+
+
+def test_what_is_no_classifier_of_posteriori_is_refused():
+    with pytest.raises(TypeError, match="MixtureModel cannot be reported on"):
+        po.report(po.MixtureModel(1).fit(PENGUINS.select("body_mass_g")), PENGUINS, "species")
+
+
+def test_examples_are_what_they_are_called(penguins):
+    subject = Subject.of(penguins[0], PENGUINS, "species")
+    judged = judge_rows(subject, penguins[1])
+    examples = {example.title: example.place for example in choose_examples(subject, judged)}
+    assert len(set(examples.values())) == 5
+    wrong = np.flatnonzero(~judged.right)
+    assert examples["Sure, and wrong"] in wrong
+    assert judged.right[examples["As sure as it can be, and right"]]
+    assert examples["The strangest of all"] == penguins[0].score_samples(PENGUINS).argmin()
+
+
+# Pools ---------------------------------------------------------------------------------------------------------------
+
+RESULTS = {
+    "member": ["naive <Bayes>", "TAN", "QDA", "pool"],
+    "log_loss": [0.31, 0.12, np.nan, 0.1],
+    "log_loss_se": [0.03, 0.01, np.nan, 0.01],
+    "accuracy": [0.9, 0.95, np.nan, 0.96],
+    "accuracy_se": [0.01, 0.01, np.nan, 0.01],
+    "brier": [0.2, 0.1, np.nan, 0.09],
+    "auc": [0.98, 0.99, np.nan, 0.99],
+    "calibration_error": [0.05, 0.02, np.nan, 0.01],
+    "weight": [0.2, 0.9, 0.0, np.nan],
+}
+
+
+def test_candidates():
+    page = Page(candidates_section(RESULTS, {"QDA": "a column is <constant>"}).write())
+    assert page.text.index("pool") < page.text.index("TAN") < page.text.index("naive <Bayes>") < page.text.index("QDA")
+    assert "QDA: a column is <constant>" in page.text
+    assert "AUC" in page.text
+    assert "seconds" not in page.text
+    few = Page(candidates_section({"member": ["a"], "log_loss": [0.5], "fit_seconds": [1.25]}).write())
+    assert "seconds" in few.text
+    assert "AUC" not in few.text
+
+
+def test_weights():
+    page = Page(weights_section({"TAN": 0.4, "LDA": 0.8}, [0.7, -0.7], ["a", "b"]).write())
+    assert page.text.index("LDA") < page.text.index("TAN")
+    assert "“a” is the largest: what speaks for it is multiplied by 2" in page.text
+    assert "bias" not in Page(weights_section({"TAN": 1.0}, [0.0, 0.0], ["a", "b"]).write()).text
+
+
+class Pool(BaseEstimator):
+    """A pool as po.GenerativeClassifier has it: members, weights, a bias a class."""
+
+    def fit(self, X, y):
+        members = {"tan": po.TreeAugmentedNaiveBayes(), "lda": po.GaussianDiscriminant()}
+        self.out_of_fold_ = out_of_fold(members["tan"], X, y)
+        self.members_ = {name: model.fit(X, y) for name, model in members.items()}
+        self.weights_, self.class_bias_ = {"tan": 0.4, "lda": 0.6}, np.array([0.1, 0.0, -0.1])
+        self.classes_ = self.members_["tan"].classes_
+        self.cv_results_, self.left_out_ = RESULTS, {}
+        return self
+
+    def explain(self, X):
+        parts = [(self.weights_[name], model.explain(X)) for name, model in self.members_.items()]
+        factors = sum(w * part.log_factors for w, part in parts)
+        prior = self.class_bias_ + sum(w * part.log_prior for w, part in parts)
+        return Explanation(self.classes_, parts[0][1].feature_names, parts[0][1].values, prior, factors)
+
+    def score_samples(self, X):
+        return self.members_["lda"].score_samples(X)
+
+
+def test_a_pool(monkeypatch):
+    monkeypatch.setattr(features, "_MOST_PICTURES", 1)
+    pool = Pool().fit(PENGUINS, "species")
+    page = check(po.report(pool, PENGUINS, "species"))
+    ids = [attributes["id"] for attributes in page.of("h2")]
+    assert ids == ["table", "scores", "candidates", "weights", *SECTIONS[2:5], "tree", *SECTIONS[5:]]
+    assert "This is the member tan of the pool." in page.text
+    assert "as its member lda sees them" in page.text
+    assert page.text.count("Bayes’ rule, written out for the member lda") == 5
+    del pool.out_of_fold_
+    with pytest.raises(ValueError, match="give that as out_of_fold"):
+        po.report(pool, PENGUINS, "species")
+
+
+# Markup --------------------------------------------------------------------------------------------------------------
+
+
+def test_markup_is_kept_and_text_is_escaped():
+    inner = markup.element("b", "<&>")
+    assert markup.element("p", inner, "<", 1, None, title='"<') == (
+        '<p title="&quot;&lt;"><b>&lt;&amp;&gt;</b>&lt;1</p>'
+    )
+
+
+def test_figures_have_ids_of_their_own_and_text_as_it_is():
+    odd = '0.1234567 url(#a) id="a" font-family: x'
+
+    def paint(ax):
+        ax.plot([0, 1], [0, 1])
+        ax.set_title(odd)
+
+    one, other = (pictures.draw(paint, 3.0, 2.0, 'a "label"', name) for name in ("one", "other"))
+    assert one.replace("one-", "other-") == other
+    page = Page(one)
+    assert odd in page.text
+    assert page.ids
+    assert all(name.startswith("one-") for name in page.ids)
+    assert page.of("svg")[0]["aria-label"] == 'a "label"'
+    assert "DejaVu" not in one
+
+
+# The command line ----------------------------------------------------------------------------------------------------
+
+
+def test_fit_writes_a_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "penguins.csv", "--target", "species", "--report", "out.html"]) == 0
+    assert capsys.readouterr().out.endswith("report: out.html\n")
+    page = Page((tmp_path / "out.html").read_text(encoding="utf-8"))
+    assert "species in penguins.csv" in page.text
+    assert main(["fit", "penguins.csv", "--target", "species", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["report"] is None
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("out.txt", "name it .html"),
+        ("nowhere/out.html", "no folder"),
+        ("folder.html", "is a folder"),
+        ("model.html", "overwrite the model"),
+    ],
+)
+def test_a_report_without_a_place_is_refused_before_any_work(place, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.html").mkdir()
+    arguments = ["fit", "penguins.csv", "--target", "species", "--output", "model.html", "--report", place]
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "model.html").exists()
+
+
+# A browser -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """Return a function that opens a page in a real browser: its picture goes to a file, its log is returned."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no Chromium is installed (Debian's package chromium has one)")
+    profile = tmp_path_factory.mktemp("profile")
+
+    def visit(page, picture, width):
+        command = [found, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
+        command += ["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--v=0"]
+        command += [f"--user-data-dir={profile}", f"--window-size={width},3000", f"--screenshot={picture}"]
+        done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=False)
+        assert picture.exists(), done.stderr
+        return [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+    return visit
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_a_browser_shows_it_without_a_word_of_complaint(penguins, browser, tmp_path, width):
+    page, picture = tmp_path / "out.html", tmp_path / "out.png"
+    penguins[2].save(page)
+    assert browser(page, picture, width) == []
+    pixels = mpl.image.imread(picture)[..., :3]
+    assert pixels.shape[1] == width
+    assert 0.02 < (pixels.min(axis=2) < 0.5).mean() < 0.4  # neither blank nor black
+
+
+def test_a_browser_would_complain(browser, tmp_path):
+    page = tmp_path / "out.html"
+    page.write_text("<!DOCTYPE html><title>x</title><script>console.error('complaint')</script>")
+    assert any("complaint" in line for line in browser(page, tmp_path / "out.png", 400))
