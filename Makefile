@@ -28,12 +28,13 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m pip install --quiet --editable ".[bench]"
 	cd benchmarks && ../$(PYTHON) naive_bayes.py && ../$(PYTHON) gaussian_discriminant.py && ../$(PYTHON) dependence.py
 	cd benchmarks && ../$(PYTHON) networks.py && ../$(PYTHON) network_questions.py
-	cd benchmarks && ../$(PYTHON) network_learning.py && ../$(PYTHON) hidden.py
+	cd benchmarks && ../$(PYTHON) network_learning.py && ../$(PYTHON) hidden.py && ../$(PYTHON) pool.py
 
 .PHONY: tables
 tables: .venv ## Measure the figures of docs/ anew (minutes; real tables need the data folder)
 	$(PYTHON) docs/make_dependence_tables.py --sweep
 	$(PYTHON) docs/make_comparison_tables.py
+	$(PYTHON) docs/make_pool_tables.py
 
 .PHONY: hidden
 hidden: .venv ## Measure hidden labels and cells for docs/hidden.md anew (10 minutes; needs the data folder)

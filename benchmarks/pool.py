@@ -1,0 +1,179 @@
+"""The pool, cross-validation and leave-one-out against what they replace: `make bench` fills RESULTS.md.
+
+Usage: python benchmarks/pool.py [--quick]   (--quick: a tenth of the rows, to see that it runs)
+
+The real tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository; the
+rows on them are left out where there is none.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import cross_val_predict
+from timing import Row, alternately, faster, report, within
+
+import posteriori as po
+from posteriori.comparison import discriminative
+from posteriori.learning.selection import Opened, judge
+
+LARGE = ("adult", "letter")
+SMALL = 1000
+REFITS = 20  # of n, from whose time that of all is reckoned
+
+
+def data_folder() -> Path | None:
+    """Return the folder of tables; None if there is none."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("POSTERIORI_DATA", beside))
+    return folder if (folder / "INDEX.tsv").exists() else None
+
+
+def read(folder: Path, line: dict[str, str]) -> tuple[pl.DataFrame, np.ndarray]:
+    """Return the features and the labels of a set."""
+    rows = pl.read_csv(folder / line["file"], infer_schema_length=None)
+    target, listed = line["target"], line["categorical_columns"]
+    features = [name for name in rows.columns if name != target]
+    named = {"all": features, "none": []}.get(listed, listed.split(";"))
+    rows = rows.with_columns(pl.col(name).cast(pl.String) for name in [*named, target]).drop_nulls(target)
+    return rows.select(features), rows[target].to_numpy()
+
+
+def encoded(X: pl.DataFrame) -> np.ndarray:
+    """Return numbers, and an indicator for each category: what a forest is given, outside the time."""
+    numbers = [c for c in X.columns if X[c].dtype.is_numeric()]
+    wide = X.with_columns(pl.col(numbers).fill_null(strategy="zero")).to_dummies(
+        [c for c in X.columns if c not in numbers]
+    )
+    return wide.to_numpy().astype(np.float64)
+
+
+def large_rows(folder: Path, lines: dict[str, dict[str, str]], quick: bool) -> list[Row]:
+    """Fit the pool, with its five folds, to two large sets."""
+    found = []
+    for name in LARGE:
+        X, y = read(folder, lines[name])
+        if quick:
+            X, y = X.head(len(y) // 10), y[: len(y) // 10]
+        Z = encoded(X)
+        pool, forest = po.GenerativeClassifier(), RandomForestClassifier(200, n_jobs=2, random_state=0)
+        seconds = alternately(lambda pool=pool, X=X, y=y: pool.fit(X, y), lambda f=forest, Z=Z, y=y: f.fit(Z, y), 3)
+        work = f"fit of GenerativeClassifier with 5 folds, {name}, {len(y):,} rows"
+        found.append(faster(work, *seconds, 4, "RandomForest(200, n_jobs=2) fit"))
+        boosting = discriminative("boosting")
+        start = time.perf_counter()
+        cross_val_predict(boosting, X.to_pandas(), y, cv=5, method="predict_proba")
+        found.append(
+            faster(work, seconds[0], time.perf_counter() - start, 4, "5-fold cross_val_predict of HistGradientBoosting")
+        )
+    return found
+
+
+def small_rows(folder: Path, lines: dict[str, dict[str, str]], quick: bool) -> list[Row]:
+    """Fit the pool to every small set: the median set, and the worst."""
+    ratios: dict[str, tuple[float, float, float]] = {}
+    for name, line in lines.items():
+        if not line["target"] or int(line["rows"]) >= SMALL or (quick and len(ratios) == 3):
+            continue
+        X, y = read(folder, line)
+        Z = encoded(X)
+        pool, forest = po.GenerativeClassifier(), RandomForestClassifier(200, random_state=0)
+        ours, theirs = alternately(lambda p=pool, X=X, y=y: p.fit(X, y), lambda f=forest, Z=Z, y=y: f.fit(Z, y), 3)
+        ratios[name] = (ours / theirs, ours, theirs)
+    ordered = sorted(ratios, key=lambda name: ratios[name][0])
+    rows = []
+    for what, name in (("median", ordered[len(ordered) // 2]), ("worst", ordered[-1])):
+        _, ours, theirs = ratios[name]
+        work = f"the same, the {what} of {len(ordered)} sets under {SMALL:,} rows ({name})"
+        rows.append(within(work, ours, theirs, 1, "RandomForest(200) fit"))
+    return rows
+
+
+def cross_validation_row(n: int, rng: np.random.Generator) -> Row:
+    """Judge four models together by ten folds."""
+    y = rng.integers(0, 3, n)
+    X = rng.normal(size=(n, 20)) + rng.normal(0, 0.5, (3, 20))[y]
+
+    def models() -> list[Any]:
+        lda, qda = po.GaussianDiscriminant(), po.GaussianDiscriminant(pooling="per_class")
+        return [po.NaiveBayes(), lda, qda, po.TreeAugmentedNaiveBayes(bins=8)]
+
+    def together() -> None:
+        estimators = models()
+        judge(estimators, Opened.of(estimators[0], X, y, None, 10))
+
+    def once() -> None:
+        for estimator in models():
+            estimator.fit(X, y)
+
+    work = f"10-fold cross-validation of NB, LDA, QDA and TAN together, {n:.0e}×20".replace("e+0", "e")
+    return within(work, *alternately(together, once, 3), 4, "one fit of each")
+
+
+def leave_one_out_rows(n: int, rng: np.random.Generator) -> list[Row]:
+    """Leave each row out of LDA and of QDA."""
+    y = rng.integers(0, 3, n)
+    X = rng.normal(size=(n, 20)) @ rng.normal(size=(20, 20)) + rng.normal(0, 2, (3, 20))[y]
+    rows = []
+    for name, pooling in (("LDA", "pooled"), ("QDA", "per_class")):
+        shares = np.bincount(y) / n
+        model = po.GaussianDiscriminant(pooling=pooling, ddof=1, priors=shares).fit(X, y)
+        refit = po.GaussianDiscriminant(pooling=pooling, ddof=1, priors=shares)
+
+        def refits(refit: Any = refit) -> None:
+            for i in range(REFITS):
+                rest = np.arange(n) != i
+                refit.fit(X[rest], y[rest])
+
+        ours, theirs = alternately(lambda m=model: po.leave_one_out(m, X, y), refits, 3)
+        posterior = po.leave_one_out(model, X, y).posterior
+        apart = max(np.abs(posterior[i] - textbook(X, y, i, shares, pooling)).max() for i in range(REFITS))
+        work = f"leave-one-out of {name}, {n:,}×20 (from R's MASS formulas in NumPy: {apart:.0e} apart)"
+        rows.append(faster(work, ours, theirs * n / REFITS, 500, f"n refits, from {REFITS}"))
+    return rows
+
+
+def textbook(X: np.ndarray, y: np.ndarray, i: int, shares: np.ndarray, pooling: str) -> np.ndarray:
+    """Return what MASS's lda and qda say of row i from the others, their unbiased covariances, and given priors."""
+    rest = np.arange(len(y)) != i
+    groups = [X[rest & (y == c)] for c in range(len(shares))]
+    covariances = [np.cov(group.T) for group in groups]
+    if pooling == "pooled":
+        within_classes = sum((len(g) - 1) * s for g, s in zip(groups, covariances, strict=True))
+        covariances = [within_classes / (rest.sum() - len(groups))] * len(groups)
+    scores = []
+    for group, covariance, share in zip(groups, covariances, shares, strict=True):
+        apart = X[i] - group.mean(axis=0)
+        scores.append(
+            np.log(share) - 0.5 * (apart @ np.linalg.solve(covariance, apart) + np.linalg.slogdet(covariance)[1])
+        )
+    odds = np.exp(np.array(scores) - max(scores))
+    return odds / odds.sum()
+
+
+def rows(quick: bool) -> list[Row]:
+    """Run every benchmark."""
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng(0)
+    found: list[Row] = []
+    folder = data_folder()
+    if folder is not None:
+        with (folder / "INDEX.tsv").open(encoding="utf-8", newline="") as opened:
+            lines = {line["name"]: line for line in csv.DictReader(opened, delimiter="\t")}
+        found += large_rows(folder, lines, quick) + small_rows(folder, lines, quick)
+    else:
+        print("the rows on real tables are left out: set POSTERIORI_DATA to their folder, or put it at ../shared/data")
+    found.append(cross_validation_row(100_000 if quick else 1_000_000, rng))
+    return found + leave_one_out_rows(1_000 if quick else 10_000, rng)
+
+
+if __name__ == "__main__":
+    report("The pool and cross-validation", rows)

@@ -1,0 +1,133 @@
+"""Measure the pool of generative models beside its members and discriminative models, for docs/pool.md.
+
+Usage: python docs/make_pool_tables.py [--keep FILE]   (--keep: what is measured is kept there, and not measured again)
+
+The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository. Where
+there is none, nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # two sets at a time, a thread each
+
+import numpy as np
+from dependence_scores import FOLDS, SEED, Table, data_folder, ranks, tables
+from make_dependence_tables import replace_block
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.naive_bayes import GaussianNB
+
+import posteriori as po
+from posteriori.classifiers.candidates import CANDIDATES
+from posteriori.learning.metrics import accuracy, log_loss
+
+PAGE = Path(__file__).parent / "pool.md"
+POOL = "pool"
+PEERS = {
+    "logistic regression": "logistic",
+    "random forest": "forest",
+    "gradient boosting": "boosting",
+    "scikit-learn GaussianNB": GaussianNB(),
+    "scikit-learn LDA": LinearDiscriminantAnalysis(),
+    "scikit-learn QDA": QuadraticDiscriminantAnalysis(reg_param=0.1),
+}
+SHOWN = (POOL, "logistic regression", "random forest", "gradient boosting")
+
+
+def models_for(table: Table) -> dict[str, Any]:
+    """Return what is measured on a set: the pool, each member alone, and the peers."""
+    members = {name: one.make(n_jobs=1) for name, one in CANDIDATES.items() if table.n_numbers or not one.numbers}
+    peers = {name: po.comparison.discriminative(one) for name, one in PEERS.items()}
+    return {POOL: po.GenerativeClassifier(n_jobs=1), **members, **peers}
+
+
+def measure(table: Table) -> dict[str, tuple[float, float]]:
+    """Return log-loss in nats and accuracy of each model, by the same five folds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of collinear columns, categories that a fold has not met, few steps
+        found = po.cross_validate(models_for(table), table.X, table.y, folds=FOLDS, random_state=SEED)
+    return {
+        name: (log_loss(found.components, posterior), accuracy(found.components, posterior))
+        for name, posterior in found.posteriors.items()
+    }
+
+
+def summary(scores: dict[str, dict[str, tuple[float, float]]]) -> str:
+    """Return a line a model: how it does over all sets that it was measured on."""
+    names = list(dict.fromkeys(name for of_set in scores.values() for name in of_set))
+    losses = np.array([[of_set.get(name, (np.nan, np.nan))[0] for name in names] for of_set in scores.values()])
+    right = np.array([[of_set.get(name, (np.nan, np.nan))[1] for name in names] for of_set in scores.values()])
+    everywhere = [place for place in range(len(names)) if not np.isnan(losses[:, place]).any()]
+    rank = dict(zip(everywhere, ranks(losses[:, everywhere]).mean(axis=0), strict=True))
+    lines = [
+        "| model | sets | mean log-loss | median | mean rank | mean accuracy | pool has the lower log-loss |",
+        "|-|-|-|-|-|-|-|",
+    ]
+    pool = losses[:, names.index(POOL)]
+    for place in sorted(range(len(names)), key=lambda place: np.nanmean(losses[:, place])):
+        known = ~np.isnan(losses[:, place])
+        n = known.sum()
+        loss, share = losses[known, place], right[known, place]
+        spread = share.std(ddof=1) / np.sqrt(n)
+        better = "–" if names[place] == POOL else f"{(pool[known] < loss - 5e-4).mean():.0%}"
+        order = f"{rank[place]:.1f}" if place in rank else "–"
+        cells = [names[place], str(n), f"{loss.mean():.3f}", f"{np.median(loss):.3f}", order]
+        lines.append("| " + " | ".join([*cells, f"{share.mean():.3f} ± {spread:.3f}", better]) + " |")
+    return "\n".join(lines)
+
+
+def by_set(sets: list[Table], scores: dict[str, dict[str, tuple[float, float]]]) -> str:
+    """Return log-loss · accuracy on each set, of the pool, its best member alone, and the strongest peers."""
+    head = ["set", "rows", "features", "classes", "pool", "best member", *SHOWN[1:]]
+    lines = ["| " + " | ".join(head) + " |", "|" + "-|" * len(head)]
+    for table in sets:
+        of_set = scores[table.name]
+        best = min((name for name in CANDIDATES if name in of_set), key=lambda name: of_set[name][0])
+        least = min(loss for loss, _ in of_set.values())
+        cells = [_cell(of_set[POOL], least), f"{_cell(of_set[best], least)} ({best})"]
+        cells += [_cell(of_set[name], least) for name in SHOWN[1:]]
+        lines.append(
+            "| " + " | ".join([table.name, str(len(table.y)), str(table.X.width), str(table.n_classes), *cells]) + " |"
+        )
+    return "\n".join(lines)
+
+
+def _cell(score: tuple[float, float], least: float) -> str:
+    text = f"{score[0]:.3f} · {score[1]:.3f}"
+    return f"**{text}**" if score[0] <= least + 5e-4 else text
+
+
+def main() -> None:
+    """Measure what is not measured yet, and fill the page."""
+    folder = data_folder()
+    if folder is None:
+        print("skipped: no tables; set POSTERIORI_DATA to their folder, or put it at ../shared/data")
+        return
+    start = time.perf_counter()
+    keep = Path(sys.argv[sys.argv.index("--keep") + 1]) if "--keep" in sys.argv else None
+    scores: dict[str, Any] = json.loads(keep.read_text()) if keep is not None and keep.exists() else {}
+    sets = list(tables(folder))
+    wanted = sorted((table for table in sets if table.name not in scores), key=lambda table: -len(table.y))
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes:  # threads of polars do not survive a fork
+        for table, found in zip(wanted, processes.map(measure, wanted), strict=True):
+            scores[table.name] = found
+            print(table.name, f"{found[POOL][0]:.3f}", flush=True)
+            if keep is not None:
+                keep.write_text(json.dumps(scores))
+    scores = {table.name: {name: tuple(pair) for name, pair in scores[table.name].items()} for table in sets}
+    replace_block("summary", summary(scores), PAGE)
+    replace_block("by set", by_set(sets, scores), PAGE)
+    print(f"took {time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
