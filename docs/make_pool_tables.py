@@ -38,7 +38,7 @@ PEERS = {
     "gradient boosting": "boosting",
     "scikit-learn GaussianNB": GaussianNB(),
     "scikit-learn LDA": LinearDiscriminantAnalysis(),
-    "scikit-learn QDA": QuadraticDiscriminantAnalysis(reg_param=0.1),
+    "scikit-learn QDA": QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
 }
 SHOWN = (POOL, "logistic regression", "random forest", "gradient boosting")
 
