@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
     from posteriori.preprocessing import MDLPDiscretizer
+    from posteriori.tables import Scan, scan
 
 __version__ = "0.1.0"
 
@@ -45,6 +46,7 @@ _HOMES = {
     "MixtureModel": "classifiers",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
+    "Scan": "tables",
     "TreeAugmentedNaiveBayes": "classifiers",
     "compare": "comparison",
     "count_parameters": "parameter_count",
@@ -53,6 +55,7 @@ _HOMES = {
     "load": "persistence",
     "read_network": "networks",
     "save": "persistence",
+    "scan": "tables",
     "write_network": "networks",
 }
 _MODULES = ("comparison", "drop_in", "explain", "networks", "plotting")
@@ -73,6 +76,7 @@ __all__ = [
     "MixtureModel",
     "NaiveBayes",
     "Poisson",
+    "Scan",
     "TreeAugmentedNaiveBayes",
     "compare",
     "comparison",
@@ -86,6 +90,7 @@ __all__ = [
     "plotting",
     "read_network",
     "save",
+    "scan",
     "write_network",
 ]
 

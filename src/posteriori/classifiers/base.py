@@ -34,6 +34,7 @@ from posteriori.tables import (
     Column,
     Labels,
     PartialLabels,
+    Scan,
     Schema,
     Table,
     Telling,
@@ -90,15 +91,16 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     # Learning ---------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from labelled rows, forgetting what was learned before.
 
         Parameters
         ----------
         X : array-like or data frame (n, d)
             NumPy, a list of rows, pandas, polars, pyarrow or anything that narwhals reads. NaN, None and null are
-            missing cells. Strings, booleans and categories are categorical, other numbers continuous.
-        y : array-like (n,) or str
+            missing cells. Strings, booleans and categories are categorical, other numbers continuous. Or files, by
+            `posteriori.scan`: the model is that of the same rows in memory.
+        y : array-like (n,) or str; of files that were scanned with a target, it may be left out
             The label of each row, or the name of the column of X that holds them. Where the parameter `unlabelled`
             says so, NaN, None and null are labels to be inferred, and their rows teach through EM. Or a table of
             booleans (n, C), a column a class: which classes each row may be of.
@@ -119,7 +121,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         """
         return self._learn(X, y, None, sample_weight, first=True, last=True)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; after the last call the model is what one fit of all rows would give.
 
         Parameters
@@ -200,6 +202,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         """Set the labels of the rows that were learned from, those in doubt as the model infers them."""
         if hasattr(self, "transduction_"):
             del self.transduction_
+        if isinstance(source.table, Scan):  # the labels of all rows might not fit into memory; predict says them
+            return
         if source.labels is None or not (source.labels.may_miss or self.label_noise is not None):
             return
         model = self.model_
@@ -352,7 +356,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         """Return log p(x, y) = log p(y) + log p(x | y) in nats, (n, C), with missing cells integrated out."""
         return self._map(X, lambda model: model.log_joint)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
         table = read_table(X)
         labels = read_labels(y, table)

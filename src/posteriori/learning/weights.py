@@ -12,7 +12,7 @@ from posteriori import kernels
 from posteriori.learning.leave_one_out import check_closed_form, left_out_factors
 from posteriori.model import FactorWeights, GenerativeModel
 from posteriori.sources import MemorySource
-from posteriori.sources.memory import blas
+from posteriori.sources.threads import blas
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment, Batch
 from posteriori.typing import Array

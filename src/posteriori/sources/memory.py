@@ -1,22 +1,20 @@
-"""Rows in memory: threads over batches of a table."""
+"""Rows of a table, in memory or in files: threads over batches of it."""
 
 from __future__ import annotations
 
-import functools
 import operator
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import joblib
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
-from posteriori.tables import Assignment, Batch, Column, Labels, PartialLabels, Schema, Table, Telling, quote
+from posteriori.sources.threads import in_order
+from posteriori.tables import Assignment, Batch, Column, Labels, PartialLabels, Scan, Schema, Table, Telling, quote
 from posteriori.typing import Array
 
 T = TypeVar("T")
@@ -28,7 +26,9 @@ _FEWEST_ROWS = 1 << 10
 
 @dataclass(frozen=True)
 class MemorySource:
-    """A table in memory, read by threads batch after batch; the batches do not depend on the number of threads.
+    """A table, read by threads batch after batch; the batches do not depend on the number of threads.
+
+    Of files (`Scan`), a few parts are in memory at a time, and the batches are those of the same rows in memory.
 
     Attributes
     ----------
@@ -65,13 +65,11 @@ class MemorySource:
 
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
         """Add up accumulate(batch) over all batches, in their order."""
-        total: list[T] = []
-
-        def add(part: T) -> None:
-            total[:] = [operator.add(total[0], part)] if total else [part]
-
-        self._each(accumulate, add)
-        return total[0]
+        parts = self.stream(accumulate)
+        total = next(parts)
+        for part in parts:
+            total = operator.add(total, part)
+        return total
 
     def map(self, score: Callable[[Batch], Array]) -> Array:
         """Return score(batch) of all batches in the order of the rows; warn of categories unseen in training."""
@@ -89,7 +87,8 @@ class MemorySource:
                 scores[0][batch.start : batch.start + len(part)] = part
             return batch.unseen
 
-        self._each(place, unseen.update)
+        for strange in self.stream(place):
+            unseen.update(strange)
         if unseen:
             _warn_of_unseen(unseen)
         return scores[0]
@@ -139,45 +138,33 @@ class MemorySource:
             return self.telling.assignment(component, allowed, weight)
         return Assignment(component, weight, len(self.classes.categories))
 
-    def _each(self, work: Callable[[Batch], T], take: Callable[[T], object]) -> None:
-        """Do the work on every batch, in threads, and hand the results over in the order of the rows, one at a time."""
+    def stream(self, work: Callable[[Batch], T]) -> Iterator[T]:
+        """Yield work(batch) of all batches, in the order of the rows."""
         slices = self._slices()
 
-        def one(rows: slice) -> T:
-            batch = self.batch(rows)
+        def one(part: tuple[MemorySource, slice]) -> T:
+            source, rows = part
+            batch = source.batch(rows)
             result = work(batch)
             if self.progress is not None:
                 self.progress(len(batch))
             return result
 
         n_jobs = min(joblib.effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs), len(slices))
-        if n_jobs == 1:
-            for rows in slices:
-                take(one(rows))
+        return in_order(self._parts(slices), one, n_jobs)
+
+    def _parts(self, slices: Sequence[slice]) -> Iterator[tuple[MemorySource, slice]]:
+        """Yield, with each of the slices, the rows in memory that it is cut from: of files, a part that was read."""
+        if not isinstance(self.table, Scan):
+            yield from ((self, rows) for rows in slices)
             return
-        remaining = iter(range(len(slices)))  # a list's iterator hands every number out once, to any thread
-        early: dict[int, T] = {}
-        turn = [0]
-        lock = threading.Lock()
-
-        def work_through() -> None:
-            for number in remaining:
-                result = one(slices[number])
-                with lock:
-                    early[number] = result
-                    while turn[0] in early:
-                        take(early.pop(turn[0]))
-                        turn[0] += 1
-
-        # Each batch has a thread already: BLAS must not start more of its own.
-        with blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_jobs) as threads:
-            running = [threads.submit(work_through) for _ in range(n_jobs)]
-            try:
-                for thread in running:
-                    thread.result()
-            finally:  # after an error or Ctrl-C the other threads stop at their next batch
-                for _ in remaining:
-                    pass
+        labels, places = self.labels, list(self.places)
+        target = labels.place if isinstance(labels, Labels) and labels.table is self.table else None
+        columns = places if target is None else [*places, target]
+        for part, rows in zip(self.table.parts(slices, columns), slices, strict=True):
+            if target is not None:
+                labels = replace(labels, table=part, place=len(places))
+            yield replace(self, table=part, labels=labels, places=range(len(places))), rows
 
     def _slices(self) -> list[slice]:
         """Return batches of like size, a multiple of eight of them where there are several, for threads to share."""
@@ -188,12 +175,6 @@ class MemorySource:
             n_batches = -(-n_rows // size)
             size = max(-(-n_rows // (-(-n_batches // 8) * 8)), min(_FEWEST_ROWS, size))
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-
-
-@functools.cache
-def blas() -> ThreadpoolController:
-    """Return what limits the threads of BLAS."""
-    return ThreadpoolController()
 
 
 def _warn_of_unseen(unseen: Counter[Any]) -> None:
