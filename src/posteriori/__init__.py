@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         NaiveBayes,
         TreeAugmentedNaiveBayes,
     )
+    from posteriori.classifiers.prediction_files import predict_to
     from posteriori.comparison import Comparison, compare
     from posteriori.densities import Binned, Categorical, Gaussian, Poisson
     from posteriori.learning.leave_one_out import leave_one_out
@@ -53,6 +54,7 @@ _HOMES = {
     "learn_network": "networks",
     "leave_one_out": "learning.leave_one_out",
     "load": "persistence",
+    "predict_to": "classifiers.prediction_files",
     "read_network": "networks",
     "save": "persistence",
     "scan": "tables",
@@ -88,6 +90,7 @@ __all__ = [
     "load",
     "networks",
     "plotting",
+    "predict_to",
     "read_network",
     "save",
     "scan",

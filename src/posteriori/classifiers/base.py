@@ -329,10 +329,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, (n,)."""
-        scores = self._map(X, lambda model: model.scores)
-        best = scores.argmax(axis=1)
-        impossible = self._warn_of_impossible(np.isneginf(scores[np.arange(len(best)), best]))
-        best[impossible] = self.model_.class_log_prior.argmax()
+        best = self._map(X, lambda model: lambda batch: most_probable(model.scores(batch)))
+        best[self._warn_of_impossible(best < 0)] = self.model_.class_log_prior.argmax()
         return self.classes_[best]
 
     def predict_proba(self, X: Any) -> Array:
@@ -358,11 +356,22 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
-        table = read_table(X)
-        labels = read_labels(y, table)
+        source = self._source(X)
+        labels = read_labels(y, source.table)
         known = self.target_.extended(labels.infer())
-        right = self.predict(X) == write_column(known)[labels.components(known, slice(0, table.n_rows))]
-        return float(np.average(right, weights=check_weights(sample_weight, table.n_rows)))
+        weight = check_weights(sample_weight, source.table.n_rows)
+        model, fallback = self.model_, self.model_.class_log_prior.argmax()
+        place = np.array([known.lookup[label] - 1 for label in self.target_.categories])
+
+        def judge(batch: Batch) -> Array:
+            best = most_probable(model.scores(batch))
+            assert batch.assignment is not None
+            right = (place[np.where(best < 0, fallback, best)] == batch.assignment.component).astype(np.int8)
+            return np.where(best < 0, right - 2, right)
+
+        judged = replace(source, labels=labels, classes=known).map(judge)
+        self._warn_of_impossible(judged < 0)
+        return float(np.average(judged & 1, weights=weight))
 
     def explain(self, X: Any) -> Explanation:
         """Return every prediction as an exact sum: log prior plus one log factor a feature, per class.
@@ -395,14 +404,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     def _warn_of_impossible(self, impossible: Array) -> Array:
         if impossible.any():
-            rows = np.flatnonzero(impossible)
-            warnings.warn(
-                f"row {rows[0]}{f' and {len(rows) - 1} more' if len(rows) > 1 else ''} cannot be produced by any "
-                "class, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0, or "
-                "correct a number that lies absurdly far from all others",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn_of_impossible(int(impossible.argmax()), int(impossible.sum()), stacklevel=4)
         return impossible
 
     # Drawing ----------------------------------------------------------------------------------------------------
@@ -493,3 +495,21 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
     def component_classes_(self) -> Array:
         """The class of each component, (Z,), in the order of the rows of fitted parameters."""
         return self.classes_[list(self._fitted.of_class or range(len(self.classes_)))]
+
+
+def most_probable(scores: Array) -> Array:
+    """Return the place of the largest of each row's scores, (n,), −1 where all are −inf."""
+    best = scores.argmax(axis=1)
+    best[np.isneginf(scores[np.arange(len(best)), best])] = -1
+    return best
+
+
+def warn_of_impossible(first: int, count: int, stacklevel: int = 3) -> None:
+    """Warn of rows that no class can produce, by the number of the first."""
+    warnings.warn(
+        f"row {first}{f' and {count - 1} more' if count > 1 else ''} cannot be produced by any "
+        "class, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0, or "
+        "correct a number that lies absurdly far from all others",
+        UserWarning,
+        stacklevel=stacklevel,
+    )

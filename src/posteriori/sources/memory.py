@@ -6,7 +6,7 @@ import operator
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -90,7 +90,7 @@ class MemorySource:
         for strange in self.stream(place):
             unseen.update(strange)
         if unseen:
-            _warn_of_unseen(unseen)
+            warn_of_unseen(unseen)
         return scores[0]
 
     def reweighted(self, factor: Array) -> MemorySource:
@@ -138,7 +138,7 @@ class MemorySource:
             return self.telling.assignment(component, allowed, weight)
         return Assignment(component, weight, len(self.classes.categories))
 
-    def stream(self, work: Callable[[Batch], T]) -> Iterator[T]:
+    def stream(self, work: Callable[[Batch], T]) -> Generator[T, None, None]:
         """Yield work(batch) of all batches, in the order of the rows."""
         slices = self._slices()
 
@@ -158,12 +158,12 @@ class MemorySource:
         if not isinstance(self.table, Scan):
             yield from ((self, rows) for rows in slices)
             return
-        labels, places = self.labels, list(self.places)
-        target = labels.place if isinstance(labels, Labels) and labels.table is self.table else None
-        columns = places if target is None else [*places, target]
+        places, labels = list(self.places), self.labels
+        inside = labels if isinstance(labels, Labels) and labels.table is self.table else None
+        columns = places if inside is None else [*places, inside.place]
         for part, rows in zip(self.table.parts(slices, columns), slices, strict=True):
-            if target is not None:
-                labels = replace(labels, table=part, place=len(places))
+            if inside is not None:
+                labels = replace(inside, table=part, place=len(places))
             yield replace(self, table=part, labels=labels, places=range(len(places))), rows
 
     def _slices(self) -> list[slice]:
@@ -177,6 +177,7 @@ class MemorySource:
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
-def _warn_of_unseen(unseen: Counter[Any]) -> None:
+def warn_of_unseen(unseen: Counter[Any]) -> None:
+    """Warn of cells whose category training did not know, by the number of them in each column."""
     cells = ", ".join(f"{count} cell{'s' if count > 1 else ''} of {quote([name])}" for name, count in unseen.items())
     warnings.warn(f"categories unseen in training count as missing: {cells}", UserWarning, stacklevel=2)

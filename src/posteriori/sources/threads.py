@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ Part = TypeVar("Part")
 T = TypeVar("T")
 
 
-def in_order(parts: Iterable[Part], work: Callable[[Part], T], n_jobs: int) -> Iterator[T]:
+def in_order(parts: Iterable[Part], work: Callable[[Part], T], n_jobs: int) -> Generator[T, None, None]:
     """Yield work(part) of every part, in their order; a few parts a thread are taken up at a time, and no more."""
     if n_jobs == 1:
         yield from map(work, parts)

@@ -118,7 +118,7 @@ class Scan:
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Raise ValueError: numbers are read part by part."""
         del columns, schema_columns, rows
-        raise ValueError(f"this takes all rows at once; read the files into memory: polars.read_…({str(self.paths[0])!r})")
+        raise ValueError(f"this takes all rows of {self._listed} at once; read the files into memory")
 
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
@@ -201,7 +201,7 @@ class Scan:
             names = frame.collect_schema().names()
             if len(names) == 1:
                 continue
-            last = {names[-1]: pl.String()}
+            last: Types = {names[-1]: pl.String()}
             if not lazily(path, kind, last).select(pl.col(names[-1]).null_count()).collect(engine="streaming").item():
                 continue
             line = short_row(path, kind, len(names))
@@ -209,11 +209,14 @@ class Scan:
                 raise ValueError(f"line {line} of {str(path)!r} has fewer cells than the {len(names)} of its header")
 
     def _changed(self) -> ValueError:
-        return ValueError(f"{self._listed} no longer hold {self.n_rows:,} rows; scan the files anew")
+        return ValueError(
+            f"the rows of {self._listed} are no longer the {self.n_rows:,} that were counted; scan the files anew"
+        )
 
     @property
     def _listed(self) -> str:
-        return f"the {len(self.paths)} files from {str(self.paths[0])!r} on" if len(self.paths) > 1 else f"{str(self.paths[0])!r}"
+        first = repr(str(self.paths[0]))
+        return first if len(self.paths) == 1 else f"the {len(self.paths)} files from {first} on"
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

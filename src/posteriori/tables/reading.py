@@ -84,7 +84,9 @@ def _open(X: Any) -> Table:
     except nw.exceptions.DuplicateError:
         raise _twice(list(X.columns) if hasattr(X, "iloc") else X.column_names) from None
     if isinstance(frame, nw.LazyFrame):
-        raise TypeError(f"X is a lazy {type(X).__module__.split('.')[0]} table; collect it first, or scan its files: posteriori.scan")
+        raise TypeError(
+            f"X is a lazy {type(X).__module__.split('.')[0]} table; collect it first, or use posteriori.scan"
+        )
     if isinstance(frame, nw.DataFrame):
         return _open_frame(frame)
     if hasattr(X, "__arrow_c_stream__") and (hasattr(X, "columns") or not hasattr(X, "__array__")):

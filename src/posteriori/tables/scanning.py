@@ -43,7 +43,7 @@ def format_of(path: Path) -> str:
     packed = path.suffix.lower() in _PACKED
     kind = FORMATS.get(Path(path.stem).suffix.lower() if packed else path.suffix.lower())
     if kind is None or (packed and kind not in ("csv", "tsv", "ndjson")):
-        raise ValueError(f"{str(path)!r} has no suffix that names a table ({', '.join(FORMATS)}; text also .gz or .zst)")
+        raise ValueError(f"{str(path)!r} has no suffix of a table ({', '.join(FORMATS)}; text also .gz or .zst)")
     return kind
 
 
@@ -57,9 +57,9 @@ def paths_of(paths: Any) -> tuple[Path, ...]:
     ValueError
         They are of several formats, or of none that is known.
     """
-    wanted = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    wanted: list[str | os.PathLike[str]] = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     found: list[Path] = []
-    for one in map(os.fspath, wanted):
+    for one in (os.fspath(one) for one in wanted):
         if os.path.isdir(one):
             inside = sorted(path for path in Path(one).rglob("*") if path.is_file() and not _is_hidden(path, Path(one)))
         elif os.path.exists(one):
@@ -85,7 +85,7 @@ def _is_hidden(path: Path, folder: Path) -> bool:
 
 def lazily(path: Path | Sequence[Path], kind: str, types: Types | None = None) -> pl.LazyFrame:
     """Return files of one format and one schema as a table that polars has not read yet."""
-    source: Any = path
+    source: Any = path if isinstance(path, Path) else list(path)
     if kind == "parquet":
         return pl.scan_parquet(source, glob=False, hive_partitioning=False)
     if kind == "arrow":
@@ -108,9 +108,7 @@ def types_of(path: Path, kind: str) -> Types:
         return dict(frame.collect_schema())
     # A text file says nothing of the type of a column without any cell.
     sample = frame.head(_SAMPLED_ROWS).collect()
-    return {
-        column.name: pl.Null() if column.null_count() == len(column) else column.dtype for column in sample.iter_columns()
-    }
+    return {one.name: pl.Null() if one.null_count() == len(one) else one.dtype for one in sample.iter_columns()}
 
 
 def common_types(types: Mapping[Path, Types], kind: str) -> Types:
@@ -157,7 +155,10 @@ def partitions_of(paths: Sequence[Path]) -> dict[str, list[Any]]:
     ValueError
         Only some of the files lie in such folders.
     """
-    found = [dict(match.groups() for part in path.parts[:-1] if (match := _PARTITION.fullmatch(part))) for path in paths]
+    found: list[dict[str, str]] = []
+    for path in paths:
+        folders = [match for part in path.parts[:-1] if (match := _PARTITION.fullmatch(part))]
+        found.append({match[1]: match[2] for match in folders})
     keys = list(found[0])
     for path, one in zip(paths, found, strict=True):
         if list(one) != keys:
