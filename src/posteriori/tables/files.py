@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -155,7 +156,7 @@ class Scan:
                 held.append(frame)
                 have += frame.height
             joined = held[0] if len(held) == 1 else pl.concat(held, rechunk=False)
-            yield PolarsTable(joined[:wanted].rechunk(), first=rows.start)
+            yield PolarsTable(joined[:wanted], first=rows.start)  # in one piece or several
             held = [joined[wanted:]]
         if any(frame.height for frame in (*held, *frames)):
             raise self._changed()
@@ -180,17 +181,17 @@ class Scan:
         if not wanted:
             return
         found = {name: pl.Series(name, [], self.types[name]) for name in wanted}
-        for frame in self._frames(wanted):
-            for series in frame.iter_columns():
-                new = series.drop_nulls().unique()
-                seen = found[series.name]
-                if len(new) > len(seen) or not new.is_in(seen.implode()).all():
-                    found[series.name] = seen = pl.concat([seen, new]).unique()
-                if len(seen) > MAX_CATEGORIES:
-                    raise ValueError(
-                        f"column {series.name!r} has more than {MAX_CATEGORIES:,} categories; "
-                        "leave it out (is it an identifier?) or group its rare values"
-                    )
+        with ThreadPoolExecutor(pl.thread_pool_size()) as threads:
+            for frame in self._frames(wanted):
+                for new in threads.map(_distinct, frame.iter_columns()):
+                    name, seen = new.name, found[new.name]
+                    if len(new) > len(seen) or not new.is_in(seen.implode()).all():
+                        found[name] = seen = pl.concat([seen, new]).unique()
+                    if len(seen) > MAX_CATEGORIES:
+                        raise ValueError(
+                            f"column {name!r} has more than {MAX_CATEGORIES:,} categories; "
+                            "leave it out (is it an identifier?) or group its rare values"
+                        )
         self._seen.update(found)
 
     def _require_full_rows(self) -> None:
@@ -243,6 +244,10 @@ class Scan:
 
     def _file_types(self, kind: str) -> Types | None:
         return None if kind in ("parquet", "arrow") else self.types
+
+
+def _distinct(series: pl.Series) -> pl.Series:
+    return series.drop_nulls().unique()
 
 
 def scan(
