@@ -126,7 +126,7 @@ def test_a_file_that_vanishes_is_named(frame, tmp_path):
         po.NaiveBayes().fit(rows)
 
 
-def test_files_that_grow_are_told_of(frame, tmp_path):
+def test_files_that_change_are_told_of(frame, tmp_path):
     frame.write_parquet(tmp_path / "a.parquet")
     rows = po.scan(tmp_path, "y")
     assert rows.n_rows == 3000
@@ -139,9 +139,9 @@ def test_a_damaged_row_group_is_named_and_leaves_no_file(frame, tmp_path):
     good = tmp_path / "a.parquet"
     frame.write_parquet(good)
     bad = tmp_path / "b.parquet"
-    pl.DataFrame({name: frame[name] for name in frame.columns}).write_parquet(bad, compression="snappy")
+    pl.DataFrame({name: frame[name] for name in frame.columns}).write_parquet(bad)
     data = bytearray(bad.read_bytes())
-    data[200:9000] = b"\x07" * 8800
+    data[50 : len(data) // 2] = b"\x07" * (len(data) // 2 - 50)
     bad.write_bytes(data)
     rows = po.scan(tmp_path, "y")
     with pytest.raises(ValueError, match=r"cannot read .*b\.parquet'"):
@@ -211,7 +211,7 @@ def test_an_interrupt_leaves_nothing_behind(frame, tmp_path, suffix):
     (tmp_path / f"out{suffix}").write_text("before")
     command = [sys.executable, "-c", SLOWLY, str(tmp_path), suffix]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout.readline() == "begun\n"
+        assert running.stdout.readline().startswith("begun")
         time.sleep(0.1)
         running.send_signal(signal.SIGINT)
         said, _ = running.communicate(timeout=30)

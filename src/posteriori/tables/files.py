@@ -55,6 +55,7 @@ class Scan:
     named = True
     dtype = ""
     _seen: dict[str, pl.Series] = field(default_factory=dict)
+    _stamps: tuple[tuple[int, int], ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -162,11 +163,13 @@ class Scan:
             raise self._changed()
 
     def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        self._require_unchanged()
         with self._explained():
             batches = self.frame.select(names).collect_batches(
                 chunk_size=_READ_AHEAD, maintain_order=True, lazy=True, engine="streaming"
             )
             yield from batches
+        self._require_unchanged()
 
     def _has_cells(self, j: int, categorical: bool) -> bool:
         """Whether the categories of a column take a look at its cells."""
@@ -209,6 +212,14 @@ class Scan:
             if line is not None:
                 raise ValueError(f"line {line} of {str(path)!r} has fewer cells than the {len(names)} of its header")
 
+    def _require_unchanged(self) -> None:
+        """Raise if a file is not what it was when it was scanned: polars would read it by what it was then."""
+        for path, stamp in zip(self.paths, self._stamps, strict=True):
+            if not path.exists():
+                raise FileNotFoundError(f"{str(path)!r} is gone since it was scanned; scan the files anew")
+            if _stamp(path) != stamp:
+                raise ValueError(f"{str(path)!r} has changed since it was scanned; scan the files anew")
+
     def _changed(self) -> ValueError:
         return ValueError(
             f"the rows of {self._listed} are no longer the {self.n_rows:,} that were counted; scan the files anew"
@@ -228,9 +239,7 @@ class Scan:
             raise self._explanation(error) from None
 
     def _explanation(self, error: BaseException) -> Exception:
-        for path in self.paths:
-            if not path.exists():
-                return FileNotFoundError(f"{str(path)!r} is gone since it was scanned; scan the files anew")
+        self._require_unchanged()
         kind = format_of(self.paths[0])
         culprit = self._listed
         for path in self.paths:
@@ -244,6 +253,11 @@ class Scan:
 
     def _file_types(self, kind: str) -> Types | None:
         return None if kind in ("parquet", "arrow") else self.types
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
 
 
 def _distinct(series: pl.Series) -> pl.Series:
@@ -305,6 +319,7 @@ def scan(
     ['low', 'low', 'high', 'high']
     """
     files = paths_of(paths)
+    stamps = tuple(map(_stamp, files))
     kind = format_of(files[0])
     partitions = partitions_of(files)
     try:
@@ -329,7 +344,7 @@ def scan(
             raise ValueError(f"categories declares {name!r}, which holds no strings but {types[name]}; leave it out")
         types[name] = pl.Enum(cells)
         frame = frame.with_columns(pl.col(name).cast(types[name]))
-    return Scan(files, types, frame, target, frozenset(categorical or ()))
+    return Scan(files, types, frame, target, frozenset(categorical or ()), _stamps=stamps)
 
 
 def _joined(

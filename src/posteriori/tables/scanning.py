@@ -179,15 +179,15 @@ def _numbers_if_all(written: list[str]) -> list[Any]:
 def short_row(path: Path, kind: str, n_columns: int) -> int | None:
     """Return the number of the first line of a text file that has fewer cells than the header; None if none has.
 
-    A line of as many separators, or more, has enough cells, so the csv module reads only files in which one seems
-    short, and none where quotes cannot be the reason.
+    A cell in quotes may go on in the next line, so the csv module has the last word where there are quotes.
     """
     separator = "," if kind == "csv" else "\t"
     lines = pl.scan_csv(
         path, has_header=False, separator="\x01", quote_char=None, schema={"line": pl.String}, glob=False
     ).with_row_index("number", offset=1)
     text = pl.col("line").fill_null("")
-    few = text.str.count_matches(separator, literal=True) < n_columns - 1
+    bare = text.str.replace_all('"[^"]*"', "")
+    few = bare.str.count_matches(separator, literal=True) < n_columns - 1
     seen = lines.select(
         pl.col("number").filter(few).min(), text.str.contains('"', literal=True).any().alias("quoted")
     ).collect(engine="streaming")
