@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         NaiveBayes,
         TreeAugmentedNaiveBayes,
     )
+    from posteriori.classifiers.prediction_files import predict_to
     from posteriori.comparison import Comparison, compare
     from posteriori.densities import Binned, Categorical, Gaussian, Poisson
     from posteriori.learning.leave_one_out import leave_one_out
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from posteriori.persistence import load, save
     from posteriori.preprocessing import MDLPDiscretizer
     from posteriori.reporting import Report, report
+    from posteriori.tables import Scan, scan
 
 __version__ = "0.1.0"
 
@@ -49,6 +51,7 @@ _HOMES = {
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
     "Report": "reporting",
+    "Scan": "tables",
     "TreeAugmentedNaiveBayes": "classifiers",
     "compare": "comparison",
     "CrossValidation": "comparison",
@@ -57,9 +60,11 @@ _HOMES = {
     "learn_network": "networks",
     "leave_one_out": "learning.leave_one_out",
     "load": "persistence",
+    "predict_to": "classifiers.prediction_files",
     "read_network": "networks",
     "report": "reporting",
     "save": "persistence",
+    "scan": "tables",
     "write_network": "networks",
 }
 _MODULES = ("comparison", "drop_in", "explain", "networks", "plotting")
@@ -83,6 +88,7 @@ __all__ = [
     "NaiveBayes",
     "Poisson",
     "Report",
+    "Scan",
     "TreeAugmentedNaiveBayes",
     "compare",
     "comparison",
@@ -95,9 +101,11 @@ __all__ = [
     "load",
     "networks",
     "plotting",
+    "predict_to",
     "read_network",
     "report",
     "save",
+    "scan",
     "write_network",
 ]
 

@@ -34,6 +34,7 @@ from posteriori.tables import (
     Column,
     Labels,
     PartialLabels,
+    Scan,
     Schema,
     Table,
     Telling,
@@ -90,15 +91,16 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     # Learning ---------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from labelled rows, forgetting what was learned before.
 
         Parameters
         ----------
         X : array-like or data frame (n, d)
             NumPy, a list of rows, pandas, polars, pyarrow or anything that narwhals reads. NaN, None and null are
-            missing cells. Strings, booleans and categories are categorical, other numbers continuous.
-        y : array-like (n,) or str
+            missing cells. Strings, booleans and categories are categorical, other numbers continuous. Or files, by
+            `posteriori.scan`: the model is that of the same rows in memory.
+        y : array-like (n,) or str; of files that were scanned with a target, it may be left out
             The label of each row, or the name of the column of X that holds them. Where the parameter `unlabelled`
             says so, NaN, None and null are labels to be inferred, and their rows teach through EM. Or a table of
             booleans (n, C), a column a class: which classes each row may be of.
@@ -119,7 +121,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         """
         return self._learn(X, y, None, sample_weight, first=True, last=True)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; after the last call the model is what one fit of all rows would give.
 
         Parameters
@@ -204,6 +206,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         """Set the labels of the rows that were learned from, those in doubt as the model infers them."""
         if hasattr(self, "transduction_"):
             del self.transduction_
+        if isinstance(source.table, Scan):  # the labels of all rows might not fit into memory; predict says them
+            return
         if source.labels is None or not (source.labels.may_miss or self.label_noise is not None):
             return
         model = self.model_
@@ -329,10 +333,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, (n,)."""
-        scores = self._map(X, lambda model: model.scores)
-        best = scores.argmax(axis=1)
-        impossible = self._warn_of_impossible(np.isneginf(scores[np.arange(len(best)), best]))
-        best[impossible] = self.model_.class_log_prior.argmax()
+        best = self._map(X, lambda model: lambda batch: most_probable(model.scores(batch)))
+        best[self._warn_of_impossible(best < 0)] = self.model_.class_log_prior.argmax()
         return self.classes_[best]
 
     def predict_proba(self, X: Any) -> Array:
@@ -356,13 +358,24 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         """Return log p(x, y) = log p(y) + log p(x | y) in nats, (n, C), with missing cells integrated out."""
         return self._map(X, lambda model: model.log_joint)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
-        table = read_table(X)
-        labels = read_labels(y, table)
+        source = self._source(X)
+        labels = read_labels(y, source.table)
         known = self.target_.extended(labels.infer())
-        right = self.predict(X) == write_column(known)[labels.components(known, slice(0, table.n_rows))]
-        return float(np.average(right, weights=check_weights(sample_weight, table.n_rows)))
+        weight = check_weights(sample_weight, source.table.n_rows)
+        model, fallback = self.model_, self.model_.class_log_prior.argmax()
+        place = np.array([known.lookup[label] - 1 for label in self.target_.categories])
+
+        def judge(batch: Batch) -> Array:
+            best = most_probable(model.scores(batch))
+            assert batch.assignment is not None
+            right = (place[np.where(best < 0, fallback, best)] == batch.assignment.component).astype(np.int8)
+            return np.where(best < 0, right - 2, right)
+
+        judged = replace(source, labels=labels, classes=known).map(judge)
+        self._warn_of_impossible(judged < 0)
+        return float(np.average(judged & 1, weights=weight))
 
     def explain(self, X: Any) -> Explanation:
         """Return every prediction as an exact sum: log prior plus one log factor a feature, per class.
@@ -397,14 +410,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     def _warn_of_impossible(self, impossible: Array) -> Array:
         if impossible.any():
-            rows = np.flatnonzero(impossible)
-            warnings.warn(
-                f"row {rows[0]}{f' and {len(rows) - 1} more' if len(rows) > 1 else ''} cannot be produced by any "
-                "class, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0, or "
-                "correct a number that lies absurdly far from all others",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn_of_impossible(int(impossible.argmax()), int(impossible.sum()), stacklevel=4)
         return impossible
 
     # Drawing ----------------------------------------------------------------------------------------------------
@@ -499,3 +505,21 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
     def component_classes_(self) -> Array:
         """The class of each component, (Z,), in the order of the rows of fitted parameters."""
         return self.classes_[list(self._fitted.of_class or range(len(self.classes_)))]
+
+
+def most_probable(scores: Array) -> Array:
+    """Return the place of the largest of each row's scores, (n,), −1 where all are −inf."""
+    best = scores.argmax(axis=1)
+    best[np.isneginf(scores[np.arange(len(best)), best])] = -1
+    return best
+
+
+def warn_of_impossible(first: int, count: int, stacklevel: int = 3) -> None:
+    """Warn of rows that no class can produce, by the number of the first."""
+    warnings.warn(
+        f"row {first}{f' and {count - 1} more' if count > 1 else ''} cannot be produced by any "
+        "class, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0, or "
+        "correct a number that lies absurdly far from all others",
+        UserWarning,
+        stacklevel=stacklevel,
+    )

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.trees import ChowLiuClassifier
+from posteriori.classifiers.validation import reject_target
 from posteriori.tables import read_table
 from posteriori.typing import Array
 
@@ -168,5 +169,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         return ChowLiuClassifier(**self.get_params(deep=False))
 
     def _adopt(self, learn: Any, X: Any, sample_weight: Any) -> Self:
-        self.one_class_ = learn(X, np.zeros(read_table(X).n_rows, np.int64), sample_weight=sample_weight)
+        table = read_table(X)
+        reject_target(table, "ChowLiuTree")
+        self.one_class_ = learn(X, np.zeros(table.n_rows, np.int8), sample_weight=sample_weight)
         return self

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.modelled import ModelledEstimator
-from posteriori.classifiers.validation import generator, warn_of_empty_columns, warn_of_few_rows
+from posteriori.classifiers.validation import generator, reject_target, warn_of_empty_columns, warn_of_few_rows
 from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
 from posteriori.densities.pooling import Pooled, PseudoRows
 from posteriori.densities.shrinkage import InTurn, TowardsSphere
@@ -193,6 +193,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
 
     def _open(self, X: Any, sample_weight: Any) -> tuple[MemorySource, Column]:
         table = read_table(X)
+        reject_target(table, "MixtureModel")
         if table.n_rows < self.n_components:
             raise ValueError(
                 f"n_samples={table.n_rows} is less than n_components={self.n_components}; ask for fewer components"

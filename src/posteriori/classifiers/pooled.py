@@ -24,7 +24,7 @@ from posteriori.learning.scores import scores_of
 from posteriori.learning.selection import Opened, OutOfFold, judge, results_of
 from posteriori.model import GenerativeModel
 from posteriori.sources import MemorySource
-from posteriori.sources.memory import blas
+from posteriori.sources.threads import blas
 from posteriori.tables import Batch, Column, Schema, check_weights, read_labels, read_table
 from posteriori.tables.writing import decode, write_column, write_table
 from posteriori.typing import Array
@@ -145,7 +145,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     # Learning ---------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, progress: Callable[[int], None] | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, progress: Callable[[int], None] | None = None
+    ) -> Self:
         """Learn the members and how to pool them, forgetting what was learned before.
 
         Parameters

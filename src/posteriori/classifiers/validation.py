@@ -14,7 +14,7 @@ from posteriori.densities import Missingness
 from posteriori.learning.em import Limits
 from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Column, Labels, PartialLabels, Schema, Table, Telling, quote
+from posteriori.tables import Column, Labels, PartialLabels, Scan, Schema, Table, Telling, quote
 from posteriori.tables.objects import is_missing
 from posteriori.typing import Array
 
@@ -80,6 +80,15 @@ def matched_places(
     names = [name for name in table.names if name != target or target in schema.names]
     places = schema.match(names, table.named, model)
     return tuple(table.names.index(names[place]) for place in places)
+
+
+def reject_target(table: Table, model: str) -> None:
+    """Raise ValueError if files to learn from without labels were scanned with a target."""
+    if isinstance(table, Scan) and table.target is not None:
+        raise ValueError(
+            f"{model} learns without labels, and the target of the scan is {table.target!r}; scan the files without "
+            "target, and name the features in columns"
+        )
 
 
 def missingness_of(missing: str, alpha: float, schema: Schema) -> tuple[Block, ...]:

@@ -27,8 +27,8 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="A,B",
-            help="pool, nb, lda, qda, tan, chow-liu, kdb and aode are generative; logistic, boosting and forest are not. "
-            "Default: pool,nb,lda,tan,logistic,boosting.",
+            help="pool, nb, lda, qda, tan, chow-liu, kdb and aode are generative; logistic, boosting and forest are "
+            "not. Default: pool,nb,lda,tan,logistic,boosting.",
             show_default=False,
         ),
     ] = None,

@@ -21,7 +21,7 @@ from posteriori.learning.fit import collect
 from posteriori.learning.trimming import Trimmed
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior
 from posteriori.sources import MemorySource
-from posteriori.sources.memory import blas, n_threads
+from posteriori.sources.threads import blas, n_threads
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Schema
 from posteriori.typing import Array

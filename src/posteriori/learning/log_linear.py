@@ -14,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from posteriori import kernels
-from posteriori.sources.memory import blas
+from posteriori.sources.threads import blas
 from posteriori.typing import Array
 
 FLOOR = -700.0  # in nats: what a log density of −inf counts as, so that no part decides alone

@@ -1,22 +1,19 @@
-"""Rows in memory: threads over batches of a table."""
+"""Rows of a table, in memory or in files: threads over batches of it."""
 
 from __future__ import annotations
 
-import functools
 import operator
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-import joblib
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
-from posteriori.tables import Assignment, Batch, Column, Labels, PartialLabels, Schema, Table, Telling, quote
+from posteriori.sources.threads import in_order, n_threads
+from posteriori.tables import Assignment, Batch, Column, Labels, PartialLabels, Scan, Schema, Table, Telling, quote
 from posteriori.typing import Array
 
 T = TypeVar("T")
@@ -39,7 +36,9 @@ class Held:
 
 @dataclass(frozen=True)
 class MemorySource:
-    """A table in memory, read by threads batch after batch; the batches do not depend on the number of threads.
+    """A table, read by threads batch after batch; the batches do not depend on the number of threads.
+
+    Of files (`Scan`), a few parts are in memory at a time, and the batches are those of the same rows in memory.
 
     Attributes
     ----------
@@ -80,10 +79,10 @@ class MemorySource:
     def holding(self) -> MemorySource:
         """Return the same rows, their cells kept as numbers and codes: read once, however many passes there are.
 
-        Of more than 2²⁷ cells (1 GB) nothing is kept.
+        Of more than 2²⁷ cells (1 GB), and of files, nothing is kept.
         """
         n_rows = self.table.n_rows
-        if n_rows * len(self.places) > _MOST_HELD:
+        if isinstance(self.table, Scan) or n_rows * len(self.places) > _MOST_HELD:
             return self
         whole = self.batch(slice(0, n_rows))
         categorical = [whole.schema.coded.index(j) for j in whole.schema.of_kind("categorical")]
@@ -96,13 +95,11 @@ class MemorySource:
 
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
         """Add up accumulate(batch) over all batches, in their order."""
-        total: list[T] = []
-
-        def add(part: T) -> None:
-            total[:] = [operator.add(total[0], part)] if total else [part]
-
-        self._each(accumulate, add)
-        return total[0]
+        parts = self.stream(accumulate)
+        total = next(parts)
+        for part in parts:
+            total = operator.add(total, part)
+        return total
 
     def map(self, score: Callable[[Batch], Array]) -> Array:
         """Return score(batch) of all batches in the order of the rows; warn of categories unseen in training."""
@@ -120,9 +117,10 @@ class MemorySource:
                 scores[0][batch.start : batch.start + len(part)] = part
             return batch.unseen
 
-        self._each(place, unseen.update)
+        for strange in self.stream(place):
+            unseen.update(strange)
         if unseen:
-            _warn_of_unseen(unseen)
+            warn_of_unseen(unseen)
         return scores[0]
 
     def reweighted(self, factor: Array) -> MemorySource:
@@ -178,45 +176,33 @@ class MemorySource:
             return self.telling.assignment(component, allowed, weight)
         return Assignment(component, weight, len(self.classes.categories))
 
-    def _each(self, work: Callable[[Batch], T], take: Callable[[T], object]) -> None:
-        """Do the work on every batch, in threads, and hand the results over in the order of the rows, one at a time."""
+    def stream(self, work: Callable[[Batch], T]) -> Generator[T, None, None]:
+        """Yield work(batch) of all batches, in the order of the rows."""
         slices = self._slices()
 
-        def one(rows: slice) -> T:
-            batch = self.batch(rows)
+        def one(part: tuple[MemorySource, slice]) -> T:
+            source, rows = part
+            batch = source.batch(rows)
             result = work(batch)
             if self.progress is not None:
                 self.progress(len(batch))
             return result
 
         n_jobs = min(n_threads(self.n_jobs), len(slices))
-        if n_jobs == 1:
-            for rows in slices:
-                take(one(rows))
+        return in_order(self._parts(slices), one, n_jobs)
+
+    def _parts(self, slices: Sequence[slice]) -> Iterator[tuple[MemorySource, slice]]:
+        """Yield, with each of the slices, the rows in memory that it is cut from: of files, a part that was read."""
+        if not isinstance(self.table, Scan):
+            yield from ((self, rows) for rows in slices)
             return
-        remaining = iter(range(len(slices)))  # a list's iterator hands every number out once, to any thread
-        early: dict[int, T] = {}
-        turn = [0]
-        lock = threading.Lock()
-
-        def work_through() -> None:
-            for number in remaining:
-                result = one(slices[number])
-                with lock:
-                    early[number] = result
-                    while turn[0] in early:
-                        take(early.pop(turn[0]))
-                        turn[0] += 1
-
-        # Each batch has a thread already: BLAS must not start more of its own.
-        with blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_jobs) as threads:
-            running = [threads.submit(work_through) for _ in range(n_jobs)]
-            try:
-                for thread in running:
-                    thread.result()
-            finally:  # after an error or Ctrl-C the other threads stop at their next batch
-                for _ in remaining:
-                    pass
+        places, labels = list(self.places), self.labels
+        inside = labels if isinstance(labels, Labels) and labels.table is self.table else None
+        columns = places if inside is None else [*places, inside.place]
+        for part, rows in zip(self.table.parts(slices, columns), slices, strict=True):
+            if inside is not None:
+                labels = replace(inside, table=part, place=len(places))
+            yield replace(self, table=part, labels=labels, places=range(len(places))), rows
 
     def _slices(self) -> list[slice]:
         """Return batches of like size, a multiple of eight of them where there are several, for threads to share."""
@@ -229,17 +215,7 @@ class MemorySource:
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
-def n_threads(n_jobs: int | None) -> int:
-    """Return how many threads a parameter `n_jobs` asks for: None or −1 is one a core."""
-    return joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
-
-
-@functools.cache
-def blas() -> ThreadpoolController:
-    """Return what limits the threads of BLAS."""
-    return ThreadpoolController()
-
-
-def _warn_of_unseen(unseen: Counter[Any]) -> None:
+def warn_of_unseen(unseen: Counter[Any]) -> None:
+    """Warn of cells whose category training did not know, by the number of them in each column."""
     cells = ", ".join(f"{count} cell{'s' if count > 1 else ''} of {quote([name])}" for name, count in unseen.items())
     warnings.warn(f"categories unseen in training count as missing: {cells}", UserWarning, stacklevel=2)

@@ -1,6 +1,7 @@
 """Any table in, arrays out: columns and their kinds, and batches of rows as tiles."""
 
 from posteriori.tables.batch import Assignment, Batch, Codes, Numbers, Tile, Told, one_by_one
+from posteriori.tables.files import Scan, scan
 from posteriori.tables.labels import Labels, PartialLabels, read_labels, read_teaching_labels
 from posteriori.tables.reading import Table, infer_schema, read_table
 from posteriori.tables.schema import Cell, Column, Schema, quote
@@ -16,6 +17,7 @@ __all__ = [
     "Labels",
     "Numbers",
     "PartialLabels",
+    "Scan",
     "Schema",
     "Table",
     "Telling",
@@ -28,4 +30,5 @@ __all__ = [
     "read_labels",
     "read_table",
     "read_teaching_labels",
+    "scan",
 ]

@@ -27,11 +27,14 @@ class PolarsTable:
     ----------
     arrow : tuple of str
         The Arrow data type of each column, where they came as such.
+    first : int
+        The number of its first row, where it is a part of a longer table.
     """
 
     frame: pl.DataFrame
     container: str = "polars"
     arrow: tuple[str, ...] = ()
+    first: int = 0
     dtype = ""
     named = True
 
@@ -44,6 +47,11 @@ class PolarsTable:
     def names(self) -> tuple[str, ...]:
         """The column names."""
         return tuple(self.frame.columns)
+
+    def _part(self, rows: slice) -> pl.DataFrame:
+        if not self.first:
+            return self.frame[rows]
+        return self.frame[rows.start - self.first : rows.stop - self.first]
 
     def column(self, j: int, categorical: bool) -> Column:
         """Infer column j; categorical says that it is to be so whatever its data type."""
@@ -68,7 +76,7 @@ class PolarsTable:
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as a tile."""
-        part = self.frame[rows]
+        part = self._part(rows)
         pairs = zip(columns, schema_columns, strict=True)
         arrays = [_polars_numbers(part.to_series(j), column, rows.start or 0) for j, column in pairs]
         return _tile(arrays, part.height)
@@ -77,7 +85,7 @@ class PolarsTable:
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
     ) -> tuple[Array, dict[str, int]]:
         """Return some categorical columns of some rows as codes, and how many cells no category matches."""
-        part = self.frame[rows]
+        part = self._part(rows)
         series = [part.to_series(j) for j in columns]
         return _code_tile(
             [_polars_codes(one, column) for one, column in zip(series, schema_columns, strict=True)],

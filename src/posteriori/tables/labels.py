@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
 from posteriori.tables.arrays import ArrayTable, plain_array
+from posteriori.tables.files import Scan
 from posteriori.tables.frames import PandasTable, PolarsTable
 from posteriori.tables.reading import Table
 from posteriori.tables.schema import Column, Schema, categorical_column, quote
@@ -54,6 +55,8 @@ class Labels:
         ValueError
             The labels are continuous, or none is present.
         """
+        if isinstance(self.table, Scan):
+            return replace(self, table=self.table.cells(self.place), place=0).infer()
         column = self.table.column(self.place, categorical=True)
         if column.declared or column.kinds == {"booleans"}:
             column = self._observed(column)
@@ -193,6 +196,8 @@ def read_labels(y: Any, table: Table) -> Labels:
     ValueError
         y is absent, is not one label a row, or names a column that the table lacks.
     """
+    if isinstance(table, Scan):
+        y = table.target_or(y)
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None")
     if isinstance(y, str):

@@ -12,6 +12,7 @@ import polars as pl
 import scipy.sparse
 
 from posteriori.tables.arrays import ArrayTable, plain_array
+from posteriori.tables.files import Scan
 from posteriori.tables.frames import PandasTable, PolarsTable
 from posteriori.tables.schema import Column, Schema, infinite_cell
 from posteriori.typing import Array
@@ -53,7 +54,7 @@ class Table(Protocol):
 
 
 def read_table(X: Any) -> Table:
-    """Open a NumPy array, a list of rows, or any data frame that narwhals reads.
+    """Open a NumPy array, a list of rows, any data frame that narwhals reads, or files by `scan`.
 
     Raises
     ------
@@ -74,6 +75,8 @@ def read_table(X: Any) -> Table:
 
 
 def _open(X: Any) -> Table:
+    if isinstance(X, Scan):
+        return X
     if isinstance(X, np.ndarray):
         return ArrayTable(_two_dimensional(X))
     try:
@@ -81,7 +84,9 @@ def _open(X: Any) -> Table:
     except nw.exceptions.DuplicateError:
         raise _twice(list(X.columns) if hasattr(X, "iloc") else X.column_names) from None
     if isinstance(frame, nw.LazyFrame):
-        raise TypeError(f"X is a lazy {type(X).__module__.split('.')[0]} table; collect it first")
+        raise TypeError(
+            f"X is a lazy {type(X).__module__.split('.')[0]} table; collect it first, or use posteriori.scan"
+        )
     if isinstance(frame, nw.DataFrame):
         return _open_frame(frame)
     if hasattr(X, "__arrow_c_stream__") and (hasattr(X, "columns") or not hasattr(X, "__array__")):
@@ -156,6 +161,8 @@ def infer_schema(
     """
     named = set(categorical)
     wanted = range(len(table.names)) if columns is None else columns
+    if isinstance(table, Scan):
+        table.look(wanted, named, target)
     inferred = tuple(table.column(j, j in named) for j in wanted)
     for j, column in zip(wanted, inferred, strict=True):
         _reject_infinite(table, j, column)

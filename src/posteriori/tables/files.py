@@ -1,0 +1,373 @@
+"""Files as tables: polars reads them part after part, so that their rows need not fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from posteriori.tables.frames import PolarsTable
+from posteriori.tables.scanning import (
+    Types,
+    common_types,
+    format_of,
+    lazily,
+    partitions_of,
+    paths_of,
+    short_row,
+    types_of,
+)
+from posteriori.tables.schema import MAX_CATEGORIES, Column, Schema, quote
+from posteriori.typing import Array
+
+_LOOKED_ROWS = 1 << 17  # at a time, for the categories
+_READ_AHEAD = 1 << 17  # rows that polars is asked for at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """Files that estimators learn from and predict without ever holding all of their rows; made by `scan`.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+    target : str or None
+        The column that holds the labels.
+    types : dict
+        The polars data type of each column.
+    categorical : frozenset of str
+        The columns of numbers that are categories all the same.
+    """
+
+    paths: tuple[Path, ...]
+    types: Types
+    frame: pl.LazyFrame
+    target: str | None = None
+    categorical: frozenset[str] = frozenset()
+    container = "polars"
+    named = True
+    dtype = ""
+    _seen: dict[str, pl.Series] = field(default_factory=dict)
+    _stamps: tuple[tuple[int, int], ...] = ()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The column names."""
+        return tuple(self.types)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """The number of rows; of text files, which do not say, it is counted."""
+        with self._explained():
+            if format_of(self.paths[0]) in ("csv", "tsv"):
+                self._require_full_rows()
+            return int(self.frame.select(pl.len()).collect(engine="streaming").item())
+
+    @property
+    def size(self) -> int:
+        """The size of the files in bytes."""
+        return sum(path.stat().st_size for path in self.paths)
+
+    def __repr__(self) -> str:
+        files = f"{len(self.paths)} files, {self.paths[0]} …" if len(self.paths) > 1 else str(self.paths[0])
+        listed = ", ".join(f"{name}: {dtype}" for name, dtype in list(self.types.items())[:12])
+        more = f" and {len(self.types) - 12} more" if len(self.types) > 12 else ""
+        target = "" if self.target is None else f"\n  target: {self.target}"
+        return (
+            f"Scan of {files}\n  {self.n_rows:,} rows × {len(self.types)} columns, {self.size / 1e6:,.1f} MB"
+            f"\n  {listed}{more}{target}"
+        )
+
+    def target_or(self, y: Any) -> Any:
+        """Return the labels that were asked for, or the target where none were.
+
+        Raises
+        ------
+        ValueError
+            Both name a column, and not the same.
+        """
+        if y is None:
+            return self.target
+        if isinstance(y, str) and self.target is not None and y != self.target:
+            raise ValueError(f"y names {y!r} but the target of the scan is {self.target!r}; leave one of them out")
+        return y
+
+    def look(self, places: Iterable[int], categorical: Collection[int] = (), target: str | None = None) -> None:
+        """Find the categories of some columns in one pass, those that their data type does not say."""
+        wanted = [self.names[j] for j in places if self._has_cells(j, j in categorical)]
+        self._look([*wanted, target] if target in self.types and target not in wanted else wanted)
+
+    def cells(self, j: int) -> PolarsTable:
+        """Return the distinct cells of column j as a table of one column."""
+        self._look([self.names[j]])
+        return PolarsTable(self._seen[self.names[j]].to_frame())
+
+    def column(self, j: int, categorical: bool) -> Column:
+        """Infer column j; categorical says that it is to be so whatever its data type."""
+        name = self.names[j]
+        categorical = categorical or name in self.categorical
+        if self._has_cells(j, categorical):
+            return self.cells(j).column(0, categorical)
+        return PolarsTable(pl.DataFrame(schema={name: self.types[name]})).column(0, categorical)
+
+    def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
+        """Raise ValueError: numbers are read part by part."""
+        del columns, schema_columns, rows
+        raise ValueError(f"this takes all rows of {self._listed} at once; read the files into memory")
+
+    def codes(
+        self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
+    ) -> tuple[Array, dict[str, int]]:
+        """Return columns of all rows as codes, two bytes or one a cell, and how many cells no category matches."""
+        places = list(range(len(columns)))
+        starts = range(0, self.n_rows, _LOOKED_ROWS)
+        slices = [slice(start, min(start + _LOOKED_ROWS, self.n_rows)) for start in starts]
+        tiles, unseen = [], dict[str, int]()
+        for part, one in zip(self.parts(slices, columns), slices, strict=True):
+            tile, strange = part.codes(places, schema, schema_columns, one)
+            tiles.append(tile)
+            for name, count in strange.items():
+                unseen[name] = unseen.get(name, 0) + count
+        return np.concatenate(tiles)[rows], unseen
+
+    def parts(self, slices: Sequence[slice], columns: Sequence[int]) -> Iterator[PolarsTable]:
+        """Yield some columns of some rows, slices that follow one another from the first row to the last.
+
+        Raises
+        ------
+        OSError, ValueError
+            A file is gone, is damaged, or has changed since it was scanned: the message names it.
+        """
+        frames = self._frames([self.names[j] for j in columns])
+        held: list[pl.DataFrame] = []
+        for rows in slices:
+            wanted = rows.stop - rows.start
+            have = sum(frame.height for frame in held)
+            while have < wanted:
+                frame = next(frames, None)
+                if frame is None:
+                    raise self._changed()
+                held.append(frame)
+                have += frame.height
+            joined = held[0] if len(held) == 1 else pl.concat(held, rechunk=False)
+            yield PolarsTable(joined[:wanted], first=rows.start)  # in one piece or several
+            held = [joined[wanted:]]
+        if any(frame.height for frame in (*held, *frames)):
+            raise self._changed()
+
+    def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        self._require_unchanged()
+        with self._explained():
+            batches = self.frame.select(names).collect_batches(
+                chunk_size=_READ_AHEAD, maintain_order=True, lazy=True, engine="streaming"
+            )
+            yield from batches
+        self._require_unchanged()
+
+    def _has_cells(self, j: int, categorical: bool) -> bool:
+        """Whether the categories of a column take a look at its cells."""
+        name = self.names[j]
+        dtype = self.types[name]
+        if dtype in (pl.String, pl.Categorical, pl.Boolean):
+            return True
+        return (categorical or name in self.categorical) and dtype.is_numeric()
+
+    def _look(self, names: Sequence[str]) -> None:
+        wanted = [name for name in names if name not in self._seen]
+        if not wanted:
+            return
+        found = {name: pl.Series(name, [], self.types[name]) for name in wanted}
+        with ThreadPoolExecutor(pl.thread_pool_size()) as threads:
+            for frame in self._frames(wanted):
+                for new in threads.map(_distinct, frame.iter_columns()):
+                    name, seen = new.name, found[new.name]
+                    if len(new) > len(seen) or not new.is_in(seen.implode()).all():
+                        found[name] = seen = pl.concat([seen, new]).unique()
+                    if len(seen) > MAX_CATEGORIES:
+                        raise ValueError(
+                            f"column {name!r} has more than {MAX_CATEGORIES:,} categories; "
+                            "leave it out (is it an identifier?) or group its rare values"
+                        )
+        self._seen.update(found)
+
+    def _require_full_rows(self) -> None:
+        """Raise ValueError if a row of a text file has fewer cells than the header; polars calls them missing."""
+        kind = format_of(self.paths[0])
+        for path in self.paths:
+            frame = lazily(path, kind, None)
+            names = frame.collect_schema().names()
+            if len(names) == 1:
+                continue
+            last: Types = {names[-1]: pl.String()}
+            if not lazily(path, kind, last).select(pl.col(names[-1]).null_count()).collect(engine="streaming").item():
+                continue
+            line = short_row(path, kind, len(names))
+            if line is not None:
+                raise ValueError(f"line {line} of {str(path)!r} has fewer cells than the {len(names)} of its header")
+
+    def _require_unchanged(self) -> None:
+        """Raise if a file is not what it was when it was scanned: polars would read it by what it was then."""
+        for path, stamp in zip(self.paths, self._stamps, strict=True):
+            if not path.exists():
+                raise FileNotFoundError(f"{str(path)!r} is gone since it was scanned; scan the files anew")
+            if _stamp(path) != stamp:
+                raise ValueError(f"{str(path)!r} has changed since it was scanned; scan the files anew")
+
+    def _changed(self) -> ValueError:
+        return ValueError(
+            f"the rows of {self._listed} are no longer the {self.n_rows:,} that were counted; scan the files anew"
+        )
+
+    @property
+    def _listed(self) -> str:
+        first = repr(str(self.paths[0]))
+        return first if len(self.paths) == 1 else f"the {len(self.paths)} files from {first} on"
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn what polars raises into one sentence that names the file."""
+        try:
+            yield
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            raise self._explanation(error) from None
+
+    def _explanation(self, error: BaseException) -> Exception:
+        self._require_unchanged()
+        kind = format_of(self.paths[0])
+        culprit = self._listed
+        for path in self.paths:
+            try:
+                lazily(path, kind, self._file_types(kind)).select(pl.all().count()).collect(engine="streaming")
+            except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+                culprit = repr(str(path))
+                break
+        reason = str(error).split("\n")[0]
+        return ValueError(f"cannot read {culprit}: {reason}")
+
+    def _file_types(self, kind: str) -> Types | None:
+        return None if kind in ("parquet", "arrow") else self.types
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _distinct(series: pl.Series) -> pl.Series:
+    return series.drop_nulls().unique()
+
+
+def scan(
+    paths: Any,
+    target: str | None = None,
+    columns: Sequence[str] | None = None,
+    categorical: Sequence[str] | None = None,
+    categories: Mapping[str, Sequence[str]] | None = None,
+    dtypes: Mapping[str, Any] | None = None,
+) -> Scan:
+    """Open files to learn from, or to predict, part by part: memory does not grow with the number of rows.
+
+    An estimator reads them twice: for the categories of strings (not where all are declared, or the files say them),
+    then for the statistics. The model is the one that `fit` learns from the same rows in memory.
+
+    Parameters
+    ----------
+    paths : path, or list of paths
+        Files, globs (``"data/*.parquet"``, ``"data/**/*.csv"``) or folders: Parquet, Arrow IPC, CSV, TSV or newline-
+        delimited JSON, text also packed (``.gz``, ``.zst``). Folders ``key=value`` on the way become columns.
+    target : str, optional
+        The column of labels: ``fit(scan)`` then needs no y.
+    columns : list of str, optional
+        The features to read, beside the target; default all.
+    categorical : list of str, optional
+        Columns of numbers that are categories.
+    categories : mapping of str to list of str, optional
+        The categories of columns of strings. Another one is an error. No pass is spent on these columns.
+    dtypes : mapping of str to polars data type, optional
+        Of columns of text files, where the first 10,000 rows of each file do not tell.
+
+    Returns
+    -------
+    Scan
+        Printing it shows files, rows, columns and size.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ValueError
+        A column is not in all files or not of one type in them, or a file is empty or no table: the message names it.
+
+    Examples
+    --------
+    >>> import os, tempfile, polars as pl, posteriori as po
+    >>> folder = tempfile.mkdtemp()
+    >>> for month in (1, 2):
+    ...     rows = pl.DataFrame({"height": [1.0, 2.0, 8.0, 9.0], "y": ["low", "low", "high", "high"]})
+    ...     rows.write_parquet(os.path.join(folder, f"{month}.parquet"))
+    >>> rows = po.scan(folder, target="y")
+    >>> rows.n_rows
+    8
+    >>> po.NaiveBayes().fit(rows).predict(rows).tolist()[:4]
+    ['low', 'low', 'high', 'high']
+    """
+    files = paths_of(paths)
+    stamps = tuple(map(_stamp, files))
+    kind = format_of(files[0])
+    partitions = partitions_of(files)
+    try:
+        of_file = {path: types_of(path, kind) | dict(dtypes or {}) for path in files}
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise ValueError(f"cannot read {_unreadable(files, kind)}: {str(error).splitlines()[0]}") from None
+    wanted = None if columns is None else {*columns, *([] if target is None else [target])}
+    if wanted is not None:
+        of_file = {path: {n: t for n, t in one.items() if n in wanted} for path, one in of_file.items()}
+    types = common_types(of_file, kind)
+    frame = _joined(files, kind, types, of_file, partitions)
+    types |= {key: pl.Series(cells).dtype for key, cells in partitions.items() if wanted is None or key in wanted}
+    named = [*(columns or ()), *(categorical or ()), *(categories or ()), *(() if target is None else (target,))]
+    absent = [name for name in dict.fromkeys(named) if name not in types]
+    if absent:
+        raise ValueError(f"the files lack {quote(absent)}; they have {quote(types, most=20)}")
+    if columns is not None:
+        order = [*columns, *([target] if target is not None and target not in columns else [])]
+        types = {name: types[name] for name in order}
+    for name, cells in (categories or {}).items():
+        if types[name] not in (pl.String, pl.Categorical):
+            raise ValueError(f"categories declares {name!r}, which holds no strings but {types[name]}; leave it out")
+        types[name] = pl.Enum(cells)
+        frame = frame.with_columns(pl.col(name).cast(types[name]))
+    return Scan(files, types, frame, target, frozenset(categorical or ()), _stamps=stamps)
+
+
+def _joined(
+    paths: Sequence[Path], kind: str, types: Types, of_file: Mapping[Path, Types], partitions: Mapping[str, list[Any]]
+) -> pl.LazyFrame:
+    """Return all files as one lazy table."""
+    text = kind not in ("parquet", "arrow")
+    if not partitions and (text or all(list(one.items()) == list(types.items()) for one in of_file.values())):
+        return lazily(paths, kind, types if text else None).select(list(types))
+    cells = {key: pl.Series(key, values) for key, values in partitions.items()}
+    frames = []
+    for place, path in enumerate(paths):
+        one = lazily(path, kind, types if text else None)
+        chosen = [pl.col(name).cast(dtype) for name, dtype in types.items() if name not in cells]
+        keys = [pl.lit(series[place], dtype=series.dtype).alias(key) for key, series in cells.items()]
+        frames.append(one.select(*chosen).with_columns(*keys))
+    return pl.concat(frames)
+
+
+def _unreadable(paths: Sequence[Path], kind: str) -> str:
+    for path in paths:
+        try:
+            types_of(path, kind)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            return repr(str(path))
+    return repr(str(paths[0]))
