@@ -74,9 +74,9 @@ def unlabelled_row(n: int, rng: np.random.Generator) -> Row:
         plain.predict_proba(X)
 
     ours, once = alternately(lambda: learning.fit(X, some), closed_form, 3)
-    assert learning.n_iter_ == N_STEPS
-    work = f"{N_STEPS} EM steps of naive Bayes, {written(n)}×20 mixed cells, 10 % missing, half of the labels hidden"
-    return within(work, ours, N_STEPS * once, 1.5, f"{N_STEPS} × (fit with all labels + predict_proba)")
+    steps = learning.n_iter_  # fewer, where one of them gains nothing that a double could show
+    work = f"{steps} EM steps of naive Bayes, {written(n)}×20 mixed cells, 10 % missing, half of the labels hidden"
+    return within(work, ours, steps * once, 1.5, f"{steps} × (fit with all labels + predict_proba)")
 
 
 def written(n: int) -> str:
