@@ -21,7 +21,7 @@ __all__ = ["PENALTY", "FactorWeights", "fit_weights", "learn_weights"]
 
 PENALTY = 10.0
 MOST_ROWS = 5000
-MOST_FACTORS = 1 << 21
+MOST_FACTORS = 1 << 20
 
 
 def fit_weights(
@@ -93,7 +93,7 @@ def learn_weights(
 ) -> FactorWeights:
     """Return the weights of a model's factors, from its leave-one-out log factors of the rows it was learned from.
 
-    At most 5,000 rows are looked at, spread evenly over the classes, and fewer where they would have more than 2²¹
+    At most 5,000 rows are looked at, spread evenly over the classes, and fewer where they would have more than 2²⁰
     factors: what is learned is d + C numbers. Rows whose factors have no closed form (`LeaveOneOutDensity`) are passed
     over where half of them have one.
 

@@ -107,7 +107,9 @@ class JointCounts:
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> JointCounts:
         """Return the counts of other components or categories, by their places here, −1 where one is new."""
         if columns is None:
-            columns = [range(k) for k in self.cardinalities]
+            tables = [gather(self.table(scope), components).ravel() for scope in self.scopes]
+            cells = np.concatenate([np.empty(0), *tables])
+            return JointCounts(self.cardinalities, self.scopes, len(components), cells)
         slots = [[0, *(place + 1 if place >= 0 else -1 for place in places)] for places in columns]
         parts = []
         for scope in self.scopes:

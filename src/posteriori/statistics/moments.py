@@ -104,6 +104,8 @@ class Moments:
 
 def gather(sums: Array, places: Sequence[int]) -> Array:
     """Return sums[places] with zeros where a place is −1."""
+    if isinstance(places, range) and places.step == 1 and places.start >= 0:
+        return sums[places.start : places.stop].copy()
     index = np.asarray(places, np.int64)
     return np.where((index >= 0).reshape(-1, *[1] * (sums.ndim - 1)), sums[index], 0.0)
 
