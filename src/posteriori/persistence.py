@@ -147,12 +147,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     ValueError
         It is a folder, or no posteriori model, is damaged, or was written by a newer version.
     """
+    from sklearn.utils.validation import check_is_fitted
+
     metadata, arrays = _read(Path(path))
     try:
         content = json.loads(metadata["content"])
         if content["model"] == "BayesianNetwork":
             return networks.BayesianNetwork(**_unpack(content["parameters"], arrays))
-        return _estimator_of(content, arrays)
+        estimator = _estimator_of(content, arrays)
+        check_is_fitted(estimator)
+        return estimator
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{str(path)!r} does not hold a model that this version knows: {error!r}") from None
 
