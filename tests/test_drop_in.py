@@ -54,7 +54,7 @@ def load_scikit_learns_tests():
 
 SCIKIT_LEARNS = load_scikit_learns_tests()
 THEIR_TESTS = {name for name in vars(SCIKIT_LEARNS) if name.startswith("test_")}
-globals().update({name: getattr(SCIKIT_LEARNS, name) for name in THEIR_TESTS - set(NOT_APPLICABLE)})
+globals().update({name: getattr(SCIKIT_LEARNS, name) for name in sorted(THEIR_TESTS - set(NOT_APPLICABLE))})
 
 
 @pytest.fixture(params=[0, 42])
