@@ -27,14 +27,13 @@ from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled, w
 from posteriori.learning.fit import collect
 from posteriori.learning.held_out import held_out_weight
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior, log_sum
-from posteriori.sources import MemorySource
+from posteriori.sources import MemorySource, source_of
 from posteriori.statistics import JointStatistics
 from posteriori.tables import (
     Batch,
     Column,
     Labels,
     PartialLabels,
-    Scan,
     Schema,
     Table,
     Telling,
@@ -44,6 +43,7 @@ from posteriori.tables import (
     read_table,
     read_teaching_labels,
 )
+from posteriori.tables.lazy import LazyTable
 from posteriori.tables.objects import is_missing
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import decode, write_column, write_table
@@ -206,7 +206,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         """Set the labels of the rows that were learned from, those in doubt as the model infers them."""
         if hasattr(self, "transduction_"):
             del self.transduction_
-        if isinstance(source.table, Scan):  # the labels of all rows might not fit into memory; predict says them
+        if isinstance(source.table, LazyTable):  # the labels of all rows might not fit into memory; predict says them
             return
         if source.labels is None or not (source.labels.may_miss or self.label_noise is not None):
             return
@@ -247,7 +247,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
             raise ValueError(
                 "components and label_noise take EM over all rows, and partial_fit sees each once; use fit"
             )
-        rows = MemorySource(table, schema, places, labels, target, weight, None, self.n_jobs, share, telling)
+        rows = source_of(table, schema, places, labels, target, weight, None, self.n_jobs, share, telling)
         return rows, target
 
     def _share_of_unlabelled(

@@ -22,7 +22,7 @@ from posteriori.learning.em import Learned, Limits, first_model, learn, warn_of_
 from posteriori.learning.fit import collect
 from posteriori.learning.starts import sampled, spread_seeds
 from posteriori.model import Block, GenerativeModel, Prior
-from posteriori.sources import MemorySource
+from posteriori.sources import MemorySource, source_of
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
 from posteriori.tables.schema import categorical_column
@@ -202,7 +202,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         schema = infer_schema(table, columns, sorted(self._categorical(table.names)), None)
         target = categorical_column("component", range(self.n_components), "int64", declared=True)
         weight = check_weights(sample_weight, table.n_rows)
-        return MemorySource(table, schema, columns, None, target, weight, n_jobs=self.n_jobs), target
+        return source_of(table, schema, columns, None, target, weight, n_jobs=self.n_jobs), target
 
     def _starts(self, source: MemorySource, blocks: tuple[Block, ...]) -> list[MemorySource]:
         """Return the rows, with the component of each to start from as its label, once for each start."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.validation import categorical_places, matched_places
 from posteriori.model import GenerativeModel
-from posteriori.sources import MemorySource
+from posteriori.sources import MemorySource, source_of
 from posteriori.tables import Batch, Column, Schema, Table, read_table
 from posteriori.typing import Array
 
@@ -69,7 +69,7 @@ class ModelledEstimator(BaseEstimator, ABC):
         check_is_fitted(self, "model_")
         table = read_table(X)
         places = self._places(table, self.model_.schema.target)
-        return MemorySource(table, self.model_.schema, places, n_jobs=self.n_jobs)
+        return source_of(table, self.model_.schema, places, n_jobs=self.n_jobs)
 
     def _map(self, X: Any, score: Callable[[GenerativeModel], Callable[[Batch], Array]]) -> Array:
         source = self._source(X)

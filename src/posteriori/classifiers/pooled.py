@@ -23,7 +23,7 @@ from posteriori.learning.pool import Pool, fit_pool, heard
 from posteriori.learning.scores import scores_of
 from posteriori.learning.selection import Opened, OutOfFold, judge, results_of
 from posteriori.model import GenerativeModel
-from posteriori.sources import MemorySource
+from posteriori.sources import MemorySource, source_of
 from posteriori.sources.threads import blas
 from posteriori.tables import Batch, Column, Schema, check_weights, read_labels, read_table
 from posteriori.tables.writing import decode, write_column, write_table
@@ -422,7 +422,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "members_")
         table = read_table(X)
         places = matched_places(table, self.schema_, type(self).__name__, self.schema_.target)
-        return MemorySource(table, self.schema_, places, n_jobs=self.n_jobs)
+        return source_of(table, self.schema_, places, n_jobs=self.n_jobs)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from posteriori.sources.memory import MemorySource
-from posteriori.tables import Batch, Column, Schema, Telling
+from posteriori.sources.partitioned import PartitionedSource
+from posteriori.tables import Batch, Column, Schema, Table, Telling
+from posteriori.tables.partitioned import PartitionedTable
 from posteriori.typing import Array
 
-__all__ = ["LabelledSource", "MemorySource", "Source"]
+__all__ = ["LabelledSource", "MemorySource", "Source", "source_of"]
 
 S = TypeVar("S")
 
@@ -47,3 +49,9 @@ class LabelledSource(Source, Protocol):
 
     def with_schema(self, schema: Schema) -> Self:
         """Return the same rows with the cut points of another schema of the same columns."""
+
+
+def source_of(table: Table, schema: Schema, *args: Any, **known: Any) -> MemorySource:
+    """Return the rows of a table as a source, by where they are; the arguments are those of `MemorySource`."""
+    kind = PartitionedSource if isinstance(table, PartitionedTable) else MemorySource
+    return kind(table, schema, *args, **known)

@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from posteriori.sources.threads import in_order, n_threads
-from posteriori.tables import Assignment, Batch, Column, Labels, PartialLabels, Scan, Schema, Table, Telling, quote
+from posteriori.tables import Assignment, Batch, Column, Labels, PartialLabels, Schema, Table, Telling, quote
+from posteriori.tables.labels import KnownLabels
+from posteriori.tables.lazy import LazyTable, StreamedTable
 from posteriori.typing import Array
 
 T = TypeVar("T")
@@ -38,7 +40,8 @@ class Held:
 class MemorySource:
     """A table, read by threads batch after batch; the batches do not depend on the number of threads.
 
-    Of files (`Scan`), a few parts are in memory at a time, and the batches are those of the same rows in memory.
+    Of rows that come from elsewhere (`StreamedTable`), a few parts are in memory at a time, and the batches are those of
+    the same rows in memory.
 
     Attributes
     ----------
@@ -61,12 +64,14 @@ class MemorySource:
         Called with the number of rows of every batch that is done.
     held : Held, optional
         The cells as numbers and codes, where they are to be read many times.
+    first : int
+        The number of the first row, where these are a part of more.
     """
 
     table: Table
     schema: Schema
     places: Sequence[int]
-    labels: Labels | PartialLabels | None = None
+    labels: Labels | PartialLabels | KnownLabels | None = None
     classes: Column | None = None
     weight: Array | None = None
     folds: Array | None = None
@@ -75,14 +80,15 @@ class MemorySource:
     telling: Telling | None = None
     progress: Callable[[int], None] | None = None
     held: Held | None = None
+    first: int = 0
 
     def holding(self) -> MemorySource:
         """Return the same rows, their cells kept as numbers and codes: read once, however many passes there are.
 
-        Of more than 2²⁷ cells (1 GB), and of files, nothing is kept.
+        Of more than 2²⁷ cells (1 GB), and of rows that are not in memory, nothing is kept.
         """
         n_rows = self.table.n_rows
-        if isinstance(self.table, Scan) or n_rows * len(self.places) > _MOST_HELD:
+        if isinstance(self.table, LazyTable) or n_rows * len(self.places) > _MOST_HELD:
             return self
         whole = self.batch(slice(0, n_rows))
         categorical = [whole.schema.coded.index(j) for j in whole.schema.of_kind("categorical")]
@@ -145,7 +151,7 @@ class MemorySource:
         if self.held is not None:
             numbers, codes = self.held.numbers[rows], self.held.codes[rows]
             fold = None if self.folds is None else self.folds[rows]
-            return Batch.of(schema, start, numbers, codes, unseen, self._assignment(rows, stop - start), fold)
+            return Batch.of(schema, self.first + start, numbers, codes, unseen, self._assignment(rows, stop - start), fold)
         if continuous:
             columns = [schema.columns[j] for j in continuous]
             numbers = self.table.numbers([self.places[j] for j in continuous], columns, rows)
@@ -158,7 +164,7 @@ class MemorySource:
             codes = np.empty((stop - start, 0), np.uint8)
         assignment = self._assignment(rows, stop - start)
         fold = None if self.folds is None else self.folds[rows]
-        return Batch.of(schema, start, numbers, codes, unseen, assignment, fold)
+        return Batch.of(schema, self.first + start, numbers, codes, unseen, assignment, fold)
 
     def _assignment(self, rows: slice, n_rows: int) -> Assignment | None:
         if self.classes is None:
@@ -192,8 +198,8 @@ class MemorySource:
         return in_order(self._parts(slices), one, n_jobs)
 
     def _parts(self, slices: Sequence[slice]) -> Iterator[tuple[MemorySource, slice]]:
-        """Yield, with each of the slices, the rows in memory that it is cut from: of files, a part that was read."""
-        if not isinstance(self.table, Scan):
+        """Yield, with each of the slices, the rows in memory that it is cut from: of a stream, a part that was read."""
+        if not isinstance(self.table, StreamedTable):
             yield from ((self, rows) for rows in slices)
             return
         places, labels = list(self.places), self.labels

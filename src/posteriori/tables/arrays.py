@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from posteriori.tables.encoding import (
     encode_integer_tile,
     encode_numbers,
 )
-from posteriori.tables.objects import encode_objects, object_column, object_numbers
+from posteriori.tables.objects import encode_objects, is_missing, object_column, object_numbers, plain_cell
 from posteriori.tables.schema import Column, Schema, categorical_column
 from posteriori.typing import Array
 
@@ -27,10 +28,13 @@ class ArrayTable:
     ----------
     title : str, optional
         The name of the one column, where there is one only.
+    offset : int
+        The number of its first row, where it is a part of a longer table: for messages.
     """
 
     values: Array
     title: str | None = None
+    offset: int = 0
     container = "numpy"
     named = False
 
@@ -68,6 +72,13 @@ class ArrayTable:
             return categorical_column(name, distinct_numbers(values), dtype)
         return Column(name, "continuous", dtype=dtype)
 
+    def distinct(self, j: int) -> list[Any]:
+        """Return the distinct cells of column j that are present."""
+        cells = self.values[:, j]
+        if cells.dtype.kind == "O":
+            return list({plain_cell(cell, self.names[j]) for cell in cells.tolist() if not is_missing(cell)})
+        return distinct_numbers(cells) if cells.dtype.kind in "fiub" else np.unique(cells).tolist()
+
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as a tile: a view where the layout allows."""
         values = self.values[rows]
@@ -76,7 +87,7 @@ class ArrayTable:
         if values.dtype.kind in "OU":
             tile = np.empty(values.shape)
             for place, column in enumerate(schema_columns):
-                tile[:, place] = object_numbers(values[:, place].tolist(), column, rows.start or 0)
+                tile[:, place] = object_numbers(values[:, place].tolist(), column, self.offset + (rows.start or 0))
             return tile
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)

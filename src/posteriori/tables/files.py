@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from posteriori.tables.frames import PolarsTable
+from posteriori.tables.lazy import StreamedTable, too_many_categories
 from posteriori.tables.scanning import (
     Types,
     common_types,
@@ -24,15 +24,13 @@ from posteriori.tables.scanning import (
     short_row,
     types_of,
 )
-from posteriori.tables.schema import MAX_CATEGORIES, Column, Schema, quote
-from posteriori.typing import Array
+from posteriori.tables.schema import MAX_CATEGORIES, quote
 
-_LOOKED_ROWS = 1 << 17  # at a time, for the categories
 _READ_AHEAD = 1 << 17  # rows that polars is asked for at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Scan:
+class Scan(StreamedTable):
     """Files that estimators learn from and predict without ever holding all of their rows; made by `scan`.
 
     Attributes
@@ -51,10 +49,6 @@ class Scan:
     frame: pl.LazyFrame
     target: str | None = None
     categorical: frozenset[str] = frozenset()
-    container = "polars"
-    named = True
-    dtype = ""
-    _seen: dict[str, pl.Series] = field(default_factory=dict)
     _stamps: tuple[tuple[int, int], ...] = ()
 
     @cached_property
@@ -84,58 +78,6 @@ class Scan:
             f"Scan of {files}\n  {self.n_rows:,} rows × {len(self.types)} columns, {self.size / 1e6:,.1f} MB"
             f"\n  {listed}{more}{target}"
         )
-
-    def target_or(self, y: Any) -> Any:
-        """Return the labels that were asked for, or the target where none were.
-
-        Raises
-        ------
-        ValueError
-            Both name a column, and not the same.
-        """
-        if y is None:
-            return self.target
-        if isinstance(y, str) and self.target is not None and y != self.target:
-            raise ValueError(f"y names {y!r} but the target of the scan is {self.target!r}; leave one of them out")
-        return y
-
-    def look(self, places: Iterable[int], categorical: Collection[int] = (), target: str | None = None) -> None:
-        """Find the categories of some columns in one pass, those that their data type does not say."""
-        wanted = [self.names[j] for j in places if self._has_cells(j, j in categorical)]
-        self._look([*wanted, target] if target in self.types and target not in wanted else wanted)
-
-    def cells(self, j: int) -> PolarsTable:
-        """Return the distinct cells of column j as a table of one column."""
-        self._look([self.names[j]])
-        return PolarsTable(self._seen[self.names[j]].to_frame())
-
-    def column(self, j: int, categorical: bool) -> Column:
-        """Infer column j; categorical says that it is to be so whatever its data type."""
-        name = self.names[j]
-        categorical = categorical or name in self.categorical
-        if self._has_cells(j, categorical):
-            return self.cells(j).column(0, categorical)
-        return PolarsTable(pl.DataFrame(schema={name: self.types[name]})).column(0, categorical)
-
-    def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
-        """Raise ValueError: numbers are read part by part."""
-        del columns, schema_columns, rows
-        raise ValueError(f"this takes all rows of {self._listed} at once; read the files into memory")
-
-    def codes(
-        self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
-    ) -> tuple[Array, dict[str, int]]:
-        """Return columns of all rows as codes, two bytes or one a cell, and how many cells no category matches."""
-        places = list(range(len(columns)))
-        starts = range(0, self.n_rows, _LOOKED_ROWS)
-        slices = [slice(start, min(start + _LOOKED_ROWS, self.n_rows)) for start in starts]
-        tiles, unseen = [], dict[str, int]()
-        for part, one in zip(self.parts(slices, columns), slices, strict=True):
-            tile, strange = part.codes(places, schema, schema_columns, one)
-            tiles.append(tile)
-            for name, count in strange.items():
-                unseen[name] = unseen.get(name, 0) + count
-        return np.concatenate(tiles)[rows], unseen
 
     def parts(self, slices: Sequence[slice], columns: Sequence[int]) -> Iterator[PolarsTable]:
         """Yield some columns of some rows, slices that follow one another from the first row to the last.
@@ -171,31 +113,20 @@ class Scan:
             yield from batches
         self._require_unchanged()
 
-    def _has_cells(self, j: int, categorical: bool) -> bool:
-        """Whether the categories of a column take a look at its cells."""
-        name = self.names[j]
-        dtype = self.types[name]
+    def _is_stated(self, j: int) -> bool:
+        return self.names[j] in self.categorical
+
+    def _cells_tell(self, j: int, categorical: bool) -> bool:
+        dtype = self.types[self.names[j]]
         if dtype in (pl.String, pl.Categorical, pl.Boolean):
             return True
-        return (categorical or name in self.categorical) and dtype.is_numeric()
+        return (categorical or self._is_stated(j)) and dtype.is_numeric()
 
-    def _look(self, names: Sequence[str]) -> None:
-        wanted = [name for name in names if name not in self._seen]
-        if not wanted:
-            return
-        found = {name: pl.Series(name, [], self.types[name]) for name in wanted}
-        with ThreadPoolExecutor(pl.thread_pool_size()) as threads:
-            for frame in self._frames(wanted):
-                for new in threads.map(_distinct, frame.iter_columns()):
-                    name, seen = new.name, found[new.name]
-                    if len(new) > len(seen) or not new.is_in(seen.implode()).all():
-                        found[name] = seen = pl.concat([seen, new]).unique()
-                    if len(seen) > MAX_CATEGORIES:
-                        raise ValueError(
-                            f"column {name!r} has more than {MAX_CATEGORIES:,} categories; "
-                            "leave it out (is it an identifier?) or group its rare values"
-                        )
-        self._seen.update(found)
+    def _without_rows(self, j: int) -> PolarsTable:
+        return PolarsTable(pl.DataFrame(schema={self.names[j]: self.types[self.names[j]]}))
+
+    def _find_distinct(self, names: Sequence[str]) -> dict[str, PolarsTable]:
+        return distinct_of(self._frames(names), {name: self.types[name] for name in names})
 
     def _require_full_rows(self) -> None:
         """Raise ValueError if a row of a text file has fewer cells than the header; polars calls them missing."""
@@ -258,6 +189,20 @@ class Scan:
 def _stamp(path: Path) -> tuple[int, int]:
     found = path.stat()
     return found.st_size, found.st_mtime_ns
+
+
+def distinct_of(frames: Iterable[pl.DataFrame], types: Types) -> dict[str, PolarsTable]:
+    """Return the distinct cells of each column of a table that comes in parts."""
+    found = {name: pl.Series(name, [], dtype) for name, dtype in types.items()}
+    with ThreadPoolExecutor(pl.thread_pool_size()) as threads:
+        for frame in frames:
+            for new in threads.map(_distinct, frame.iter_columns()):
+                name, seen = new.name, found[new.name]
+                if len(new) > len(seen) or not new.is_in(seen.implode()).all():
+                    found[name] = seen = pl.concat([seen, new]).unique()
+                if len(seen) > MAX_CATEGORIES:
+                    raise too_many_categories(name)
+    return {name: PolarsTable(cells.to_frame()) for name, cells in found.items()}
 
 
 def _distinct(series: pl.Series) -> pl.Series:

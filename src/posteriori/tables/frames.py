@@ -74,6 +74,10 @@ class PolarsTable:
             return categorical_column(name, distinct_numbers(_polars_array(series.drop_nulls())), label)
         raise _unusable(name, str(dtype))
 
+    def distinct(self, j: int) -> list[Any]:
+        """Return the distinct cells of column j that are present."""
+        return self.frame.to_series(j).drop_nulls().unique().to_list()
+
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as a tile."""
         part = self._part(rows)
@@ -97,11 +101,18 @@ class PolarsTable:
 
 @dataclass(frozen=True)
 class PandasTable:
-    """A pandas DataFrame."""
+    """A pandas DataFrame.
+
+    Attributes
+    ----------
+    offset : int
+        The number of its first row, where it is a part of a longer table: for messages.
+    """
 
     frame: Any
     names: tuple[str, ...]
     named: bool
+    offset: int = 0
     container = "pandas"
     dtype = ""
 
@@ -140,13 +151,21 @@ class PandasTable:
             return categorical_column(name, distinct_numbers(series.dropna().to_numpy()), label)
         raise _unusable(name, label)
 
+    def distinct(self, j: int) -> list[Any]:
+        """Return the distinct cells of column j that are present."""
+        present = self._columns[j].dropna()
+        try:
+            return present.unique().tolist()
+        except TypeError:  # an unhashable cell: say which
+            return [plain_cell(cell, self.names[j]) for cell in present]
+
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as a tile."""
         arrays = []
         for j, column in zip(columns, schema_columns, strict=True):
             array = self._arrays[j]
             if array is None:
-                arrays.append(_pandas_numbers(self._columns[j].iloc[rows], column, rows.start or 0))
+                arrays.append(_pandas_numbers(self._columns[j].iloc[rows], column, self.offset + (rows.start or 0)))
             else:
                 arrays.append(array[rows])
         return _tile(arrays, len(range(*rows.indices(self.n_rows))))
@@ -163,6 +182,23 @@ class PandasTable:
             else:
                 encoded.append(encode_numbers(array[rows], column))
         return _code_tile(encoded, schema, schema_columns, len(range(*rows.indices(self.n_rows))))
+
+
+def pandas_table(native: Any) -> PandasTable:
+    """Open a pandas DataFrame.
+
+    Raises
+    ------
+    TypeError
+        Some of its columns are called by strings, and others not.
+    """
+    named = all(isinstance(name, str) for name in native.columns)
+    if not named and any(isinstance(name, str) for name in native.columns):
+        raise TypeError(
+            "column names are partly strings; make all of them strings: X.columns = X.columns.astype(str)"
+        )
+    names = tuple(native.columns) if named else tuple(f"x{j}" for j in range(native.shape[1]))
+    return PandasTable(native, names, named)
 
 
 def _tile(arrays: list[Array], n_rows: int) -> Array:

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
 from posteriori.tables.arrays import ArrayTable, plain_array
-from posteriori.tables.files import Scan
 from posteriori.tables.frames import PandasTable, PolarsTable
+from posteriori.tables.lazy import LazyTable
 from posteriori.tables.reading import Table
 from posteriori.tables.schema import Column, Schema, categorical_column, quote
 from posteriori.typing import Array
@@ -33,6 +33,8 @@ class Labels:
         One that stands for a missing label.
     may_miss : bool
         Whether labels may be missing; or doing so is an error, of which `advice` says what to do.
+    offset : int
+        The number of the first row, where these are a part of more: for messages.
     """
 
     table: Table
@@ -41,6 +43,7 @@ class Labels:
     code: Any = None
     may_miss: bool = False
     advice: str = "drop or label such rows"
+    offset: int = 0
 
     @property
     def target_place(self) -> int | None:
@@ -55,7 +58,7 @@ class Labels:
         ValueError
             The labels are continuous, or none is present.
         """
-        if isinstance(self.table, Scan):
+        if isinstance(self.table, LazyTable):
             return replace(self, table=self.table.cells(self.place), place=0).infer()
         column = self.table.column(self.place, categorical=True)
         if column.declared or column.kinds == {"booleans"}:
@@ -97,7 +100,7 @@ class Labels:
             raise ValueError(f"y holds {self._strangers(column, rows)}, which is not among the classes")
         if self.may_miss:
             return codes[:, 0].astype(np.int32) - 1
-        first = rows.start or 0
+        first = self.offset + (rows.start or 0)
         missing = np.flatnonzero(codes[:, 0] == 0) + first
         listed = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
         raise ValueError(f"Input y contains NaN: the label of row {listed} is missing; {self.advice}")
@@ -157,6 +160,30 @@ class PartialLabels:
         return self.mask[rows]
 
 
+@dataclass(frozen=True)
+class KnownLabels:
+    """The class number of each row, −1 where more than one is possible, and which ones are, where that is not all.
+
+    Attributes
+    ----------
+    component : ndarray (n,)
+    mask : ndarray (n, C) or None
+        Booleans.
+    """
+
+    component: Array
+    mask: Array | None = None
+
+    def components(self, column: Column, rows: slice) -> Array:
+        """Return the class number of some rows."""
+        del column
+        return self.component[rows]
+
+    def allowed(self, rows: slice) -> Array | None:
+        """Return which classes each row may be of, (n, C)."""
+        return None if self.mask is None else self.mask[rows]
+
+
 def read_teaching_labels(y: Any, table: Table) -> Labels | PartialLabels:
     """Open labels to learn from: one a row, or a mask (n, C) of the classes that each row may be of.
 
@@ -196,7 +223,7 @@ def read_labels(y: Any, table: Table) -> Labels:
     ValueError
         y is absent, is not one label a row, or names a column that the table lacks.
     """
-    if isinstance(table, Scan):
+    if isinstance(table, LazyTable):
         y = table.target_or(y)
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None")

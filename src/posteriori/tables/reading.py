@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import narwhals as nw
 import numpy as np
@@ -12,10 +12,13 @@ import polars as pl
 import scipy.sparse
 
 from posteriori.tables.arrays import ArrayTable, plain_array
-from posteriori.tables.files import Scan
-from posteriori.tables.frames import PandasTable, PolarsTable
+from posteriori.tables.frames import PolarsTable, pandas_table
+from posteriori.tables.lazy import LazyTable
 from posteriori.tables.schema import Column, Schema, infinite_cell
 from posteriori.typing import Array
+
+if TYPE_CHECKING:
+    from posteriori.tables.partitioned import PartitionedTable
 
 
 class Table(Protocol):
@@ -44,6 +47,9 @@ class Table(Protocol):
     def column(self, j: int, categorical: bool) -> Column:
         """Infer column j; categorical says that it is to be so whatever its data type."""
 
+    def distinct(self, j: int) -> list[Any]:
+        """Return the distinct cells of column j that are present."""
+
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as an (n, d) tile of floats, NaN where missing."""
 
@@ -54,7 +60,7 @@ class Table(Protocol):
 
 
 def read_table(X: Any) -> Table:
-    """Open a NumPy array, a list of rows, any data frame that narwhals reads, or files by `scan`.
+    """Open a NumPy array, a list of rows, any data frame that narwhals reads, files by `scan`, or a Dask or Spark table.
 
     Raises
     ------
@@ -65,7 +71,7 @@ def read_table(X: Any) -> Table:
     """
     if scipy.sparse.issparse(X):
         raise TypeError("X is sparse, and a dense table is required; use X.toarray() where it fits")
-    table = _open(X)
+    table = open_table(X)
     shape = (table.n_rows, len(table.names))
     if not shape[1]:
         raise ValueError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
@@ -74,9 +80,13 @@ def read_table(X: Any) -> Table:
     return table
 
 
-def _open(X: Any) -> Table:
-    if isinstance(X, Scan):
+def open_table(X: Any) -> Table:
+    """Open a table as `read_table` does, without a look at its rows."""
+    if isinstance(X, LazyTable):
         return X
+    engine = engine_of(X)
+    if engine is not None:
+        return engine(X)
     if isinstance(X, np.ndarray):
         return ArrayTable(_two_dimensional(X))
     try:
@@ -94,6 +104,20 @@ def _open(X: Any) -> Table:
     if isinstance(X, str | bytes | dict) or X is None:
         raise TypeError(f"X is a {type(X).__name__}, not a table; pass an array or a data frame")
     return ArrayTable(_two_dimensional(_array_of_rows(X)))
+
+
+def engine_of(X: Any) -> Callable[[Any], PartitionedTable] | None:
+    """Return what opens a table in partitions; None where X is no such table."""
+    package = type(X).__module__.partition(".")[0]
+    if package == "dask":
+        from posteriori.tables.dask import dask_table
+
+        return dask_table
+    if package == "pyspark":
+        from posteriori.tables.spark import spark_table
+
+        return spark_table
+    return None
 
 
 def _array_of_rows(X: Any) -> Array:
@@ -115,13 +139,7 @@ def _open_frame(frame: nw.DataFrame[Any]) -> Table:
     if implementation.is_pandas_like():
         if not implementation.is_pandas():
             native = frame.to_pandas()
-        named = all(isinstance(name, str) for name in native.columns)
-        if not named and any(isinstance(name, str) for name in native.columns):
-            raise TypeError(
-                "column names are partly strings; make all of them strings: X.columns = X.columns.astype(str)"
-            )
-        names = tuple(native.columns) if named else tuple(f"x{j}" for j in range(native.shape[1]))
-        return PandasTable(native, names, named)
+        return pandas_table(native)
     if implementation.is_polars():
         return PolarsTable(native)
     types = tuple(str(kind) for kind in native.schema.types)
@@ -161,7 +179,7 @@ def infer_schema(
     """
     named = set(categorical)
     wanted = range(len(table.names)) if columns is None else columns
-    if isinstance(table, Scan):
+    if isinstance(table, LazyTable):
         table.look(wanted, named, target)
     inferred = tuple(table.column(j, j in named) for j in wanted)
     for j, column in zip(wanted, inferred, strict=True):
