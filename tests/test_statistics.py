@@ -286,3 +286,18 @@ def test_components_far_apart_do_not_blur_each_other_where_shares_are_small(need
 def test_shares_of_infinite_cells_are_told(needs):
     x = np.array([[1.0, np.inf], [2.0, 0.0], [3.0, -np.inf], [0.0, 1.0], [5.0, 1.0]])
     assert of_shares(needs, Numbers(x), np.full((5, 2), 0.5)).finite().tolist()[1] is False
+
+
+@given(st.integers(0, 2**16), st.booleans())
+def test_gaps_of_one_component_leave_the_scatter_of_others_exact(seed, weighted):
+    rng = np.random.default_rng(seed)
+    values, component = rng.normal(size=(30, 3)), rng.integers(0, 3, 30).astype(np.int32)
+    weight = rng.integers(0, 3, 30).astype(float) if weighted else np.ones(30)
+    gaps = values.copy()
+    gaps[(component == 1)[:, np.newaxis] & (rng.random((30, 3)) < 0.3)] = np.nan
+    whole, torn = (Scatter.of(Numbers(cells), Assignment(component, weight, 3)) for cells in (values, gaps))
+    for z in (0, 2):
+        assert_allclose(torn.scatter[z], whole.scatter[z], atol=1e-9)
+        assert_allclose(torn.mean[z], whole.mean[z], atol=1e-9)
+    assert_allclose(torn.weight, whole.weight)
+    assert torn.is_exact() == bool(np.isfinite(gaps[weight > 0]).all())

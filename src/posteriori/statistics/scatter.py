@@ -130,13 +130,22 @@ class Scatter:
 
     @classmethod
     def _of_incomplete(cls, tile: Numbers, assignment: Assignment) -> Scatter:
-        """Return second moments where a cell is missing: exact ones if only in rows of no weight."""
+        """Return second moments where a cell is missing: exact ones of components whose rows of any weight lack none."""
         counted = assignment.weight > 0
         if not counted.all():
             some = Assignment(assignment.component[counted], assignment.weight[counted], assignment.n_components)
             return cls.of(Numbers(tile.values[counted]), some)
         weight = np.bincount(assignment.component, assignment.weight, assignment.n_components)
-        return cls._of_cells(weight, Moments.of(tile, assignment))
+        sums = cls._of_cells(weight, Moments.of(tile, assignment))
+        lacking = np.zeros(assignment.n_components, np.bool_)
+        lacking[assignment.component[np.isnan(tile.values).any(axis=1)]] = True
+        whole = np.flatnonzero(~lacking[assignment.component])
+        if not len(whole):
+            return sums
+        exact = cls.of(tile.rows(whole), assignment.rows(whole))
+        places = np.where(lacking | (weight == 0), -1, np.arange(len(weight)))
+        rest = np.where(places < 0, np.arange(len(weight)), -1)
+        return sums.reindexed(rest.tolist()) + exact.reindexed(places.tolist())
 
     @classmethod
     def _of_cells(cls, weight: Array, cells: Moments) -> Scatter:
