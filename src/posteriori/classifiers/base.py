@@ -12,11 +12,14 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.accuracy import judge_rows
 from posteriori.classifiers.modelled import ModelledEstimator
+from posteriori.classifiers.row_by_row import row_by_row
 from posteriori.classifiers.validation import (
     components_of,
     generator,
     labels_to_learn,
+    require_in_memory,
     telling_of,
     warn_of_empty_columns,
     warn_of_few_rows,
@@ -331,12 +334,14 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     # Predicting -------------------------------------------------------------------------------------------------
 
+    @row_by_row("prediction")
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, (n,)."""
         best = self._map(X, lambda model: lambda batch: most_probable(model.scores(batch)))
         best[self._warn_of_impossible(best < 0)] = self.model_.class_log_prior.argmax()
         return self.classes_[best]
 
+    @row_by_row("probability")
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | x), (n, C), classes in the order of `classes_`; each row sums to 1.
 
@@ -346,6 +351,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         self._warn_of_impossible(np.isnan(posterior[:, 0]))
         return posterior
 
+    @row_by_row("log_probability")
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
         scores = self._map(X, lambda model: model.scores)
@@ -354,28 +360,21 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         self._warn_of_impossible(np.isnan(scores[:, 0]))
         return scores
 
+    @row_by_row("joint_log_probability")
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log p(x, y) = log p(y) + log p(x | y) in nats, (n, C), with missing cells integrated out."""
         return self._map(X, lambda model: model.log_joint)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
-        source = self._source(X)
-        labels = read_labels(y, source.table)
-        known = self.target_.extended(labels.infer())
-        weight = check_weights(sample_weight, source.table.n_rows)
-        model, fallback = self.model_, self.model_.class_log_prior.argmax()
-        place = np.array([known.lookup[label] - 1 for label in self.target_.categories])
-
-        def judge(batch: Batch) -> Array:
-            best = most_probable(model.scores(batch))
-            assert batch.assignment is not None
-            right = (place[np.where(best < 0, fallback, best)] == batch.assignment.component).astype(np.int8)
-            return np.where(best < 0, right - 2, right)
-
-        judged = replace(source, labels=labels, classes=known).map(judge)
-        self._warn_of_impossible(judged < 0)
-        return float(np.average(judged & 1, weights=weight))
+        model = self.model_
+        fallback = int(model.class_log_prior.argmax())
+        found = judge_rows(
+            self._source(X), y, sample_weight, self.target_, lambda batch: most_probable(model.scores(batch)), fallback
+        )
+        if found.impossible:
+            warn_of_impossible(found.first, found.impossible)
+        return found.share
 
     def explain(self, X: Any) -> Explanation:
         """Return every prediction as an exact sum: log prior plus one log factor a feature, per class.
@@ -393,7 +392,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         Explanation
             Holds n·C·d numbers: meant for some rows, not for millions.
         """
-        check_is_fitted(self, "model_")
+        source = self._source(X)
+        require_in_memory(source.table, "explain")
         model = self.model_
         rows: dict[int, Array] = {}
 
@@ -402,7 +402,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
             factors = model.log_factors(batch)
             return factors if model.weights is None else model.weights.weighted(factors)
 
-        log_factors = self._source(X).map(factors)
+        log_factors = source.map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])
         return Explanation(
             self.classes_, model.schema.names, values, model.bias, log_factors, model.given, model.weights is not None

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.known_parameters import KnownParameters, check_priors, known_discriminant
+from posteriori.classifiers.row_by_row import row_by_row
 from posteriori.classifiers.validation import limits_of, missingness_of
 from posteriori.densities import (
     Categorical,
@@ -375,6 +376,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     # Discriminant directions ------------------------------------------------------------------------------------
 
+    @row_by_row("discriminant")
     def transform(self, X: Any) -> Array:
         """Return the rows in the space of Fisher's discriminant directions, (n, min(C − 1, d)).
 
@@ -428,6 +430,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     # Fitted values ----------------------------------------------------------------------------------------------
 
+    @row_by_row("mahalanobis")
     def mahalanobis(self, X: Any) -> Array:
         """Return the distance √((x − μ_c)ᵀ·Σ_c⁻¹·(x − μ_c)) of each row from each class, (n, C), over present cells.
 

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.modelled import ModelledEstimator
+from posteriori.classifiers.row_by_row import row_by_row
 from posteriori.classifiers.validation import generator, reject_target, warn_of_empty_columns, warn_of_few_rows
 from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
 from posteriori.densities.pooling import Pooled, PseudoRows
@@ -269,6 +270,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
 
     # Predicting -------------------------------------------------------------------------------------------------
 
+    @row_by_row("prediction")
     def predict(self, X: Any) -> Array:
         """Return the most probable component of each row, (n,)."""
         return self.predict_proba(X).argmax(axis=1)
@@ -277,6 +279,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         """Learn the components, and return the most probable one of each row, (n,)."""
         return self.fit(X, y, sample_weight).predict(X)
 
+    @row_by_row("probability")
     def predict_proba(self, X: Any) -> Array:
         """Return p(z | x), (n, Z), missing cells integrated out; NaN where p(x) = 0, which takes ``alpha=0``."""
         return self._map(X, lambda model: model.posterior)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.row_by_row import row_by_row
 from posteriori.classifiers.validation import categorical_places, matched_places
 from posteriori.model import GenerativeModel
 from posteriori.sources import MemorySource, source_of
@@ -25,6 +26,7 @@ class ModelledEstimator(BaseEstimator, ABC):
     categorical_features: Any
     n_jobs: int | None
 
+    @row_by_row("log_density")
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,): the lower, the stranger the row."""
         return self._map(X, lambda model: model.log_evidence)

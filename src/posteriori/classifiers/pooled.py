@@ -13,10 +13,12 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.accuracy import judge_rows
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.candidates import CANDIDATES, named_estimator, worthwhile
 from posteriori.classifiers.naive_bayes import NaiveBayes
-from posteriori.classifiers.validation import generator, matched_places, warn_of_empty_columns
+from posteriori.classifiers.row_by_row import row_by_row
+from posteriori.classifiers.validation import generator, matched_places, require_in_memory, warn_of_empty_columns
 from posteriori.explain import Explanation
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.pool import Pool, fit_pool, heard
@@ -25,8 +27,8 @@ from posteriori.learning.selection import Opened, OutOfFold, judge, results_of
 from posteriori.model import GenerativeModel
 from posteriori.sources import MemorySource, source_of
 from posteriori.sources.threads import blas
-from posteriori.tables import Batch, Column, Schema, check_weights, read_labels, read_table
-from posteriori.tables.writing import decode, write_column, write_table
+from posteriori.tables import Batch, Column, Schema, Table, read_table
+from posteriori.tables.writing import decode, write_table
 from posteriori.typing import Array
 
 _POOL = "pool"
@@ -257,32 +259,40 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     # Predicting -------------------------------------------------------------------------------------------------
 
+    @row_by_row("prediction")
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, (n,)."""
         return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
+    @row_by_row("probability")
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | x), (n, C), classes in the order of `classes_`; each row sums to 1."""
         return np.exp(self.predict_log_proba(X))
 
+    @row_by_row("log_probability")
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
+        return self._source(X).map(self._scored())
+
+    def _scored(self) -> Callable[[Batch], Array]:
+        """Return what takes a batch to log p(y | x), (n, C)."""
         models, pool = self._models(), self._pool
 
         def score(batch: Batch) -> Array:
             each = [model.log_posterior(batch.with_schema(model.schema)) for model in models]
             return pool.log_posterior(heard(np.stack(each, axis=2)))
 
-        return self._source(X).map(score)
+        return score
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
-        table = read_table(X)
-        labels = read_labels(y, table)
-        target = self._first.target_.extended(labels.infer())
-        right = self.predict(X) == write_column(target)[labels.components(target, slice(0, table.n_rows))]
-        return float(np.average(right, weights=check_weights(sample_weight, table.n_rows)))
+        scored = self._scored()
+        found = judge_rows(
+            self._source(X), y, sample_weight, self.target_, lambda batch: scored(batch).argmax(axis=1), 0
+        )
+        return found.share
 
+    @row_by_row("log_density")
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,), of the mixture of the members: the lower, the stranger the row."""
         models, log_share = self._models(), np.log(self._shares)
@@ -307,6 +317,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         Explanation
             Holds n·C·d numbers: meant for some rows, not for millions.
         """
+        source = self._source(X)
+        require_in_memory(source.table, "explain")
         models, weights = self._models(), list(self.weights_.values())
         rows: dict[int, Array] = {}
 
@@ -317,7 +329,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
                 total += weight * model.posterior_factors(batch.with_schema(model.schema))
             return total
 
-        log_factors = self._source(X).map(factors)
+        log_factors = source.map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])
         bias = self.class_bias_ + sum(weight * model.bias for model, weight in zip(models, weights, strict=True))
         return Explanation(self.classes_, self.schema_.names, values, bias, log_factors, weighted=True)
@@ -418,10 +430,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "members_")
         return [estimator.model_ for estimator in self.members_.values()]
 
+    def _places(self, table: Table, target: str | None = None) -> tuple[int, ...]:
+        """Return where the columns of the models stand in a table."""
+        return matched_places(table, self.schema_, type(self).__name__, target)
+
     def _source(self, X: Any) -> MemorySource:
         check_is_fitted(self, "members_")
         table = read_table(X)
-        places = matched_places(table, self.schema_, type(self).__name__, self.schema_.target)
+        places = self._places(table, self.schema_.target)
         return source_of(table, self.schema_, places, n_jobs=self.n_jobs)
 
     def __sklearn_tags__(self) -> Tags:

@@ -14,8 +14,10 @@ from posteriori.densities import Missingness
 from posteriori.learning.em import Limits
 from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Column, Labels, PartialLabels, Scan, Schema, Table, Telling, quote
+from posteriori.tables import Column, Labels, PartialLabels, Schema, Table, Telling, quote
+from posteriori.tables.lazy import LazyTable
 from posteriori.tables.objects import is_missing
+from posteriori.tables.partitioned import PartitionedTable
 from posteriori.typing import Array
 
 _FEWEST_ROWS = 1.5  # of a component, below which it is told of
@@ -82,9 +84,15 @@ def matched_places(
     return tuple(table.names.index(names[place]) for place in places)
 
 
+def require_in_memory(table: Table, what: str) -> None:
+    """Raise ValueError if a table is in partitions, each of which might say more than fits here."""
+    if isinstance(table, PartitionedTable):
+        raise ValueError(f"{what} looks at some rows, each closely; take them out of the cluster's table first")
+
+
 def reject_target(table: Table, model: str) -> None:
     """Raise ValueError if files to learn from without labels were scanned with a target."""
-    if isinstance(table, Scan) and table.target is not None:
+    if isinstance(table, LazyTable) and table.target is not None:
         raise ValueError(
             f"{model} learns without labels, and the target of the scan is {table.target!r}; scan the files without "
             "target, and name the features in columns"

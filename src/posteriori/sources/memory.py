@@ -40,8 +40,8 @@ class Held:
 class MemorySource:
     """A table, read by threads batch after batch; the batches do not depend on the number of threads.
 
-    Of rows that come from elsewhere (`StreamedTable`), a few parts are in memory at a time, and the batches are those of
-    the same rows in memory.
+    Of rows that come from elsewhere (`StreamedTable`), a few parts are in memory at a time, and the batches are
+    those of the same rows in memory.
 
     Attributes
     ----------
@@ -151,7 +151,9 @@ class MemorySource:
         if self.held is not None:
             numbers, codes = self.held.numbers[rows], self.held.codes[rows]
             fold = None if self.folds is None else self.folds[rows]
-            return Batch.of(schema, self.first + start, numbers, codes, unseen, self._assignment(rows, stop - start), fold)
+            return Batch.of(
+                schema, self.first + start, numbers, codes, unseen, self._assignment(rows, stop - start), fold
+            )
         if continuous:
             columns = [schema.columns[j] for j in continuous]
             numbers = self.table.numbers([self.places[j] for j in continuous], columns, rows)

@@ -136,7 +136,7 @@ class _Work:
             if not table.n_rows:
                 continue
             if hasattr(table, "offset"):
-                table = replace(table, offset=first)
+                table = cast(Table, replace(cast(Any, table), offset=first))
             labels: Any = self.source.labels
             if share.labels is not None:
                 labels = KnownLabels(share.labels.component[rows], share.labels.allowed(rows))

@@ -130,7 +130,7 @@ class Scatter:
 
     @classmethod
     def _of_incomplete(cls, tile: Numbers, assignment: Assignment) -> Scatter:
-        """Return second moments where a cell is missing: exact ones of components whose rows of any weight lack none."""
+        """Return second moments where a cell is missing: exact of components whose rows of any weight lack none."""
         counted = assignment.weight > 0
         if not counted.all():
             some = Assignment(assignment.component[counted], assignment.weight[counted], assignment.n_components)

@@ -3,7 +3,7 @@
 from posteriori.tables.batch import Assignment, Batch, Codes, Numbers, Tile, Told, one_by_one
 from posteriori.tables.files import Scan, scan
 from posteriori.tables.labels import Labels, PartialLabels, read_labels, read_teaching_labels
-from posteriori.tables.reading import Table, infer_schema, read_table
+from posteriori.tables.reading import Table, infer_schema, open_table, read_table
 from posteriori.tables.schema import Cell, Column, Schema, quote
 from posteriori.tables.telling import Telling
 from posteriori.tables.weights import check_weights
@@ -26,6 +26,7 @@ __all__ = [
     "check_weights",
     "infer_schema",
     "one_by_one",
+    "open_table",
     "quote",
     "read_labels",
     "read_table",

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from posteriori.tables.frames import PolarsTable
+from posteriori.tables.frames import PolarsTable, cells_tell
 from posteriori.tables.lazy import StreamedTable, too_many_categories
 from posteriori.tables.scanning import (
     Types,
@@ -117,10 +117,7 @@ class Scan(StreamedTable):
         return self.names[j] in self.categorical
 
     def _cells_tell(self, j: int, categorical: bool) -> bool:
-        dtype = self.types[self.names[j]]
-        if dtype in (pl.String, pl.Categorical, pl.Boolean):
-            return True
-        return (categorical or self._is_stated(j)) and dtype.is_numeric()
+        return cells_tell(self.types[self.names[j]], categorical or self._is_stated(j))
 
     def _without_rows(self, j: int) -> PolarsTable:
         return PolarsTable(pl.DataFrame(schema={self.names[j]: self.types[self.names[j]]}))

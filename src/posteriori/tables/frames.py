@@ -184,6 +184,11 @@ class PandasTable:
         return _code_tile(encoded, schema, schema_columns, len(range(*rows.indices(self.n_rows))))
 
 
+def cells_tell(dtype: pl.DataType, categorical: bool) -> bool:
+    """Return whether a column's categories are known by its cells alone, and not by its polars data type."""
+    return dtype in (pl.String, pl.Categorical, pl.Boolean) or (categorical and dtype.is_numeric())
+
+
 def pandas_table(native: Any) -> PandasTable:
     """Open a pandas DataFrame.
 
@@ -194,9 +199,7 @@ def pandas_table(native: Any) -> PandasTable:
     """
     named = all(isinstance(name, str) for name in native.columns)
     if not named and any(isinstance(name, str) for name in native.columns):
-        raise TypeError(
-            "column names are partly strings; make all of them strings: X.columns = X.columns.astype(str)"
-        )
+        raise TypeError("column names are partly strings; make all of them strings: X.columns = X.columns.astype(str)")
     names = tuple(native.columns) if named else tuple(f"x{j}" for j in range(native.shape[1]))
     return PandasTable(native, names, named)
 

@@ -173,6 +173,7 @@ class KnownLabels:
 
     component: Array
     mask: Array | None = None
+    may_miss = True
 
     def components(self, column: Column, rows: slice) -> Array:
         """Return the class number of some rows."""

@@ -100,7 +100,7 @@ class PartitionedTable(LazyTable):
 
     def _find_distinct(self, names: Sequence[str]) -> Mapping[str, Table]:
         places = [self.names.index(name) for name in names]
-        found: Distinct = self.fold(_find_cells, places)
+        found = self.fold(_find_cells, places)
         return {self.names[j]: self._table_of(j, list(cells)) for j, cells in zip(places, found.cells, strict=True)}
 
 
@@ -143,7 +143,7 @@ def _count_rows(tables: Iterable[Table], share: None) -> int:
     return sum(table.n_rows for table in tables)
 
 
-def _find_cells(tables: Iterable[Table], share: None) -> Distinct | None:
+def _find_cells(tables: Iterable[Table], share: None) -> Any:
     """Return the distinct cells of the rows of a partition; None where it has none."""
     del share
     found = None

@@ -60,7 +60,7 @@ class Table(Protocol):
 
 
 def read_table(X: Any) -> Table:
-    """Open a NumPy array, a list of rows, any data frame that narwhals reads, files by `scan`, or a Dask or Spark table.
+    """Open a NumPy array, a list of rows, any data frame that narwhals reads, files by `scan`, a Dask or Spark table.
 
     Raises
     ------
