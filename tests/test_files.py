@@ -57,7 +57,7 @@ def test_declared_categories_take_no_pass_and_are_binding(frame, tmp_path):
     rows = po.scan(tmp_path, "y", categories={"sky": ["sun", "fog"]})
     model = po.NaiveBayes().fit(rows)
     assert model.model_.schema.columns[1].categories == ("sun", "fog")
-    assert set(rows._seen) == {"y"}
+    assert set(rows._distinct) == {"y"}
     with pytest.raises(ValueError, match="cannot read"):
         po.NaiveBayes().fit(po.scan(tmp_path, "y", categories={"sky": ["sun", "hail"]}))
 

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.learning.em import expect_hidden
-from posteriori.learning.fit import collect
+from posteriori.learning.fit import Collect
 from posteriori.learning.selection import out_of_fold
 from posteriori.sources import MemorySource
 from posteriori.tables import Assignment, infer_schema, read_table
@@ -136,7 +136,7 @@ def test_expected_statistics_are_sums_over_all_ways_to_label(seed):
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = model.fit(table, some).model_
     source, _ = model._open(table, some, None, None, first=True)
-    expected = expect_hidden(source, fitted, (), source.reduce(collect(fitted.blocks)))
+    expected = expect_hidden(source, fitted, (), source.reduce(Collect(fitted.blocks)))
     batch = source.batch(slice(0, 40))
     log_joint = fitted.log_joint(batch)
     for z in range(3):

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 import posteriori as po
 from posteriori.densities import LeaveOneOutDensity, MultivariateGaussian
 from posteriori.learning.em import Learned
-from posteriori.learning.fit import collect, estimate
+from posteriori.learning.fit import Collect, estimate
 from posteriori.learning.leave_one_out import left_out_factors
 from posteriori.learning.trimming import Trimmed
 
@@ -54,7 +54,7 @@ def refitted(model, X, y, weight):
     rows = []
     whole = source.batch(slice(0, len(y)))
     for i in range(len(y)):
-        statistics = source.reweighted(np.arange(len(y)) != i).reduce(collect(blocks))
+        statistics = source.reweighted(np.arange(len(y)) != i).reduce(Collect(blocks))
         learned = Learned(estimate(fitted.schema, blocks, prior, statistics), statistics)
         trimmed = Trimmed.of(learned, prior)
         rows.append(trimmed.model.log_joint(trimmed.recoded(whole.rows(np.array([i]))))[0])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from posteriori.persistence import load, save
     from posteriori.preprocessing import MDLPDiscretizer
     from posteriori.reporting import Report, report
-    from posteriori.tables import Scan, scan
+    from posteriori.tables import Query, Scan, scan, scan_sql
 
 __version__ = "0.1.0"
 
@@ -51,6 +51,7 @@ _HOMES = {
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
     "Report": "reporting",
+    "Query": "tables",
     "Scan": "tables",
     "TreeAugmentedNaiveBayes": "classifiers",
     "compare": "comparison",
@@ -65,6 +66,7 @@ _HOMES = {
     "report": "reporting",
     "save": "persistence",
     "scan": "tables",
+    "scan_sql": "tables",
     "write_network": "networks",
 }
 _MODULES = ("comparison", "drop_in", "explain", "networks", "plotting")
@@ -87,6 +89,7 @@ __all__ = [
     "MixtureModel",
     "NaiveBayes",
     "Poisson",
+    "Query",
     "Report",
     "Scan",
     "TreeAugmentedNaiveBayes",
@@ -106,6 +109,7 @@ __all__ = [
     "report",
     "save",
     "scan",
+    "scan_sql",
     "write_network",
 ]
 

@@ -27,7 +27,7 @@ from posteriori.classifiers.validation import (
 from posteriori.explain import Explanation
 from posteriori.learning.binning import binned_schema, bins_of
 from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled, warn_of_haste
-from posteriori.learning.fit import collect
+from posteriori.learning.fit import Collect
 from posteriori.learning.held_out import held_out_weight
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior, log_sum
 from posteriori.sources import MemorySource, source_of
@@ -176,7 +176,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         else:
             blocks = resumed(blocks, self.model_.blocks)
         self._check_size(source.schema, target)
-        statistics = source.reduce(collect(blocks))
+        statistics = source.reduce(Collect(blocks))
         past = None if first else self._past_statistics(source.schema, target, blocks)
         learned = learn(source, blocks, self._component_prior(target), past, statistics, self._limits())
         weighed = replace(learned, model=self._weighed(learned, source))

@@ -20,7 +20,7 @@ from posteriori.densities import Categorical, Density, Gaussian, MultivariateGau
 from posteriori.densities.pooling import Pooled, PseudoRows
 from posteriori.densities.shrinkage import InTurn, TowardsSphere
 from posteriori.learning.em import Learned, Limits, first_model, learn, warn_of_haste
-from posteriori.learning.fit import collect
+from posteriori.learning.fit import Collect
 from posteriori.learning.starts import sampled, spread_seeds
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import MemorySource, source_of
@@ -180,7 +180,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         self._validate_params()
         source, target = self._open(X, sample_weight)
         blocks = self._blocks(source.schema)
-        hidden = source.reduce(collect(blocks))
+        hidden = source.reduce(Collect(blocks))
         runs = [self._run(source, hidden, begun, blocks) for begun in self._starts(source, blocks)]
         best = max(runs, key=lambda learned: learned.trace[-1])
         self.statistics_ = best.statistics
@@ -221,7 +221,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
     ) -> Learned:
         """Return where EM leads from a start."""
         prior = Prior(self.prior_alpha)
-        start = first_model(source.schema, blocks, prior, begun.reduce(collect(blocks)))
+        start = first_model(source.schema, blocks, prior, begun.reduce(Collect(blocks)))
         return learn(source, blocks, prior, None, hidden, self._limits(), start)
 
     def _limits(self) -> Limits:

@@ -284,7 +284,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
         return score
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
         scored = self._scored()
         found = judge_rows(

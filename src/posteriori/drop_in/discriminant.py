@@ -20,7 +20,7 @@ from posteriori.densities.multivariate import mend
 from posteriori.drop_in.covariances import CovarianceEstimate
 from posteriori.drop_in.flow import LabelledRows, SummingClassifier, open_rows
 from posteriori.learning.em import Limits, learn, warn_of_haste
-from posteriori.learning.fit import collect
+from posteriori.learning.fit import Collect
 from posteriori.model import Block, Prior, log_sum
 from posteriori.sources import LabelledSource, Source
 from posteriori.statistics import JointStatistics, Scatter
@@ -159,7 +159,7 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
         """Return the statistics of all rows so far, with missing cells expected by EM."""
         columns = tuple(range(self.n_features_in_))
         blocks = (Block(self._density(estimate), columns),)
-        moments = collect(blocks)
+        moments = Collect(blocks)
 
         def accumulate(batch: Batch) -> JointStatistics:
             sums = moments(batch)

@@ -17,7 +17,7 @@ import numpy as np
 
 from posteriori.learning.binning import Grids, bins_of
 from posteriori.learning.em import Learned, Limits, learn
-from posteriori.learning.fit import collect
+from posteriori.learning.fit import Collect
 from posteriori.learning.trimming import Trimmed
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior
 from posteriori.sources import MemorySource
@@ -217,7 +217,7 @@ def _find(wanted: list[_Wanted], new: _Wanted) -> int:
 
 def _collect_each(wanted: Sequence[_Wanted], folds: int) -> Callable[[Batch], _Sums]:
     """Return the function that takes a batch to all statistics that are wanted."""
-    sums = [collect(tuple(one.blocks)) for one in wanted]
+    sums = [Collect(tuple(one.blocks)) for one in wanted]
 
     def accumulate(batch: Batch) -> _Sums:
         parts = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -12,10 +12,23 @@ from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment, Batch, Schema, quote
 
 
-def collect(blocks: tuple[Block, ...]) -> Callable[[Batch], JointStatistics]:
-    """Return the function that takes a batch to the sufficient statistics of its labelled rows."""
+@dataclass(frozen=True)
+class Collect:
+    """Takes a batch to the sufficient statistics of its labelled rows, those that blocks need.
 
-    def accumulate(batch: Batch) -> JointStatistics:
+    What is wanted can be read off it, so that a database may add it up in its own way.
+    """
+
+    blocks: tuple[Block, ...]
+
+    def __call__(self, batch: Batch) -> JointStatistics:
+        """Return the statistics.
+
+        Raises
+        ------
+        ValueError
+            A cell is outside what its density can produce, or its square overflows.
+        """
         assignment = batch.assignment
         if assignment is None:
             raise ValueError("the batch has no labels to learn from")
@@ -24,7 +37,7 @@ def collect(blocks: tuple[Block, ...]) -> Callable[[Batch], JointStatistics]:
         weight = np.bincount(labels.component, labels.weight, labels.n_components)
         hidden = float(assignment.weight[assignment.component < 0].sum())
         statistics = []
-        for block in blocks:
+        for block in self.blocks:
             sums = block.density.needs.of(block.tile(known), labels)
             finite = sums.finite()
             if not (block.density.unbounded and finite.all()):
@@ -35,8 +48,6 @@ def collect(blocks: tuple[Block, ...]) -> Callable[[Batch], JointStatistics]:
                     raise ValueError(f"the square of a value in {names} overflows; rescale the column")
             statistics.append(sums)
         return JointStatistics(weight, tuple(statistics), hidden)
-
-    return accumulate
 
 
 def estimate(schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics: JointStatistics) -> GenerativeModel:

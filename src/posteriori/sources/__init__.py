@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, Self, TypeVar
 
+from posteriori.sources.database import DatabaseSource
 from posteriori.sources.memory import MemorySource
 from posteriori.sources.partitioned import PartitionedSource
 from posteriori.tables import Batch, Column, Schema, Table, Telling
+from posteriori.tables.database import Query
 from posteriori.tables.partitioned import PartitionedTable
 from posteriori.typing import Array
 
@@ -53,5 +55,6 @@ class LabelledSource(Source, Protocol):
 
 def source_of(table: Table, schema: Schema, *args: Any, **known: Any) -> MemorySource:
     """Return the rows of a table as a source, by where they are; the arguments are those of `MemorySource`."""
-    kind = PartitionedSource if isinstance(table, PartitionedTable) else MemorySource
+    kinds = ((PartitionedTable, PartitionedSource), (Query, DatabaseSource))
+    kind = next((source for of_table, source in kinds if isinstance(table, of_table)), MemorySource)
     return kind(table, schema, *args, **known)

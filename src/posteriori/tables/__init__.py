@@ -1,6 +1,7 @@
 """Any table in, arrays out: columns and their kinds, and batches of rows as tiles."""
 
 from posteriori.tables.batch import Assignment, Batch, Codes, Numbers, Tile, Told, one_by_one
+from posteriori.tables.database import Query, scan_sql
 from posteriori.tables.files import Scan, scan
 from posteriori.tables.labels import Labels, PartialLabels, read_labels, read_teaching_labels
 from posteriori.tables.reading import Table, infer_schema, open_table, read_table
@@ -17,6 +18,7 @@ __all__ = [
     "Labels",
     "Numbers",
     "PartialLabels",
+    "Query",
     "Scan",
     "Schema",
     "Table",
@@ -32,4 +34,5 @@ __all__ = [
     "read_table",
     "read_teaching_labels",
     "scan",
+    "scan_sql",
 ]

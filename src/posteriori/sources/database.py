@@ -1,0 +1,260 @@
+"""Rows of a query: what is a sum over groups the database adds up, and the rest is read part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import polars as pl
+
+from posteriori.sources.memory import MemorySource
+from posteriori.statistics import Counts, CountTogether, JointCounts, JointStatistics, Moments, OuterBins, Pairs
+from posteriori.statistics.counts import slot_offsets
+from posteriori.statistics.joint_counts import all_pairs
+from posteriori.statistics.pair_moments import PairMoments
+from posteriori.tables import Batch, Column, Labels, Schema
+from posteriori.tables.database import Query, quoted
+from posteriori.tables.frames import PolarsTable
+from posteriori.typing import Array
+
+T = TypeVar("T")
+
+_MOST_SETS = 200  # of columns, by which one query groups
+_MOST_MEMBERS = 60  # in all of them, so that a bit for each makes a number
+
+
+class DatabaseSource(MemorySource):
+    """The rows of a query. What `Collect` wants of them is asked as sums, where the database can give all of it."""
+
+    def reduce(self, accumulate: Callable[[Batch], T]) -> T:
+        """Add up accumulate(batch) over all batches, in the database where that can be."""
+        blocks = getattr(accumulate, "blocks", None)
+        if blocks is not None and self._is_plain:
+            sums = Sums(cast(Query, self.table), self.schema, self.places, cast(Labels, self.labels), self._classes)
+            found = sums.of(blocks)
+            if found is not None:
+                if self.progress is not None:
+                    self.progress(self.table.n_rows)
+                return cast(T, found)
+        return super().reduce(accumulate)
+
+    @property
+    def _classes(self) -> Column:
+        assert self.classes is not None
+        return self.classes
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether every row has a label, in a column of the query, and the weight 1."""
+        inside = isinstance(self.labels, Labels) and self.labels.table is self.table and self.labels.code is None
+        return inside and self.weight is None and self.folds is None and self.telling is None
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Statistics of the rows of a query, by class, as a database adds them up."""
+
+    query: Query
+    schema: Schema
+    places: Sequence[int]
+    labels: Labels
+    classes: Column
+
+    def of(self, blocks: Sequence[Any]) -> JointStatistics | None:
+        """Return the statistics that blocks need.
+
+        None where the database cannot give them: it does not know the statistics, a density has to see every cell, a
+        label is missing, or a cell is infinite, of which streaming says where.
+        """
+        if not all(block.density.unbounded for block in blocks):
+            return None
+        wanted = [self._needed(block) for block in blocks]
+        if any(one is None for one in wanted):
+            return None
+        weight = self._weights()
+        if weight is None:
+            return None
+        parts = [one() for one in wanted if one is not None]
+        if not all(part.finite().all() for part in parts):
+            return None
+        return JointStatistics(weight, tuple(parts), 0.0)
+
+    def _needed(self, block: Any) -> Callable[[], Any] | None:
+        """Return what asks for the statistics of a block; None where the database cannot give them."""
+        needs, columns = block.density.needs, block.columns
+        if needs is Counts:
+            return lambda: self._counts(columns)
+        if needs is Moments:
+            return lambda: self._moments([self._number(j) for j in columns])
+        if needs is OuterBins:
+            return lambda: self._outer_bins(columns)
+        if isinstance(needs, CountTogether):
+            return lambda: self._joint_counts(columns, needs)
+        if needs is Pairs and all(j in self.schema.coded for j in columns):
+            return lambda: self._pairs(columns)
+        return None
+
+    # What is asked ----------------------------------------------------------------------------------------------
+
+    def _weights(self) -> Array | None:
+        """Return the number of rows of each class; None where a label is missing or is of no class."""
+        found = self.query.ask([f"{quoted(self._label)} AS label", "CAST(count(*) AS DOUBLE) AS n"], "GROUP BY ALL")
+        component = self._components(found, "label")
+        if (component < 0).any():
+            return None
+        return np.bincount(component, found["n"].to_numpy(), len(self.classes.categories))
+
+    def _counts(self, columns: Sequence[int]) -> Counts:
+        cardinalities = self.schema.cardinalities(columns)
+        offsets = slot_offsets(cardinalities)
+        table = np.zeros((len(self.classes.categories), offsets[-1]))
+        for (place,), component, (codes,), count in self._grouped(columns, [(k,) for k in range(len(columns))]):
+            np.add.at(table, (component, offsets[place] + codes), count)
+        return Counts(cardinalities, table)
+
+    def _joint_counts(self, columns: Sequence[int], needs: CountTogether) -> JointCounts:
+        cardinalities = self.schema.cardinalities(columns)
+        scopes = all_pairs(len(columns)) if needs.scopes is None else needs.scopes
+        counts = JointCounts.empty(cardinalities, scopes, len(self.classes.categories))
+        for scope, component, codes, count in self._grouped(columns, scopes):
+            np.add.at(counts.table(scope), (component, *codes), count)
+        return counts
+
+    def _pairs(self, columns: Sequence[int]) -> Pairs:
+        n_components = len(self.classes.categories)
+        nothing = self._moments([])
+        empty = np.zeros((n_components, 0, 0))
+        together = PairMoments(empty, nothing.shift, empty, empty, empty)
+        counts = self._joint_counts(columns, CountTogether())
+        return Pairs((False,) * len(columns), counts, nothing, (), together)
+
+    def _outer_bins(self, columns: Sequence[int]) -> OuterBins:
+        below, above = [], []
+        for j in columns:
+            number, cuts = self._number(j), self.schema.columns[j].cuts or ()
+            if not cuts:
+                below.append(number)
+                above.append("CAST(NULL AS DOUBLE)")
+            else:
+                first, last = _literal(cuts[0]), _literal(cuts[-1])
+                below.append(f"CASE WHEN {number} < {first} THEN {first} - {number} END")
+                above.append(f"CASE WHEN {number} >= {last} THEN {number} - {last} END")
+        return OuterBins(tuple(self.schema.columns[j].cuts or () for j in columns), self._moments([*below, *above]))
+
+    def _moments(self, numbers: Sequence[str]) -> Moments:
+        """Return the moments of some expressions, NULL where missing, about a value of each class and column."""
+        shape = (len(self.classes.categories), len(numbers))
+        weight, shift, offset, scatter = (np.zeros(shape) for _ in range(4))
+        if not numbers:
+            return Moments(weight, shift, offset, scatter)
+        label = quoted(self._label)
+        places = range(len(numbers))
+        firsts = [f"any_value({number}) AS s{k}" for k, number in enumerate(numbers)]
+        found = self.query.ask([f"{label} AS label", *firsts], "GROUP BY ALL")
+        component = self._components(found, "label")
+        for k in places:
+            shift[component, k] = found[f"s{k}"].fill_null(0.0).to_numpy()
+        if not np.isfinite(shift).all():
+            return Moments(weight, shift, np.full(shape, np.nan), scatter)  # finite() tells
+        cases = [self._shifted(number, shift[:, k]) for k, number in enumerate(numbers)]
+        sums = [
+            f"CAST(count({one}) AS DOUBLE) AS n{k}, coalesce(avg({one}), 0) AS m{k}, "
+            f"coalesce(var_pop({one}), 0) * count({one}) AS v{k}"
+            for k, one in enumerate(cases)
+        ]
+        found = self.query.ask([f"{label} AS label", *sums], "GROUP BY ALL")
+        component = self._components(found, "label")
+        for name, array in (("n", weight), ("m", offset), ("v", scatter)):
+            for k in places:
+                array[component, k] = found[f"{name}{k}"].to_numpy()
+        return Moments(weight, shift, offset, scatter)
+
+    def _grouped(
+        self, columns: Sequence[int], scopes: Sequence[tuple[int, ...]]
+    ) -> Iterator[tuple[tuple[int, ...], Array, list[Array], Array]]:
+        """Yield, of each scope, the class, the codes and the number of the rows of each combination that occurs."""
+        for some in _in_queries(scopes):
+            members = sorted({place for scope in some for place in scope})
+            listed = ", ".join(f"c{place}" for place in members)
+            cells = ", ".join(f"{self._cell(columns[place])} AS c{place}" for place in members)
+            sets = ", ".join("(" + ", ".join(["label", *(f"c{place}" for place in scope)]) + ")" for scope in some)
+            found = self.query.ask(
+                ["label", listed, f"grouping({listed}) AS absent", "CAST(count(*) AS DOUBLE) AS n"],
+                f"GROUP BY GROUPING SETS ({sets})",
+                among=[f"{quoted(self._label)} AS label", cells],
+            )
+            of_scope = {
+                sum(1 << (len(members) - 1 - k) for k, one in enumerate(members) if one not in s): s for s in some
+            }
+            for absent, rows in found.partition_by("absent", as_dict=True).items():
+                scope = of_scope[int(absent[0])]
+                codes = [self._codes(rows[f"c{place}"], self.schema.columns[columns[place]]) for place in scope]
+                yield scope, self._components(rows, "label"), codes, rows["n"].to_numpy()
+
+    # How it is said, and understood -----------------------------------------------------------------------------
+
+    @property
+    def _label(self) -> str:
+        return self.query.names[self.labels.place]
+
+    def _number(self, j: int) -> str:
+        """Return column j as an expression, NULL where it is missing."""
+        name = self.query.names[self.places[j]]
+        number = f"CAST({quoted(name)} AS DOUBLE)"
+        return f"CASE WHEN isnan({number}) THEN NULL ELSE {number} END" if self.query.types[name].is_float() else number
+
+    def _cell(self, j: int) -> str:
+        """Return what column j is grouped by: its category, or the number of its bin."""
+        column = self.schema.columns[j]
+        if column.cuts is None:
+            return quoted(self.query.names[self.places[j]])
+        number = self._number(j)
+        bins = "".join(f" WHEN {number} < {_literal(cut)} THEN {k}" for k, cut in enumerate(column.cuts))
+        return f"CASE WHEN {number} IS NULL THEN NULL{bins} ELSE {len(column.cuts)} END"
+
+    def _codes(self, cells: pl.Series, column: Column) -> Array:
+        if column.cuts is not None:
+            return cells.cast(pl.Int64).fill_null(-1).to_numpy() + 1
+        codes, _ = PolarsTable(cells.to_frame()).codes([0], Schema((column,)), [column], slice(0, len(cells)))
+        return codes[:, 0].astype(np.int64)
+
+    def _components(self, found: pl.DataFrame, name: str) -> Array:
+        """Return the class number of each row of an answer, −1 where there is none."""
+        return self._codes(found[name], self.classes) - 1
+
+    def _shifted(self, number: str, shift: Array) -> str:
+        """Return an expression less the shift of its class."""
+        label = quoted(self._label)
+        cases = "".join(
+            f" WHEN {label} = {_label_literal(category)} THEN {_literal(one)}"
+            for category, one in zip(self.classes.categories, shift.tolist(), strict=True)
+        )
+        return f"({number}) - (CASE{cases} END)"
+
+
+def _in_queries(scopes: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
+    """Yield scopes as many together as one query takes."""
+    some: list[tuple[int, ...]] = []
+    members: set[int] = set()
+    for scope in scopes:
+        if some and (len(some) == _MOST_SETS or len(members | set(scope)) > _MOST_MEMBERS):
+            yield some
+            some, members = [], set()
+        some.append(scope)
+        members |= set(scope)
+    yield some
+
+
+def _literal(number: float) -> str:
+    """Return a number as SQL has it, to the last digit: without an exponent DuckDB would take it for a decimal."""
+    return f"CAST('{number!r}' AS DOUBLE)"
+
+
+def _label_literal(label: Any) -> str:
+    if isinstance(label, bool):
+        return str(label).upper()
+    if isinstance(label, str):
+        return "'" + label.replace("'", "''") + "'"
+    return f"CAST('{label!r}' AS DOUBLE)" if isinstance(label, float) else repr(label)
