@@ -133,13 +133,13 @@ class Query(StreamedTable):
         about = self.ask([f"approx_count_distinct({quoted(name)})" for name in names]).row(0)
         for name, count in zip(names, about, strict=True):
             if count > _SURELY_MORE * MAX_CATEGORIES:
-                raise too_many_categories(name)
+                raise too_many_categories(name, MAX_CATEGORIES)
         lists = self.ask([f"list(DISTINCT {quoted(name)})" for name in names])
         found = {}
         for name, series in zip(names, lists.iter_columns(), strict=True):
             cells = series.explode(empty_as_null=False).drop_nulls().cast(self.types[name]).alias(name)
             if len(cells) > MAX_CATEGORIES:
-                raise too_many_categories(name)
+                raise too_many_categories(name, MAX_CATEGORIES)
             found[name] = PolarsTable(cells.to_frame())
         return found
 

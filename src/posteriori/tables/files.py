@@ -198,7 +198,7 @@ def distinct_of(frames: Iterable[pl.DataFrame], types: Types) -> dict[str, Polar
                 if len(new) > len(seen) or not new.is_in(seen.implode()).all():
                     found[name] = seen = pl.concat([seen, new]).unique()
                 if len(seen) > MAX_CATEGORIES:
-                    raise too_many_categories(name)
+                    raise too_many_categories(name, MAX_CATEGORIES)
     return {name: PolarsTable(cells.to_frame()) for name, cells in found.items()}
 
 

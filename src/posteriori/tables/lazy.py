@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.tables.schema import MAX_CATEGORIES, Column, Schema
+from posteriori.tables.schema import Column, Schema
 from posteriori.typing import Array
 
 if TYPE_CHECKING:
@@ -143,9 +143,9 @@ class StreamedTable(LazyTable):
         return np.concatenate(tiles)[rows], unseen
 
 
-def too_many_categories(name: str) -> ValueError:
+def too_many_categories(name: str, most: int) -> ValueError:
     """Return the error that a column has more categories than codes."""
     return ValueError(
-        f"column {name!r} has more than {MAX_CATEGORIES:,} categories; "
+        f"column {name!r} has more than {most:,} categories; "
         "leave it out (is it an identifier?) or group its rare values"
     )

@@ -115,7 +115,7 @@ class Distinct:
         cells = tuple(a | b for a, b in zip(self.cells, other.cells, strict=True))
         for name, some in zip(self.names, cells, strict=True):
             if len(some) > MAX_CATEGORIES:
-                raise too_many_categories(name)
+                raise too_many_categories(name, MAX_CATEGORIES)
         return Distinct(self.names, cells)
 
 
