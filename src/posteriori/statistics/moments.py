@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
+from posteriori.statistics.differences import apart, difference, exceeds, ratio, squares_exceed, squares_left
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
 
@@ -78,6 +79,35 @@ class Moments:
         with np.errstate(over="ignore", invalid="ignore"):
             scatter = self.scatter + other.scatter + delta**2 * self.weight * share
         return Moments(weight, shift, offset, scatter)
+
+    def __sub__(self, other: Moments) -> Moments:
+        weight, delta, share = self._parted(other)
+        left = weight > 0
+        scatter = squares_left(self.scatter, other.scatter + self.weight * share * delta**2)
+        return Moments(
+            weight,
+            np.where(left, self.shift, 0.0),
+            np.where(left, self.offset - share * delta, 0.0),
+            np.where(left, scatter, 0.0),
+        )
+
+    def lacks(self, other: Moments) -> Array:
+        """Return where other holds what is not in these moments, (Z, d): weight, or deviations from the mean."""
+        weight, delta, share = self._parted(other)
+        with np.errstate(over="ignore"):
+            gone = other.scatter + self.weight * np.where(weight > 0, share, 1.0) * delta**2
+        everything = (weight <= 0) & (other.weight > 0)  # then nothing may be left of the scatter either
+        remains = everything & squares_exceed(self.scatter, gone)
+        return exceeds(other.weight, self.weight) | squares_exceed(gone, self.scatter) | remains
+
+    def _parted(self, other: Moments) -> tuple[Array, Array, Array]:
+        """Return the weight without other's, how far other's mean lies above this one, and other's weight / the rest's.
+
+        Chan's update backwards: the mean moves by −share·δ, and the scatter falls by that of other and by n·share·δ².
+        """
+        weight = difference(self.weight, other.weight)
+        delta = np.where(other.weight > 0, apart(self.shift, self.offset, other.shift, other.offset), 0.0)
+        return weight, delta, ratio(other.weight, weight)
 
     def finite(self) -> Array:
         """Return which columns had no infinite cell, nor one so large that the square of a difference overflows."""
