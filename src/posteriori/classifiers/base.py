@@ -191,10 +191,6 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         >>> model = po.NaiveBayes().fit(X, y)
         >>> model.forget([["v"]], ["a"]).class_count_
         array([2., 1.])
-        >>> model.forget([["v"]], ["a"])
-        Traceback (most recent call last):
-            ...
-        ValueError: in rows of class 'a', column 'x0' holds what the model has not learned from such rows, ...
         """
         return take_out(self, X, y, sample_weight)
 

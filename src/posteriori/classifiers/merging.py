@@ -214,8 +214,8 @@ def _common_blocks(merged: Any, members: Sequence[Any], schema: Schema) -> tuple
                 names = _reparented(mine, theirs, schema)
                 raise ValueError(
                     f"{quote(names)} {'have' if len(names) > 1 else 'has'} other parents in model {place} than in "
-                    "model 0, and what was counted tells of each column with its own parents alone; fit all rows together, "
-                    "or the first shard by fit and the others by partial_fit, which keeps the parents"
+                    "model 0, and counts tell of each column with its own parents alone; fit all rows together, or the "
+                    "first shard by fit and the others by partial_fit, which keeps the parents"
                 )
     return common
 
