@@ -2,6 +2,7 @@
 
 import functools
 import operator
+import re
 
 import numpy as np
 import polars as pl
@@ -83,9 +84,9 @@ def shards(draw, frame, weight, most=4):
 @given(st.data())
 def test_models_of_shards_add_up_to_the_model_of_all_rows(name, data):
     estimator = ESTIMATORS[name]
-    frame, weight = mixed_table(
-        data.draw(st.integers(0, 10_000)), data.draw(st.integers(12, 60)), 0.0 if name in COMPLETE else 0.2
-    )
+    least = 200 if name == "tan of numbers" else 12  # with few rows trees are equally good, and rounding chooses
+    n = data.draw(st.integers(least, least + 50))
+    frame, weight = mixed_table(data.draw(st.integers(0, 10_000)), n, 0.0 if name in COMPLETE else 0.2)
     parts = shards(data.draw, frame, weight)
     used = np.concatenate(parts)
     models = [fitted(estimator, frame[part], weight[part]) for part in parts]
@@ -235,9 +236,9 @@ def refusals():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_what_cannot_be_merged_says_why():
     for name, models, error, message in refusals():
-        with pytest.raises(error, match=message):
+        with pytest.raises(error) as caught:
             po.merge(models)
-            pytest.fail(name)
+        assert re.search(message, str(caught.value)), (name, str(caught.value))
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
@@ -266,7 +267,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
 def test_the_order_of_many_models_makes_no_difference():
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(400, 3)) * [1.0, 1e-6, 1e6] + [1e9, 0.0, -1e8], rng.integers(0, 3, 400)
-    models = [po.GaussianDiscriminant(pooling="per_class").fit(x[i::20], y[i::20]) for i in range(20)]
+    models = [po.GaussianDiscriminant(pooling="per_class").fit(x[i::8], y[i::8]) for i in range(8)]
     one, other = po.merge(models), po.merge(models[::-1])
     assert_allclose(one.means_, other.means_, rtol=1e-12)
     scale = np.sqrt(np.diagonal(one.covariance_, axis1=1, axis2=2))

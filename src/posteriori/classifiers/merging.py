@@ -59,7 +59,8 @@ def merge(models: Iterable[Any]) -> Any:
     Notes
     -----
     What one fit would choose by looking at all rows, and a sum does not tell, stays what the models have in common, as
-    it does in `partial_fit`: cut points, and the parents of `KDependenceBayes`. Trees are chosen anew.
+    it does in `partial_fit`: cut points, and the parents of `KDependenceBayes`. Trees are chosen anew; of some that are
+    equally good, rounding may choose another.
 
     A model file tells what its sums are of: how many rows have each category, and with `TreeAugmentedNaiveBayes` each
     pair of them. Of few rows that may be a person.

@@ -104,8 +104,8 @@ class Statistics(Protocol):
 
 
 @runtime_checkable
-class ReversibleStatistics(Statistics, Protocol):
-    """Sums out of which rows can be taken again.
+class ReversibleStatistics(Protocol):
+    """Statistics that are sums out of which rows can be taken again.
 
     Laws (tests/test_forget.py): (a + b) − b is a: of counts and whole weights to the last digit, of moments to 1e-9 of
     what the column varied before, however far it lies from 0; and a + b lacks nothing of b.
