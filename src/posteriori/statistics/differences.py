@@ -9,7 +9,8 @@ from posteriori.typing import Array
 _OF_WEIGHTS = 1e-10  # relative to the sum: adding up fractions in another order moves it by no more
 _OF_SQUARES = 1e-12  # a sum of squares that falls below this share of what it was is one of no deviation at all
 _BEYOND = 1e-9  # a sum of squares that would fall by more than this share below 0 never had those rows in it
-_OF_MEANS = 1e-12
+_LAST_DIGITS = 4 * np.finfo(np.float64).eps  # of a number
+_COARSE = 1e-3  # of a column's variance, so that rounding left in a narrow component does not pass for a contradiction
 
 
 def difference(total: Array, part: Array) -> Array:
@@ -35,16 +36,37 @@ def squares_left(total: Array, part: Array) -> Array:
     return np.where(rest > _OF_SQUARES * total, rest, 0.0)
 
 
-def squares_exceed(part: Array, total: Array) -> Array:
-    """Return where a sum of squares is more than the one it is to be taken out of, by more than rounding."""
-    return np.asarray(part > total * (1.0 + _BEYOND))
+def squares_exceed(part: Array, total: Array, slack: Array) -> Array:
+    """Return where a sum of squares is more than the one it is to be taken out of, by more than rounding.
+
+    Parameters
+    ----------
+    part, total : ndarray
+    slack : ndarray
+        What is rounding however small the total (`slack_of`).
+    """
+    return np.asarray(part > total * (1.0 + _BEYOND) + slack)
 
 
-def apart(shift: Array, offset: Array, other_shift: Array, other_offset: Array) -> Array:
-    """Return how far the mean other_shift + other_offset lies above shift + offset, and 0 where that is rounding."""
-    delta = (other_shift - shift) + (other_offset - offset)
-    size = np.abs(other_shift - shift) + np.abs(other_offset) + np.abs(offset)
-    return np.where(np.abs(delta) > _OF_MEANS * size, delta, 0.0)
+def slack_of(weight: Array, mean: Array, variance: Array) -> Array:
+    """Return how much of a sum of squares may be rounding, left by what was once taken out of it.
+
+    Parameters
+    ----------
+    weight, mean : ndarray
+        Of the rows of a component.
+    variance : ndarray
+        Of their columns over all components (`variance_of_all`).
+    """
+    return weight * (_OF_SQUARES * variance + (_LAST_DIGITS * mean) ** 2)
+
+
+def variance_of_all(weight: Array, mean: Array, scatter: Array) -> Array:
+    """Return the variance of columns over all components, (d,), from what each of them says, (Z, d)."""
+    total = weight.sum(axis=0)
+    share = weight / np.where(total > 0, total, 1.0)
+    centre = (share * mean).sum(axis=0)
+    return scatter.sum(axis=0) / np.where(total > 0, total, 1.0) + (share * (mean - centre) ** 2).sum(axis=0)
 
 
 def ratio(part: Array, rest: Array) -> Array:
@@ -52,15 +74,19 @@ def ratio(part: Array, rest: Array) -> Array:
     return np.where(rest > 0, part / np.where(rest > 0, rest, 1.0), 0.0)
 
 
-def indefinite(rest: Array, scale: Array) -> Array:
+def indefinite(rest: Array, squares: Array, weight: float, variance: Array) -> Array:
     """Return which column (d,) makes a symmetric matrix (d, d) no scatter matrix of anything; none where it is one.
 
     Parameters
     ----------
     rest : ndarray (d, d)
-    scale : ndarray (d,)
-        What rounding is measured in: the root of the sum of squares of each column, 0 of one that does not vary.
+    squares : ndarray (d,)
+        The sum of squares of each column before something was taken out, of rows of this weight.
+    weight : float
+    variance : ndarray (d,)
+        Of each column over all components.
     """
+    scale = np.sqrt(np.maximum(squares, 0.0) + _COARSE * weight * variance)
     found = np.zeros(len(scale), np.bool_)
     varies = np.flatnonzero(scale > 0)
     if len(varies):

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
-from posteriori.statistics.differences import apart, difference, exceeds, ratio, squares_exceed, squares_left
+from posteriori.statistics.differences import (
+    difference,
+    exceeds,
+    ratio,
+    slack_of,
+    squares_exceed,
+    squares_left,
+    variance_of_all,
+)
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
 
@@ -96,9 +104,10 @@ class Moments:
         weight, delta, share = self._parted(other)
         with np.errstate(over="ignore"):
             gone = other.scatter + self.weight * np.where(weight > 0, share, 1.0) * delta**2
+        slack = slack_of(self.weight, self.mean, variance_of_all(self.weight, self.mean, self.scatter))
         everything = (weight <= 0) & (other.weight > 0)  # then nothing may be left of the scatter either
-        remains = everything & squares_exceed(self.scatter, gone)
-        return exceeds(other.weight, self.weight) | squares_exceed(gone, self.scatter) | remains
+        remains = everything & squares_exceed(self.scatter, gone, slack)
+        return exceeds(other.weight, self.weight) | squares_exceed(gone, self.scatter, slack) | remains
 
     def _parted(self, other: Moments) -> tuple[Array, Array, Array]:
         """Return the weight without other's, how far other's mean lies above this one, and other's weight / the rest's.
@@ -106,7 +115,7 @@ class Moments:
         Chan's update backwards: the mean moves by −share·δ, and the scatter falls by that of other and by n·share·δ².
         """
         weight = difference(self.weight, other.weight)
-        delta = np.where(other.weight > 0, apart(self.shift, self.offset, other.shift, other.offset), 0.0)
+        delta = np.where(other.weight > 0, (other.shift - self.shift) + (other.offset - self.offset), 0.0)
         return weight, delta, ratio(other.weight, weight)
 
     def finite(self) -> Array:

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
-from posteriori.statistics.differences import apart, difference, exceeds, ratio, squares_exceed, squares_left
+from posteriori.statistics.differences import (
+    difference,
+    exceeds,
+    ratio,
+    slack_of,
+    squares_exceed,
+    squares_left,
+    variance_of_all,
+)
 from posteriori.statistics.left_out import less
 from posteriori.statistics.moments import gather
 from posteriori.tables.batch import Assignment, Numbers
@@ -102,16 +110,22 @@ class PairMoments:
         weight, delta, share = self._parted(other)
         with np.errstate(over="ignore"):
             gone = other.scatter + self.weight * np.where(weight > 0, share, 1.0) * delta**2
-        over = exceeds(other.weight, self.weight) | squares_exceed(gone, self.scatter)
-        rest, before = self - other, np.sqrt(self.scatter * self.scatter.swapaxes(1, 2))
-        largest = np.sqrt(rest.scatter * rest.scatter.swapaxes(1, 2))  # Cauchy & Schwarz
-        return np.asarray((over | squares_exceed(np.abs(rest.cross) - largest + before, before)).any(axis=2))
+        mean = self.shift[:, :, np.newaxis] + self.offset
+        alone = (np.diagonal(part, axis1=1, axis2=2) for part in (self.weight, mean, self.scatter))
+        slack = slack_of(self.weight, mean, variance_of_all(*alone)[:, np.newaxis])
+        over = exceeds(other.weight, self.weight) | squares_exceed(gone, self.scatter, slack)
+        rest = self - other
+        largest, before, rounding = (  # of a product, by Cauchy & Schwarz
+            np.sqrt(part * part.swapaxes(1, 2)) for part in (rest.scatter, self.scatter, slack)
+        )
+        beyond = squares_exceed(np.abs(rest.cross) - largest + before, before, rounding)
+        return np.asarray((over | beyond).any(axis=2))
 
     def _parted(self, other: PairMoments) -> tuple[Array, Array, Array]:
         """Return the weight without other's, how far other's means lie above, and other's weight / the rest's."""
         weight = difference(self.weight, other.weight)
         shift, others = self.shift[:, :, np.newaxis], other.shift[:, :, np.newaxis]
-        delta = np.where(other.weight > 0, apart(shift, self.offset, others, other.offset), 0.0)
+        delta = np.where(other.weight > 0, (others - shift) + (other.offset - self.offset), 0.0)
         return weight, delta, ratio(other.weight, weight)
 
     def without(self, tile: Numbers, assignment: Assignment) -> PairMoments:
