@@ -105,7 +105,7 @@ def assert_moments_left(mine, theirs, before):
     bound = 1e-9 * (units[:, :, np.newaxis] * units[:, np.newaxis, :] if matrix else squares)
     assert (np.abs(mine.scatter - theirs.scatter) <= bound).all()
     if pairs:
-        assert (np.abs(mine.cross - theirs.cross) <= 1e-9 * units * units.swapaxes(1, 2)).all()
+        assert (np.abs(mine.cross - theirs.cross) <= 1e-9 * units * units.swapaxes(1, 2) + 1e-12).all()
 
 
 def fitted(estimator, frame, weight):
