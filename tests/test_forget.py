@@ -115,7 +115,7 @@ def fitted(estimator, frame, weight):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("offset", [0.0, 1e9])
 @pytest.mark.parametrize("name", ESTIMATORS)
-@settings(max_examples=10)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 10_000), n=st.integers(4, 50), share=st.floats(0.05, 0.95))
 def test_what_is_left_is_what_the_other_rows_give(name, offset, seed, n, share):
     estimator = ESTIMATORS[name]

@@ -80,7 +80,7 @@ def shards(draw, frame, weight, most=4):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", ESTIMATORS)
-@settings(max_examples=10)
+@settings(max_examples=8)
 @given(st.data())
 def test_models_of_shards_add_up_to_the_model_of_all_rows(name, data):
     estimator = ESTIMATORS[name]

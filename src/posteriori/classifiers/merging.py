@@ -72,7 +72,7 @@ def merge(models: Iterable[Any]) -> Any:
     >>> south = po.NaiveBayes().fit([["clouds"], ["haze"]], ["dry", "dry"])
     >>> both = po.merge([north, south])
     >>> both.class_count_, both.categories_
-    (array([3., 1.]), [array(['clear', 'clouds', 'haze'], dtype='<U6')])
+    (array([3., 1.]), [array(['clear', 'clouds', 'haze'], dtype=object)])
     """
     if isinstance(models, GenerativeEstimator | ChowLiuTree):
         raise TypeError(f"merge takes a list of models, and this is one {type(models).__name__}; write merge([a, b])")
