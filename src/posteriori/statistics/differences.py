@@ -7,7 +7,7 @@ import numpy as np
 from posteriori.typing import Array
 
 _OF_WEIGHTS = 1e-10  # relative to the sum: adding up fractions in another order moves it by no more
-_OF_SQUARES = 1e-12  # a sum of squares that falls below this share of what it was is one of no deviation at all
+_OF_SUMS = 1e-12  # a sum of numbers or squares that falls below this share of what it was is one of nothing
 _BEYOND = 1e-9  # a sum of squares that would fall by more than this share below 0 never had those rows in it
 _LAST_DIGITS = 4 * np.finfo(np.float64).eps  # of a number
 _COARSE = 1e-3  # of a column's variance, so that rounding left in a narrow component does not pass for a contradiction
@@ -33,7 +33,7 @@ def exceeds(part: Array, total: Array) -> Array:
 def squares_left(total: Array, part: Array) -> Array:
     """Return the sum of squares total − part, and 0 where that is no more than rounding."""
     rest = total - part
-    return np.where(rest > _OF_SQUARES * total, rest, 0.0)
+    return np.where(rest > _OF_SUMS * total, rest, 0.0)
 
 
 def squares_exceed(part: Array, total: Array, slack: Array) -> Array:
@@ -48,6 +48,11 @@ def squares_exceed(part: Array, total: Array, slack: Array) -> Array:
     return np.asarray(part > total * (1.0 + _BEYOND) + slack)
 
 
+def no_more_than_rounding(rest: Array, size: Array) -> Array:
+    """Return which sums, of either sign, are nothing beside the size of what they were before."""
+    return np.asarray(np.abs(rest) <= _OF_SUMS * size)
+
+
 def slack_of(weight: Array, mean: Array, variance: Array) -> Array:
     """Return how much of a sum of squares may be rounding, left by what was once taken out of it.
 
@@ -58,7 +63,7 @@ def slack_of(weight: Array, mean: Array, variance: Array) -> Array:
     variance : ndarray
         Of their columns over all components (`variance_of_all`).
     """
-    return weight * (_OF_SQUARES * variance + (_LAST_DIGITS * mean) ** 2)
+    return weight * (_OF_SUMS * variance + (_LAST_DIGITS * mean) ** 2)
 
 
 def variance_of_all(weight: Array, mean: Array, scatter: Array) -> Array:

@@ -13,6 +13,7 @@ from posteriori import kernels
 from posteriori.statistics.differences import (
     difference,
     exceeds,
+    no_more_than_rounding,
     ratio,
     slack_of,
     squares_exceed,
@@ -90,13 +91,14 @@ class Moments:
 
     def __sub__(self, other: Moments) -> Moments:
         weight, delta, share = self._parted(other)
-        left = weight > 0
         scatter = squares_left(self.scatter, other.scatter + self.weight * share * delta**2)
+        offset = self.offset - share * delta
+        # Of counts that are all 0 the mean is 0, and no rounding of either sign.
+        size = self.weight * np.abs(self.mean) + np.sqrt(self.weight * self.scatter)
+        nil = (other.weight > 0) & no_more_than_rounding(weight * (self.shift + offset), size)
+        kept, left = (weight > 0) & ~nil, weight > 0
         return Moments(
-            weight,
-            np.where(left, self.shift, 0.0),
-            np.where(left, self.offset - share * delta, 0.0),
-            np.where(left, scatter, 0.0),
+            weight, np.where(kept, self.shift, 0.0), np.where(kept, offset, 0.0), np.where(left, scatter, 0.0)
         )
 
     def lacks(self, other: Moments) -> Array:
