@@ -182,6 +182,13 @@ def test_weights_of_fractions_leave_no_rests(weights, data):
     assert all((counts[1] == 0.0).all() for counts in model.category_count_)
 
 
+def test_counts_of_which_only_zeros_are_left_have_a_rate_of_zero():
+    X, y = [[0.0], [3.0], [0.0], [7.0], [1.0], [0.0]], list("aaabbb")
+    model = po.NaiveBayes(distributions="poisson", rate_smoothing=0.0).fit(X, y, [1, 3, 1, 1, 1, 1])
+    assert model.forget([[3.0]], ["a"], [3]).statistics_.blocks[0].mean[0, 0] == 0.0
+    assert np.isfinite(model.predict_joint_log_proba([[0.0]])).all()
+
+
 def test_categories_and_classes_without_rows_stay_known():
     X, y = [["u"], ["u"], ["v"], ["w"]], ["a", "a", "b", "c"]
     model = po.NaiveBayes(prior_alpha=1.0).fit(X, y).forget([["w"]], ["c"])

@@ -261,7 +261,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert main(["fit", "less.csv", "--target", "label", "--model", "nb"]) == 0
     capsys.readouterr()
     assert main(["merge", *models, "less.posteriori", "--out", "both.posteriori"]) == 2
-    assert "lacks column 'sky'" in capsys.readouterr().err
+    assert "'less.posteriori' lacks column 'sky', which 'north.posteriori' has" in capsys.readouterr().err
 
 
 def test_the_order_of_many_models_makes_no_difference():

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.additivity import why_not_additive
+from posteriori.densities import Poisson
 from posteriori.learning.em import Learned, resumed
 from posteriori.learning.fit import collect, estimate
 from posteriori.model import GenerativeModel
@@ -95,7 +96,7 @@ def _warn_of_lost_digits(model: GenerativeModel, target: Column, past: JointStat
     """Warn of columns that vary so much less now that what was subtracted took the digits of the rest with it."""
     for block, before, after in zip(model.blocks, past.blocks, rest.blocks, strict=True):
         was, now = _moments(block.columns, before), _moments(block.columns, after)
-        if was is None or now is None:
+        if was is None or now is None or isinstance(block.density, Poisson):  # which has no variance of its own
             continue
         lost = (now[1].weight > 1.0) & (now[1].scatter < _LOST * was[1].scatter)
         if lost.any():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import load_model
-from posteriori.cli.messages import Refusal, refusing
+from posteriori.cli.messages import Refusal, one_line, refusing
 from posteriori.cli.reading import check_place, names_table
 
 
@@ -45,8 +46,11 @@ def merge(
     from posteriori.cli import facts, tables
     from posteriori.persistence import save
 
-    with refusing():
+    try:
         model = merged(members)
+    except (ValueError, TypeError) as error:
+        raise Refusal(_with_files(one_line(str(error)), models)) from error
+    with refusing():
         save(model, output)
     labels = facts.labels_of(model)
     found = {
@@ -60,6 +64,16 @@ def merge(
         "output": str(output),
     }
     (tables.print_json if as_json else _print)(found)
+
+
+def _with_files(message: str, models: list[Path]) -> str:
+    """Return a message with the file of each model in place of its number."""
+
+    def named(found: re.Match[str]) -> str:
+        place = int(found[1])
+        return repr(str(models[place])) if place < len(models) else found[0]
+
+    return re.sub(r"\bmodel (\d+)\b", named, message)
 
 
 def _print(found: dict[str, Any]) -> None:
