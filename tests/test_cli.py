@@ -107,6 +107,8 @@ def examples():
 
 
 def test_every_example_of_the_help_runs_in_an_empty_folder():
+    for shard in ("north", "south"):  # what merge is given
+        succeeds("fit", "penguins.csv", "--target", "species", "--output", f"{shard}.posteriori")
     for line in examples():
         succeeds(*shlex.split(line)[1:])
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         NaiveBayes,
         TreeAugmentedNaiveBayes,
     )
+    from posteriori.classifiers.merging import merge
     from posteriori.classifiers.prediction_files import predict_to
     from posteriori.comparison import Comparison, compare
     from posteriori.densities import Binned, Categorical, Gaussian, Poisson
@@ -61,6 +62,7 @@ _HOMES = {
     "learn_network": "networks",
     "leave_one_out": "learning.leave_one_out",
     "load": "persistence",
+    "merge": "classifiers.merging",
     "predict_to": "classifiers.prediction_files",
     "read_network": "networks",
     "report": "reporting",
@@ -102,6 +104,7 @@ __all__ = [
     "learn_network",
     "leave_one_out",
     "load",
+    "merge",
     "networks",
     "plotting",
     "predict_to",

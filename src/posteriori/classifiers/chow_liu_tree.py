@@ -109,6 +109,12 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         classifier = self.one_class_ if hasattr(self, "one_class_") else self._classifier()
         return self._adopt(classifier.partial_fit, X, sample_weight)
 
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Take rows out again of what was learned; see `NaiveBayes.forget`."""
+        del y
+        check_is_fitted(self, "one_class_")
+        return self._adopt(self.one_class_.forget, X, sample_weight)
+
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,), missing cells summed and integrated out."""
         check_is_fitted(self, "one_class_")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
 from posteriori.statistics.counts import Counts, Presence
+from posteriori.statistics.differences import difference
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.statistics.moments import Moments, gather
 from posteriori.statistics.outer_bins import OuterBins
@@ -30,6 +31,7 @@ __all__ = [
     "PairMoments",
     "Pairs",
     "Presence",
+    "ReversibleStatistics",
     "RowSample",
     "Scatter",
     "SharingNeeds",
@@ -101,6 +103,20 @@ class Statistics(Protocol):
         """
 
 
+@runtime_checkable
+class ReversibleStatistics(Protocol):
+    """Statistics that are sums out of which rows can be taken again.
+
+    Laws (tests/test_forget.py): (a + b) − b is a: of counts and whole weights to the last digit, of moments to 1e-9 of
+    what the column varied before, however far it lies from 0; and a + b lacks nothing of b.
+    """
+
+    def __sub__(self, other: Self) -> Self: ...
+
+    def lacks(self, other: Self) -> Array:
+        """Return where other holds what is not in these sums, (Z, d), and so cannot be taken out of them."""
+
+
 @dataclass(frozen=True)
 class JointStatistics:
     """The statistics of a joint p(z)·∏_b p(x_b | z): the weight of each component, and those of each block.
@@ -122,6 +138,11 @@ class JointStatistics:
         blocks = zip(self.blocks, other.blocks, strict=True)
         sums = tuple(a + b for a, b in blocks)
         return JointStatistics(self.weight + other.weight, sums, self.hidden + other.hidden)
+
+    def __sub__(self, other: JointStatistics) -> JointStatistics:
+        blocks = zip(self.blocks, other.blocks, strict=True)
+        sums = tuple(a - b for a, b in blocks)
+        return JointStatistics(difference(self.weight, other.weight), sums, self.hidden - other.hidden)
 
     def reindexed(
         self, components: Sequence[int], columns: Sequence[Sequence[Sequence[int]] | None]

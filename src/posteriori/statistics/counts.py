@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from posteriori import kernels
+from posteriori.statistics.differences import difference, exceeds
 from posteriori.statistics.moments import gather
 from posteriori.tables.batch import Assignment, Codes, Mixed
 from posteriori.typing import Array
@@ -57,6 +58,14 @@ class Counts:
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(self.cardinalities, self.table + other.table)
+
+    def __sub__(self, other: Counts) -> Counts:
+        return Counts(self.cardinalities, difference(self.table, other.table))
+
+    def lacks(self, other: Counts) -> Array:
+        """Return where other holds what these counts do not, (Z, d)."""
+        over = exceeds(other.table, self.table).astype(np.int64)
+        return np.asarray(np.add.reduceat(over, self.offsets[:-1], axis=1) > 0)
 
     def finite(self) -> Array:
         """Return which columns can be computed with, (d,): all, for codes are finite."""

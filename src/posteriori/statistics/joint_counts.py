@@ -12,6 +12,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.statistics.counts import Counts
+from posteriori.statistics.differences import difference, exceeds
 from posteriori.statistics.left_out import less
 from posteriori.statistics.moments import gather
 from posteriori.tables.batch import Assignment, Codes
@@ -86,6 +87,21 @@ class JointCounts:
 
     def __add__(self, other: JointCounts) -> JointCounts:
         return JointCounts(self.cardinalities, self.scopes, self.n_components, self.cells + other.cells)
+
+    def __sub__(self, other: JointCounts) -> JointCounts:
+        return replace(self, cells=difference(self.cells, other.cells))
+
+    def lacks(self, other: JointCounts) -> Array:
+        """Return where other holds what these counts do not, (Z, d): single columns, or else the first scope."""
+        alone = self.singles().lacks(other.singles())
+        if alone.any():
+            return alone
+        for scope in self.scopes:
+            over = exceeds(other.table(scope), self.table(scope)).reshape(self.n_components, -1).any(axis=1)
+            if over.any():
+                alone[np.ix_(over, np.array(scope))] = True
+                break
+        return alone
 
     def without(self, tile: Codes, assignment: Assignment) -> JointCounts:
         """Return the counts without some of the rows they are of."""

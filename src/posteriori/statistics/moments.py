@@ -10,6 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
+from posteriori.statistics.differences import (
+    difference,
+    exceeds,
+    no_more_than_rounding,
+    ratio,
+    slack_of,
+    squares_exceed,
+    squares_left,
+    variance_of_all,
+)
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
 
@@ -78,6 +88,37 @@ class Moments:
         with np.errstate(over="ignore", invalid="ignore"):
             scatter = self.scatter + other.scatter + delta**2 * self.weight * share
         return Moments(weight, shift, offset, scatter)
+
+    def __sub__(self, other: Moments) -> Moments:
+        weight, delta, share = self._parted(other)
+        scatter = squares_left(self.scatter, other.scatter + self.weight * share * delta**2)
+        offset = self.offset - share * delta
+        # Of counts that are all 0 the mean is 0, and no rounding of either sign.
+        size = self.weight * np.abs(self.mean) + np.sqrt(self.weight * self.scatter)
+        nil = (other.weight > 0) & no_more_than_rounding(weight * (self.shift + offset), size)
+        kept, left = (weight > 0) & ~nil, weight > 0
+        return Moments(
+            weight, np.where(kept, self.shift, 0.0), np.where(kept, offset, 0.0), np.where(left, scatter, 0.0)
+        )
+
+    def lacks(self, other: Moments) -> Array:
+        """Return where other holds what is not in these moments, (Z, d): weight, or deviations from the mean."""
+        weight, delta, share = self._parted(other)
+        with np.errstate(over="ignore"):
+            gone = other.scatter + self.weight * np.where(weight > 0, share, 1.0) * delta**2
+        slack = slack_of(self.weight, self.mean, variance_of_all(self.weight, self.mean, self.scatter))
+        everything = (weight <= 0) & (other.weight > 0)  # then nothing may be left of the scatter either
+        remains = everything & squares_exceed(self.scatter, gone, slack)
+        return exceeds(other.weight, self.weight) | squares_exceed(gone, self.scatter, slack) | remains
+
+    def _parted(self, other: Moments) -> tuple[Array, Array, Array]:
+        """Return the weight without other's, how far other's mean lies above this one, and other's weight / the rest's.
+
+        Chan's update backwards: the mean moves by −share·δ, and the scatter falls by that of other and by n·share·δ².
+        """
+        weight = difference(self.weight, other.weight)
+        delta = np.where(other.weight > 0, (other.shift - self.shift) + (other.offset - self.offset), 0.0)
+        return weight, delta, ratio(other.weight, weight)
 
     def finite(self) -> Array:
         """Return which columns had no infinite cell, nor one so large that the square of a difference overflows."""

@@ -44,6 +44,14 @@ class OuterBins:
     def __add__(self, other: OuterBins) -> OuterBins:
         return OuterBins(self.cuts, self.excess + other.excess)
 
+    def __sub__(self, other: OuterBins) -> OuterBins:
+        return OuterBins(self.cuts, self.excess - other.excess)
+
+    def lacks(self, other: OuterBins) -> Array:
+        """Return where other holds what is not in these sums, (Z, d)."""
+        below, above = np.split(self.excess.lacks(other.excess), 2, axis=1)
+        return np.asarray(below | above)
+
     def finite(self) -> Array:
         """Return which columns had no infinite cell, nor one whose square overflows, (d,)."""
         return np.asarray(self.excess.finite().reshape(2, -1).all(axis=0))

@@ -8,6 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
+from posteriori.statistics.differences import (
+    difference,
+    exceeds,
+    ratio,
+    slack_of,
+    squares_exceed,
+    squares_left,
+    variance_of_all,
+)
 from posteriori.statistics.left_out import less
 from posteriori.statistics.moments import gather
 from posteriori.tables.batch import Assignment, Numbers
@@ -85,6 +94,39 @@ class PairMoments:
             scatter = self.scatter + other.scatter + delta**2 * between
             cross = self.cross + other.cross + delta * delta.swapaxes(1, 2) * between
         return PairMoments(weight, shift, offset, scatter, cross)
+
+    def __sub__(self, other: PairMoments) -> PairMoments:
+        weight, delta, share = self._parted(other)
+        left, between = weight > 0, self.weight * share
+        scatter = np.where(left, squares_left(self.scatter, other.scatter + between * delta**2), 0.0)
+        cross = (self.cross - other.cross) - between * delta * delta.swapaxes(1, 2)
+        varying = (scatter > 0) & (scatter.swapaxes(1, 2) > 0)
+        seen = np.diagonal(weight, axis1=1, axis2=2) > 0
+        offset = np.where(left, self.offset - share * delta, 0.0)
+        return PairMoments(weight, np.where(seen, self.shift, 0.0), offset, scatter, np.where(varying, cross, 0.0))
+
+    def lacks(self, other: PairMoments) -> Array:
+        """Return where other holds what is not in these moments, (Z, d): weight, deviations, or their products."""
+        weight, delta, share = self._parted(other)
+        with np.errstate(over="ignore"):
+            gone = other.scatter + self.weight * np.where(weight > 0, share, 1.0) * delta**2
+        mean = self.shift[:, :, np.newaxis] + self.offset
+        alone = (np.diagonal(part, axis1=1, axis2=2) for part in (self.weight, mean, self.scatter))
+        slack = slack_of(self.weight, mean, variance_of_all(*alone)[:, np.newaxis])
+        over = exceeds(other.weight, self.weight) | squares_exceed(gone, self.scatter, slack)
+        rest = self - other
+        largest, before, rounding = (  # of a product, by Cauchy & Schwarz
+            np.sqrt(part * part.swapaxes(1, 2)) for part in (rest.scatter, self.scatter, slack)
+        )
+        beyond = squares_exceed(np.abs(rest.cross) - largest + before, before, rounding)
+        return np.asarray((over | beyond).any(axis=2))
+
+    def _parted(self, other: PairMoments) -> tuple[Array, Array, Array]:
+        """Return the weight without other's, how far other's means lie above, and other's weight / the rest's."""
+        weight = difference(self.weight, other.weight)
+        shift, others = self.shift[:, :, np.newaxis], other.shift[:, :, np.newaxis]
+        delta = np.where(other.weight > 0, (others - shift) + (other.offset - self.offset), 0.0)
+        return weight, delta, ratio(other.weight, weight)
 
     def without(self, tile: Numbers, assignment: Assignment) -> PairMoments:
         """Return the moments without one row that they are of."""

@@ -69,6 +69,24 @@ class Pairs:
             self.exact and other.exact,
         )
 
+    def __sub__(self, other: Pairs) -> Pairs:
+        across = tuple(a - b for a, b in zip(self.across, other.across, strict=True))
+        return Pairs(
+            self.continuous,
+            self.codes - other.codes,
+            self.numbers - other.numbers,
+            across,
+            self.together - other.together,
+            self.exact,
+        )
+
+    def lacks(self, other: Pairs) -> Array:
+        """Return where other holds what is not in these statistics, (Z, d)."""
+        numbers = self.numbers.lacks(other.numbers) | self.together.lacks(other.together)
+        for mine, theirs, k in zip(self.across, other.across, self.codes.cardinalities, strict=False):
+            numbers |= mine.lacks(theirs).reshape(len(numbers), k + 1, -1).any(axis=1)
+        return self._interleaved(numbers, self.codes.lacks(other.codes))
+
     def without(self, tile: Mixed, assignment: Assignment) -> Pairs:
         """Return the statistics without one row that they are of."""
         across = []

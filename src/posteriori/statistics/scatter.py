@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
+from posteriori.statistics.differences import difference, indefinite, ratio, squares_left, variance_of_all
 from posteriori.statistics.left_out import constant_left, less, moments_without, weights_left
 from posteriori.statistics.moments import Moments, gather, sums_of_shares
 from posteriori.tables.batch import Assignment, Numbers
@@ -180,6 +181,32 @@ class Scatter:
                 apart = np.sqrt(self.weight[z] * share[z]) * delta[z]
                 scatter[z] += np.outer(apart, apart)
         return Scatter(weight, np.where(known, self.shift, other.shift), offset, scatter, self.cells + other.cells)
+
+    def __sub__(self, other: Scatter) -> Scatter:
+        weight = difference(self.weight, other.weight)
+        share = ratio(other.weight, weight)
+        delta = (other.shift - self.shift) + (other.offset - self.offset)
+        left = (weight > 0)[:, np.newaxis]
+        scatter = np.zeros_like(self.scatter)
+        for z in np.flatnonzero(weight > 0):  # one d×d at a time, for d may be large
+            step = np.sqrt(self.weight[z] * share[z]) * delta[z]
+            scatter[z] = self.scatter[z] - other.scatter[z] - np.outer(step, step)
+            before = np.diagonal(self.scatter[z])
+            constant = squares_left(before, before - np.diagonal(scatter[z])) <= 0
+            scatter[z][constant] = 0.0
+            scatter[z][:, constant] = 0.0
+        offset = np.where(left, self.offset - share[:, np.newaxis] * delta, 0.0)  # share is 0 where other has no row
+        return Scatter(weight, np.where(left, self.shift, 0.0), offset, scatter, self.cells - other.cells)
+
+    def lacks(self, other: Scatter) -> Array:
+        """Return where other holds what is not in these moments of complete rows, (Z, d)."""
+        found = self.cells.lacks(other.cells) | (other.cells.weight < other.weight[:, np.newaxis])
+        if not found.any():
+            rest = (self - other).scatter
+            variance = variance_of_all(self.cells.weight, self.cells.mean, self.cells.scatter)
+            for z in np.flatnonzero(other.weight > 0):
+                found[z] = indefinite(rest[z], np.diagonal(self.scatter[z]), self.weight[z], variance)
+        return found
 
     def without(self, tile: Numbers, assignment: Assignment) -> Scatter:
         """Return the second moments without one row, of one component, that they are of and that lacks no cell."""

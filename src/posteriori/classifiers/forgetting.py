@@ -1,0 +1,121 @@
+"""Rows taken out again of what a model has learned."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori.classifiers.additivity import why_not_additive
+from posteriori.densities import Poisson
+from posteriori.learning.em import Learned, resumed
+from posteriori.learning.fit import collect, estimate
+from posteriori.model import GenerativeModel
+from posteriori.statistics import JointStatistics, Moments, Pairs, ReversibleStatistics, Scatter
+from posteriori.statistics.differences import exceeds
+from posteriori.tables import Batch, Column, Schema, quote
+
+_AGREE = "give rows, and weights, that it learned from"
+_LOST = 1e-7  # of a sum of squares, below which what is left of it is sure to fewer than nine digits
+
+
+def take_out(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Take rows out of a fitted estimator; it is left as it is where they cannot be among those it learned from."""
+    check_is_fitted(estimator, "model_")
+    obstacle = why_not_additive(estimator, "forget", "fit the rows that are to be left")
+    if obstacle:
+        raise ValueError(obstacle)
+    model, target, past = estimator.model_, estimator.target_, estimator.statistics_
+    source, classes = estimator._open(X, y, None, sample_weight, first=False, last=False)
+    _reject_new_classes(classes, target)
+    blocks = resumed(estimator._blocks(model.schema), model.blocks)
+    estimator._past_statistics(model.schema, target, blocks)  # which tells if parameters have changed meanwhile
+    gone = source.with_schema(model.schema).reduce(_recognising(collect(blocks), source.schema))
+    _reject_strangers(model, target, past, gone)
+    rest = past - gone
+    if not rest.weight.any():
+        raise ValueError("these are all the rows that the model has learned from; leave some, or fit others")
+    learned = Learned(estimate(model.schema, blocks, estimator._component_prior(target), rest), rest)
+    if hasattr(estimator, "transduction_"):
+        del estimator.transduction_  # of rows of which some are gone
+    estimator._adopt(learned, target, getattr(estimator, "unlabelled_weight_", 1.0))
+    _warn_of_lost_digits(learned.model, target, past, rest)
+    return estimator
+
+
+def _reject_new_classes(classes: Column, target: Column) -> None:
+    strangers = [label for label in classes.categories if label not in target.lookup]
+    if strangers:
+        raise ValueError(f"the model has learned of no row of class {strangers[0]!r}; {_AGREE}")
+
+
+def _recognising(accumulate: Callable[[Batch], JointStatistics], seen: Schema) -> Callable[[Batch], JointStatistics]:
+    """Return what adds up batches under the schema of a model, which must know every category of theirs."""
+
+    def recognise(batch: Batch) -> JointStatistics:
+        for name in batch.unseen:
+            place = batch.schema.names.index(name)
+            known = batch.schema.columns[place].lookup
+            stranger = next((cell for cell in seen.columns[place].categories if cell not in known), None)
+            raise ValueError(f"the model has learned of no row with {stranger!r} in column {name!r}; {_AGREE}")
+        return accumulate(batch)
+
+    return recognise
+
+
+def _reject_strangers(model: GenerativeModel, target: Column, past: JointStatistics, gone: JointStatistics) -> None:
+    """Raise an error if some rows cannot be among those that the statistics are of: it names the class and columns."""
+    heavy = exceeds(gone.weight, past.weight)
+    if heavy.any():
+        z = int(np.argmax(heavy))
+        raise ValueError(
+            f"the rows of class {target.categories[z]!r} weigh {gone.weight[z]:g}, but the model has learned from "
+            f"{past.weight[z]:g}; {_AGREE}"
+        )
+    for block, mine, theirs in zip(model.blocks, past.blocks, gone.blocks, strict=True):
+        if not isinstance(mine, ReversibleStatistics):
+            raise TypeError(
+                f"the statistics of the density {block.density.name!r} can be added to, but nothing can be taken out "
+                "of them (`__sub__` and `lacks`); fit the rows that are to be left"
+            )
+        lacking = mine.lacks(theirs)
+        if lacking.any():
+            z = int(np.argmax(lacking.any(axis=1)))
+            names = [model.schema.columns[block.columns[place]].name for place in np.flatnonzero(lacking[z])]
+            verb = "hold" if len(names) > 1 else "holds"
+            raise ValueError(
+                f"in rows of class {target.categories[z]!r}, {quote(names)} {verb} what the model has not learned from "
+                f"such rows, or not as often; {_AGREE}"
+            )
+
+
+def _warn_of_lost_digits(model: GenerativeModel, target: Column, past: JointStatistics, rest: JointStatistics) -> None:
+    """Warn of columns that vary so much less now that what was subtracted took the digits of the rest with it."""
+    for block, before, after in zip(model.blocks, past.blocks, rest.blocks, strict=True):
+        was, now = _moments(block.columns, before), _moments(block.columns, after)
+        if was is None or now is None or isinstance(block.density, Poisson):  # which has no variance of its own
+            continue
+        lost = (now[1].weight > 1.0) & (now[1].scatter < _LOST * was[1].scatter)
+        if lost.any():
+            z, place = np.argwhere(lost)[0]
+            warnings.warn(
+                f"column {model.schema.columns[now[0][place]].name!r} varies so much less in class "
+                f"{target.categories[z]!r} without these rows that few digits are left of its variance there; fit the "
+                "remaining rows anew",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def _moments(columns: tuple[int, ...], sums: Any) -> tuple[tuple[int, ...], Moments] | None:
+    """Return the moments of the numbers in some statistics, and the columns that they are of."""
+    if isinstance(sums, Moments):
+        return columns, sums
+    if isinstance(sums, Scatter):
+        return columns, sums.cells
+    if isinstance(sums, Pairs):
+        return tuple(j for j, number in zip(columns, sums.continuous, strict=True) if number), sums.numbers
+    return None

@@ -1,0 +1,227 @@
+"""Models fitted apart, on shards of the rows, made one."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from posteriori.classifiers.additivity import why_not_additive
+from posteriori.classifiers.base import GenerativeEstimator
+from posteriori.classifiers.chow_liu_tree import ChowLiuTree
+from posteriori.classifiers.mixture import MixtureModel
+from posteriori.classifiers.pooled import GenerativeClassifier
+from posteriori.learning.em import Learned, resumed
+from posteriori.learning.fit import estimate
+from posteriori.model import Block
+from posteriori.tables import Column, Schema, quote
+
+_INSTEAD = "fit all rows together"
+_WITHOUT_EFFECT = ("n_jobs", "random_state", "verbose")  # on what is learned without EM
+
+
+def merge(models: Iterable[Any]) -> Any:
+    """Make one model of several that were fitted apart: the one that a fit of all their rows would give.
+
+    Where rows may not leave the places in which they are, as in hospitals, their sums may: each fits a model on its
+    own rows and hands over nothing but that, and as learning is adding up statistics, nothing is lost.
+
+    Parameters
+    ----------
+    models : iterable of fitted estimators
+        Of one class and with the same parameters (but `n_jobs`, `random_state` and `verbose`), fitted by `fit` or
+        `partial_fit`, or loaded. Their columns have the same names, in the same order, and the same kinds; categories
+        and classes may differ. The order of the models makes no difference beyond rounding.
+
+    Returns
+    -------
+    estimator
+        A new one, which goes on by `partial_fit` and `forget`; it warns as a fit would. The models stay as they are.
+
+    Raises
+    ------
+    ValueError
+        There is none; parameters or columns differ, which the message names; columns are cut into bins at different
+        points, or `KDependenceBayes` chose different parents; or a model is no sum over its rows, because it was
+        learned by EM (labels or cells were hidden), with ``weights="conditional"``, by a second look at all rows
+        (``shrinkage="ledoit_wolf"``), or was built from parameters.
+    TypeError
+        The models are of different classes, or of one that keeps no sums: a Bayesian network keeps probabilities, a
+        pool weighs its members by rows held out.
+    sklearn.exceptions.NotFittedError
+        One is not fitted.
+
+    Notes
+    -----
+    What one fit would choose by looking at all rows, and a sum does not tell, stays what the models have in common, as
+    it does in `partial_fit`: cut points, and the parents of `KDependenceBayes`. Trees are chosen anew; of some that are
+    equally good, rounding may choose another.
+
+    A model file tells what its sums are of: how many rows have each category, and with `TreeAugmentedNaiveBayes` each
+    pair of them. Of few rows that may be a person.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> north = po.NaiveBayes().fit([["clear"], ["clouds"]], ["dry", "wet"])
+    >>> south = po.NaiveBayes().fit([["clouds"], ["haze"]], ["dry", "dry"])
+    >>> both = po.merge([north, south])
+    >>> both.class_count_, both.categories_
+    (array([3., 1.]), [array(['clear', 'clouds', 'haze'], dtype=object)])
+    """
+    if isinstance(models, GenerativeEstimator | ChowLiuTree):
+        raise TypeError(f"merge takes a list of models, and this is one {type(models).__name__}; write merge([a, b])")
+    members = list(models)
+    if not members:
+        raise ValueError("there is nothing to merge; give at least one model")
+    for place, model in enumerate(members):
+        _require_sums(place, model)
+        _require_alike(place, model, members[0])
+    if isinstance(members[0], ChowLiuTree):
+        tree = clone(members[0])
+        tree.one_class_ = _merged([model.one_class_ for model in members])
+        return tree
+    return _merged(members)
+
+
+def _merged(members: Sequence[Any]) -> Any:
+    """Return the model of the sums of all members."""
+    merged = clone(members[0])
+    schema, target = _joined_schema(members), _joined_classes(members)
+    blocks = _common_blocks(merged, members, schema)
+    merged._check_size(schema, target)
+    statistics = functools.reduce(operator.add, (model._past_statistics(schema, target, blocks) for model in members))
+    learned = Learned(estimate(schema, blocks, merged._component_prior(target), statistics), statistics)
+    merged._adopt(learned, target, getattr(members[0], "unlabelled_weight_", 1.0))
+    merged._classes_closed = all(model._classes_closed for model in members)
+    return merged
+
+
+def _require_sums(place: int, model: Any) -> None:
+    """Raise an error unless a model keeps sums over its rows."""
+    if isinstance(model, MixtureModel | GenerativeClassifier) or not isinstance(
+        model, GenerativeEstimator | ChowLiuTree
+    ):
+        kind = type(model).__name__
+        reasons = {
+            "MixtureModel": "it is learned by EM, and its sums are what it expects itself; fit all rows together",
+            "GenerativeClassifier": "it weighs its members by rows held out; merge models of one kind, member by "
+            "member, or fit all rows together",
+            "BayesianNetwork": "it keeps probabilities and not the counts behind them; learn it from all rows together",
+        }
+        raise TypeError(
+            f"model {place} is a {kind}, which cannot be merged: "
+            + reasons.get(kind, "give classifiers of posteriori, such as NaiveBayes, which keep sums over their rows")
+        )
+    check_is_fitted(model, "one_class_" if isinstance(model, ChowLiuTree) else "model_")
+    obstacle = why_not_additive(model.one_class_ if isinstance(model, ChowLiuTree) else model, "merge", _INSTEAD)
+    if obstacle:
+        raise ValueError(f"model {place} cannot be merged: {obstacle}")
+
+
+def _require_alike(place: int, model: Any, first: Any) -> None:
+    """Raise an error unless a model is of the class of the first, with its parameters."""
+    if type(model) is not type(first):
+        raise TypeError(
+            f"model {place} is a {type(model).__name__} and model 0 a {type(first).__name__}; merge models of one class"
+        )
+    wanted = first.get_params(deep=False)
+    for name, value in model.get_params(deep=False).items():
+        if name not in _WITHOUT_EFFECT and not _same(value, wanted[name]):
+            raise ValueError(
+                f"{name} is {value!r} in model {place} and {wanted[name]!r} in model 0; fit both with the same one"
+            )
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two parameters say the same: a list, a tuple and an array of the same values do."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    sequences = (list, tuple, np.ndarray)
+    if isinstance(one, sequences) and isinstance(other, sequences):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
+
+
+def _joined_schema(members: Sequence[Any]) -> Schema:
+    """Return the schema that covers the rows of all members."""
+    schema = members[0].model_.schema
+    for place, model in enumerate(members[1:], start=1):
+        other, mixed = model.model_.schema, model._categorical(schema.names)
+        if schema.named != other.named:
+            named = place if other.named else 0
+            raise ValueError(f"model {named} knows its columns by name, and model {place - named} does not; name them")
+        if schema.names != other.names:
+            raise ValueError(_difference_of_names(schema.names, other.names, place))
+        if None not in (schema.target, other.target) and schema.target != other.target:
+            raise ValueError(
+                f"the target is {other.target!r} in model {place} and {schema.target!r} in model 0; call it the same"
+            )
+        for j, (mine, theirs) in enumerate(zip(schema.columns, other.columns, strict=True)):
+            _require_like(f"column {mine.name!r}", mine, theirs, place, j in mixed)
+        schema = schema.extended(other, mixed)
+    return schema
+
+
+def _joined_classes(members: Sequence[Any]) -> Column:
+    """Return the classes of all members."""
+    target = members[0].target_
+    for place, model in enumerate(members[1:], start=1):
+        _require_like("the target", target, model.target_, place)
+        target = target.extended(model.target_)
+    return target
+
+
+def _require_like(what: str, mine: Column, theirs: Column, place: int, mixed: bool = False) -> None:
+    """Raise an error unless a column is of one kind, and cut at the same points, in all models."""
+    if mine.kind != theirs.kind:
+        raise ValueError(
+            f"{what} is {theirs.kind} in model {place} and {mine.kind} in model 0; convert it, or name it in "
+            "categorical_features, and fit again"
+        )
+    if mine.cuts != theirs.cuts:
+        raise ValueError(
+            f"{what} is cut into bins at other points in model {place} than in model 0, and rows in bins cannot be "
+            "cut anew; fit all with the same cut points, bins=[…]"
+        )
+    strange = sorted(theirs.kinds - mine.kinds)
+    if strange and mine.kinds and not mixed:
+        held = " and ".join(sorted(mine.kinds))
+        raise ValueError(f"{what} holds {strange[0]} in model {place} and {held} in model 0; convert it and fit again")
+
+
+def _difference_of_names(names: Sequence[str], others: Sequence[str], place: int) -> str:
+    """Return what tells the columns of a model from those of the first, as a sentence."""
+    absent = [name for name in names if name not in others]
+    if absent:
+        return f"model {place} lacks {quote(absent)}, which model 0 has; fit them on the same columns"
+    extra = [name for name in others if name not in names]
+    if extra:
+        return f"model {place} has {quote(extra)}, which model 0 lacks; fit them on the same columns"
+    return f"model {place} has the columns of model 0 in another order; bring them into one and fit again"
+
+
+def _common_blocks(merged: Any, members: Sequence[Any], schema: Schema) -> tuple[Block, ...]:
+    """Return the blocks of the merged model, with the structure that those of all members have in common."""
+    common, *others = (resumed(merged._blocks(schema), model.model_.blocks) for model in members)
+    for place, blocks in enumerate(others, start=1):
+        for mine, theirs in zip(common, blocks, strict=True):
+            if mine != theirs:
+                names = _reparented(mine, theirs, schema)
+                raise ValueError(
+                    f"{quote(names)} {'have' if len(names) > 1 else 'has'} other parents in model {place} than in "
+                    "model 0, and counts tell of each column with its own parents alone; fit all rows together, or the "
+                    "first shard by fit and the others by partial_fit, which keeps the parents"
+                )
+    return common
+
+
+def _reparented(mine: Block, theirs: Block, schema: Schema) -> list[str]:
+    """Return the columns that two blocks give different parents."""
+    pairs = zip(mine.columns, mine.density.parents, theirs.density.parents, strict=True)  # type: ignore[attr-defined]
+    return [schema.columns[j].name for j, one, other in pairs if one != other]

@@ -1,0 +1,87 @@
+"""The command merge: one model of several that were fitted apart."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+# Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
+from posteriori.cli.checks import load_model
+from posteriori.cli.messages import Refusal, one_line, refusing
+from posteriori.cli.reading import check_place, names_table
+
+
+def merge(
+    models: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="MODEL...", help="Models that fit has saved, of shards of the rows.", show_default=False
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--out", "--output", metavar="FILE", help="Where to save the model of all their rows.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")] = False,
+) -> None:
+    """Make one model of several that were fitted apart: the one that a fit of all their rows would give.
+
+    The rows stay where they are: the models hold their sums, and these are added up. All must be of one kind and know
+    the same columns; categories and classes may differ. What EM or the pool of --model auto has learned is no sum: fit
+    the shards with --model nb, lda, qda or rda, or, where all columns are categories, tan, chow-liu or aode (numbers
+    are cut into bins at points that each shard chooses for itself).
+
+    Example:
+
+        posteriori merge north.posteriori south.posteriori --out both.posteriori
+    """
+    if names_table(output):
+        raise Refusal(f"{str(output)!r} has the suffix of a table; name the model NAME.posteriori")
+    check_place(output, *models)
+    members = [load_model(path) for path in models]
+
+    from posteriori.classifiers.merging import merge as merged
+    from posteriori.cli import facts, tables
+    from posteriori.persistence import save
+
+    try:
+        model = merged(members)
+    except (ValueError, TypeError) as error:
+        raise Refusal(_with_files(one_line(str(error)), models)) from error
+    with refusing():
+        save(model, output)
+    labels = facts.labels_of(model)
+    found = {
+        "command": "merge",
+        "models": [
+            {"file": str(path), "rows": float(one.class_count_.sum())}
+            for path, one in zip(models, members, strict=True)
+        ],
+        "rows": float(model.class_count_.sum()),
+        "classes": dict(zip(map(str, labels), model.class_count_.tolist(), strict=True)),
+        "output": str(output),
+    }
+    (tables.print_json if as_json else _print)(found)
+
+
+def _with_files(message: str, models: list[Path]) -> str:
+    """Return a message with the file of each model in place of its number."""
+
+    def named(found: re.Match[str]) -> str:
+        place = int(found[1])
+        return repr(str(models[place])) if place < len(models) else found[0]
+
+    return re.sub(r"\bmodel (\d+)\b", named, message)
+
+
+def _print(found: dict[str, Any]) -> None:
+    from posteriori.cli.tables import console
+
+    out = console()
+    for one in found["models"]:
+        out.print(f"{one['file']}: {one['rows']:,.15g} rows", soft_wrap=True)
+    classes = ", ".join(f"{label} {count:,.15g}" for label, count in found["classes"].items())
+    out.print(f"together: {found['rows']:,.15g} rows; {classes}", soft_wrap=True)
+    out.print(f"saved to {found['output']}", soft_wrap=True)
