@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.additivity import why_not_additive
 from posteriori.densities import Poisson
 from posteriori.learning.em import Learned, resumed
-from posteriori.learning.fit import collect, estimate
+from posteriori.learning.fit import Collect, estimate
 from posteriori.model import GenerativeModel
 from posteriori.statistics import JointStatistics, Moments, Pairs, ReversibleStatistics, Scatter
 from posteriori.statistics.differences import exceeds
@@ -33,7 +33,7 @@ def take_out(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     _reject_new_classes(classes, target)
     blocks = resumed(estimator._blocks(model.schema), model.blocks)
     estimator._past_statistics(model.schema, target, blocks)  # which tells if parameters have changed meanwhile
-    gone = source.with_schema(model.schema).reduce(_recognising(collect(blocks), source.schema))
+    gone = source.with_schema(model.schema).reduce(_recognising(Collect(blocks), source.schema))
     _reject_strangers(model, target, past, gone)
     rest = past - gone
     if not rest.weight.any():
