@@ -29,6 +29,7 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	cd benchmarks && ../$(PYTHON) naive_bayes.py && ../$(PYTHON) gaussian_discriminant.py && ../$(PYTHON) dependence.py
 	cd benchmarks && ../$(PYTHON) networks.py && ../$(PYTHON) network_questions.py
 	cd benchmarks && ../$(PYTHON) network_learning.py && ../$(PYTHON) hidden.py && ../$(PYTHON) pool.py
+	cd benchmarks && ../$(PYTHON) sources.py
 
 .PHONY: tables
 tables: .venv ## Measure the figures of docs/ anew (minutes; real tables need the data folder)
