@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli import clusters, judging, teaching
+from posteriori.cli import clusters, judging, sql, teaching
 from posteriori.cli import comparison as comparisons
 from posteriori.cli import network as networks
 
@@ -494,6 +494,7 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
 _command(comparisons.compare)
 _command(clusters.cluster)
 _command(judging.cv)
+_command(sql.sql)
 _command(networks.query)
 _networks = typer.Typer(help="Bayesian networks: show one, draw from one, learn one.", rich_markup_mode="rich")
 for _one in (networks.show, networks.sample, networks.learn):

@@ -22,6 +22,7 @@ class Cells:
     def __init__(self, steps: Steps, schema: Schema) -> None:
         self._steps = steps
         self._schema = schema
+        self._strange: list[Node] = []  # what cells hold, as the table has them
         self._refusals: list[Node] = []
 
     @property
@@ -97,9 +98,11 @@ class Cells:
 
     def refused(self) -> Node | None:
         """Return whether a row is one that `predict` refuses; None where it refuses none."""
-        if not self._refusals:
-            return None
-        return any_of(self._refusals)
+        conditions = list(self._refusals)
+        if self._strange:
+            flag = self._steps.read("strange", cases((any_of(self._strange), whole(1)), default=whole(0)))
+            conditions.append(exp.EQ(this=column(flag), expression=whole(1)))
+        return any_of(conditions) if conditions else None
 
     def _read_number(self, name: str, of: str) -> None:
         def cell() -> Node:
@@ -112,7 +115,7 @@ class Cells:
         strange: list[Node] = [exp.EQ(this=cell(), expression=one) for one in outside if one is not None]
         if self._dialect.loose_types:
             kinds = [exp.Literal.string("text"), exp.Literal.string("blob")]
-            strange.append(exp.In(this=exp.Anonymous(this="TYPEOF", expressions=[self._dialect.named(of)]), expressions=kinds))
-        if strange:
-            flag = self._steps.read(f"bad{name}", cases((any_of(strange), whole(1)), default=whole(0)))
-            self.refuse(exp.EQ(this=column(flag), expression=whole(1)))
+            strange.append(
+                exp.In(this=exp.Anonymous(this="TYPEOF", expressions=[self._dialect.named(of)]), expressions=kinds)
+            )
+        self._strange += strange

@@ -30,6 +30,7 @@ from posteriori.sql.dialects import (
     number,
     over,
     plus,
+    real,
     square,
     times,
     total,
@@ -45,7 +46,9 @@ def correlated_factors(
     """Yield log p(x_j | those before it, z), less ½·log 2π a present cell; unless chained, all as one of the first."""
     d = len(columns)
     if not np.any(parameters.covariance * ~np.eye(d, dtype=bool)):
-        variance = np.stack([np.diagonal(parameters.covariance[parameters.group(z)]) for z in range(len(parameters.mean))])
+        variance = np.stack(
+            [np.diagonal(parameters.covariance[parameters.group(z)]) for z in range(len(parameters.mean))]
+        )
         yield from independent_normals(cells, columns, parameters.mean, 1.0 / variance, -0.5 * np.log(variance))
         return
     gaussian = _Correlated(steps, cells, columns, parameters, chained)
@@ -95,7 +98,7 @@ class _Correlated:
         return [self._quadratic(z) for z in z_all]
 
     def _linear(self, z: int) -> Node:
-        """Return a·x − ½·(mean + middle)·a, a = precision·(mean − middle), the difference to a Gaussian at the middle."""
+        """Return a·(x − middle) − ½·a·(mean − middle), a = precision·(mean − middle): all but what is common."""
         middle = self._parameters.middle - self._centre
         apart = self._parameters.mean[z] - self._parameters.middle
         slope = self._parameters.precision[0] @ apart
@@ -143,10 +146,14 @@ class _Correlated:
             apart[i] = self._after(j, f"r{z}_{i}_{j}", apart[i], moved)
 
     def _sweep_covariance(self, j: int, g: int, left: list[list[Node]]) -> None:
+        start = self._parameters.covariance[g]
         for i in range(j + 1, len(left)):
             for k in range(j + 1, i + 1):
-                swept = over(times(left[i][j].copy(), left[k][j].copy()), left[j][j].copy())
-                less = minus(left[i][k].copy(), swept)
+                if j:
+                    swept = over(times(left[i][j].copy(), left[k][j].copy()), left[j][j].copy())
+                    less = minus(left[i][k].copy(), swept)
+                else:
+                    less = real(number(start[i, k] - start[i, 0] * start[k, 0] / start[0, 0]))
                 left[i][k] = left[k][i] = self._after(j, f"s{g}_{i}_{k}_{j}", left[i][k], less)
 
     def _after(self, j: int, name: str, unseen: Node, seen: Node) -> Node:

@@ -18,7 +18,7 @@ LARGEST = 1.7976931348623157e308
 SMALLEST_EXPONENT = -700.0  # of exp: below it some databases raise, and added to 1 it is nothing
 
 _NO_SQL = ("", "dax", "prql", "solr", "tableau")
-_NO_INFINITY = ("doris", "fabric", "mysql", "singlestore", "starrocks", "tsql")
+_NO_INFINITY = ("doris", "exasol", "fabric", "mysql", "singlestore", "starrocks", "teradata", "tsql")
 _NO_BOOLEANS = ("fabric", "oracle", "sqlite", "tsql")
 _MATERIALISED = ("materialize", "postgres", "risingwave", "sqlite")
 _MOST_ARGUMENTS = 60  # of one function
@@ -84,7 +84,7 @@ class Dialect:
             return exp.Literal.number(f"{sign}9e999")
         if self.name == "oracle":
             return exp.Var(this=f"{sign}BINARY_DOUBLE_INFINITY")
-        return real(exp.Literal.string(f"{sign}Infinity"))
+        return real(exp.Literal.string(f"{sign}inf" if self.name == "snowflake" else f"{sign}Infinity"))
 
     def cell(self, value: str | bool | int | float) -> Node:
         """Return a category or a class as a literal."""
@@ -124,9 +124,7 @@ class Dialect:
 
     def log_of_sum(self, terms: Sequence[tuple[Node, Node]]) -> Node:
         """Return log Σ exp of the terms less a number, each given as (term, that number)."""
-        powers = [
-            exp.Exp(this=self.largest([minus(term, peak), number(SMALLEST_EXPONENT)])) for term, peak in terms
-        ]
+        powers = [exp.Exp(this=self.largest([minus(term, peak), number(SMALLEST_EXPONENT)])) for term, peak in terms]
         return exp.Ln(this=total(powers))
 
 

@@ -58,18 +58,18 @@ def poisson_factors(cells: Cells, columns: Sequence[int], parameters: PoissonPar
         x = cells.number(j)
         cells.refuse(exp.LT(this=column(x), expression=number(0.0)))
         cells.refuse(exp.NEQ(this=column(x), expression=exp.Floor(this=column(x))))
-        for z, (rate, log_rate) in enumerate(zip(parameters.rate[:, place], parameters.log_rate[:, place], strict=True)):
+        for z, (rate, log_rate) in enumerate(
+            zip(parameters.rate[:, place], parameters.log_rate[:, place], strict=True)
+        ):
             if rate > 0:
                 expected = minus(times(number(log_rate), column(x)), number(rate))
                 yield z, j, otherwise(expected, number(0.0))
             else:
                 event = exp.GT(this=column(x), expression=number(0.0))
-                yield z, j, cases((event, number(-np.inf)), default=number(0.0))
+                yield z, j, real(cases((event, number(-np.inf)), default=number(0.0)))
 
 
-def categorical_factors(
-    cells: Cells, columns: Sequence[int], parameters: CategoricalParameters
-) -> Iterator[Factor]:
+def categorical_factors(cells: Cells, columns: Sequence[int], parameters: CategoricalParameters) -> Iterator[Factor]:
     """Yield log p(x_j = k | z), 0 where x_j is missing."""
     for place, j in enumerate(columns):
         table = parameters.column(place)
@@ -80,9 +80,7 @@ def categorical_factors(
             yield z, j, real(choice(code, [number(one) for one in row], number(0.0)))
 
 
-def missingness_factors(
-    cells: Cells, columns: Sequence[int], parameters: MissingnessParameters
-) -> Iterator[Factor]:
+def missingness_factors(cells: Cells, columns: Sequence[int], parameters: MissingnessParameters) -> Iterator[Factor]:
     """Yield log p(m_j | z): of a cell that is missing, or of one that is not."""
     for place in np.flatnonzero(parameters.told).tolist():
         present = cells.present(columns[place])

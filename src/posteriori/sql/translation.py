@@ -31,6 +31,7 @@ from posteriori.sql.dialects import (
     minus,
     number,
     plus,
+    real,
     times,
     total,
 )
@@ -43,6 +44,7 @@ from posteriori.sql.factors import (
 )
 from posteriori.sql.steps import Steps
 from posteriori.sql.trees import tree_factors
+from posteriori.tables.schema import kind_of
 
 Label = str | bool | int | float
 
@@ -52,6 +54,9 @@ def select_posterior(
 ) -> str:
     """Return the SELECT that `GenerativeEstimator.to_sql` describes; name is that of the model, for messages."""
     known = Dialect(dialect)
+    kinds = sorted({kind_of(label) for label in labels})
+    if len(kinds) > 1:
+        raise ValueError(f"the classes are {' and '.join(kinds)}, and a column of a database is of one type")
     steps = Steps(known, table_of(table, known))
     kept = kept_columns(model, columns)
     results: dict[str, Node] = {
@@ -59,9 +64,11 @@ def select_posterior(
     }
     cells = Cells(steps, model.schema)
     scores = [steps.define(f"score{y}", node) for y, node in enumerate(_scores(model, steps, cells, name))]
-    for one, node in _posterior(steps, cells, scores, labels, int(model.class_log_prior.argmax())).items():
+    for one, node in _posterior(steps, cells, scores, labels, int(model.class_log_prior.argmax())):
         if one in results:
-            raise ValueError(f"columns holds {one!r}, which the SELECT names a column of its own; leave it out")
+            raise ValueError(
+                f"two columns of the SELECT would be named {one!r}; list in columns those of the table to hand on"
+            )
         results[one] = node
     return steps.select(results)
 
@@ -100,10 +107,11 @@ def table_of(table: str, dialect: Dialect) -> str:
 def _scores(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> list[Node]:
     """Return log p(x, y) of each class, up to what is the same for all."""
     if model.weights is None:
-        terms: list[list[Node]] = [[number(one)] for one in model.log_prior.tolist()]
+        start = model.log_prior
     else:
         forbidden = np.isneginf(model.log_prior)
-        terms = [[number(one)] for one in np.where(forbidden, -np.inf, model.weights.bias).tolist()]
+        start = np.where(forbidden, -np.inf, model.weights.bias)
+    terms = [[real(number(one))] for one in start.tolist()]
     for z, j, node in _factors(model, steps, cells, name):
         weight = 1.0 if model.weights is None else float(model.weights.weight[j])
         if weight > 0:
@@ -143,8 +151,10 @@ def _factors(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> I
         elif isinstance(parameters, TreeParameters) and not weighted:
             yield from tree_factors(steps, cells, block.columns, parameters)
         else:
-            what = "weights the factors of a tree" if isinstance(parameters, TreeParameters) else (
-                f"holds the density {block.density.name!r}"
+            what = (
+                "weights the factors of a tree"
+                if isinstance(parameters, TreeParameters)
+                else (f"holds the density {block.density.name!r}")
             )
             raise ValueError(
                 f"this {name} {what}, which no SELECT is written for; to_sql takes naive Bayes, Gaussian "
@@ -157,8 +167,8 @@ def _factors(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> I
 
 def _posterior(
     steps: Steps, cells: Cells, scores: list[str], labels: Sequence[Label], fallback: int
-) -> dict[str, Node]:
-    """Return the columns of the result: the prediction, p(y | x) and log p(y | x) of each class."""
+) -> Iterator[tuple[str, Node]]:
+    """Yield the columns of the result: the prediction, p(y | x) and log p(y | x) of each class."""
     dialect = steps.dialect
     peak = steps.define("peak", dialect.largest([column(one) for one in scores]))
     evidence = steps.define("evidence", dialect.log_of_sum([(column(one), column(peak)) for one in scores]))
@@ -171,14 +181,12 @@ def _posterior(
         undefined.append(refused.copy())
     guard = any_of(undefined)
 
-    results: dict[str, Node] = {}
     best = [
         (exp.EQ(this=column(one), expression=column(peak)), dialect.cell(label))
         for one, label in zip(scores, labels, strict=True)
     ]
     first = [] if refused is None else [(refused, exp.Null())]
-    results["prediction"] = cases(*first, (impossible, dialect.cell(labels[fallback])), *best)
-    # A class that cannot have made a row which others can
+    yield "prediction", cases(*first, (impossible, dialect.cell(labels[fallback])), *best)
     nothing = dialect.infinity("-") or number(-np.inf)
     logs = []
     for y, one in enumerate(scores):
@@ -188,10 +196,9 @@ def _posterior(
         logs.append(steps.define(f"log_p{y}", node))
     for label, one in zip(labels, logs, strict=True):
         tiny = exp.LT(this=column(one), expression=number(SMALLEST_EXPONENT))
-        results[f"p_{_text(label)}"] = cases((tiny, number(0.0)), default=exp.Exp(this=column(one)))
+        yield f"p_{_text(label)}", cases((tiny, number(0.0)), default=exp.Exp(this=column(one)))
     for label, one in zip(labels, logs, strict=True):
-        results[f"log_p_{_text(label)}"] = column(one)
-    return results
+        yield f"log_p_{_text(label)}", column(one)
 
 
 def _text(label: Label) -> str:

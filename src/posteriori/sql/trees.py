@@ -124,7 +124,8 @@ class _Tree:
         if not possible:
             return number(-math.inf)
         peak = self._steps.define(
-            f"{name}_peak", self._if_missing(j, self._steps.dialect.largest([plus(number(p), column(x)) for p, x in possible]))
+            f"{name}_peak",
+            self._if_missing(j, self._steps.dialect.largest([plus(number(p), column(x)) for p, x in possible])),
         )
         terms = [(plus(number(p), column(x)), column(peak)) for p, x in possible]
         return self._steps.value(name, self._if_missing(j, plus(column(peak), self._steps.dialect.log_of_sum(terms))))
@@ -153,7 +154,7 @@ class _Tree:
         return moved, slope, variance
 
     def _of_number(self, j: int, a: int) -> Node:
-        """Return log N(x; mean, variance), or log ∫ N(x; mean, variance)·exp(g + h·x − ½·k·x²) dx where x is missing."""
+        """Return log N(x; mean, variance), or log ∫ N(x; mean, variance)·λ(x) dx where x is missing."""
         intercept, slope, variance = self._line(j, a)
         parent = self._parents[j]
         regression = parent >= 0 and self._is_number(parent)
@@ -198,7 +199,7 @@ class _Tree:
         seen = (
             minus(height, times(number(0.5 / variance), square(apart))),
             times(number(slope / variance), apart()),
-            number(slope * slope / variance),
+            real(number(slope * slope / variance)),
         )
         unknown: tuple[Node, Node, Node] = (number(0.0), number(0.0), number(0.0))
         if j in self._heard:
