@@ -64,7 +64,8 @@ def require_agreement(model, frame, database):
         out.select(pl.col("^p_.*$").cast(pl.Float64)).to_numpy(), np.exp(wanted), rtol=1e-9, atol=1e-12
     )
     two = np.sort(np.nan_to_num(wanted, nan=-np.inf), axis=1)
-    clear = (two[:, -1] - two[:, -2] > 1e-9) | np.isnan(wanted[:, 0]) if wanted.shape[1] > 1 else slice(None)
+    with np.errstate(invalid="ignore"):  # −∞ − −∞
+        clear = (two[:, -1] - two[:, -2] > 1e-9) | np.isnan(wanted[:, 0]) if wanted.shape[1] > 1 else slice(None)
     said = np.array(out["prediction"].to_list())
     if predicted.dtype.kind == "b":
         said = said.astype(bool)  # SQLite knows 0 and 1 only
@@ -94,9 +95,9 @@ MODELS = {
     "naive Bayes of components": (po.NaiveBayes(components=2, random_state=0), PENGUINS),
     "lda": (po.GaussianDiscriminant(), PENGUINS),
     "lda with weights": (po.GaussianDiscriminant(weights="conditional"), PENGUINS.drop_nulls()),
-    "qda of components": (po.GaussianDiscriminant(pooling="per_class", components=2, random_state=0), PENGUINS),
+    "rda of components": (po.GaussianDiscriminant(pooling=0.5, components=2, random_state=0), PENGUINS),
     "rda, informative": (po.GaussianDiscriminant(pooling=0.5, missing="informative"), PENGUINS),
-    "diagonal": (po.GaussianDiscriminant(pooling="diagonal_per_class"), PENGUINS),
+    "spheres": (po.GaussianDiscriminant(pooling="per_class", shrinkage=1.0), PENGUINS),
     "tan": (po.TreeAugmentedNaiveBayes(), PENGUINS),
     "tan of Gaussians": (po.TreeAugmentedNaiveBayes(continuous="gaussian", missing="informative"), PENGUINS),
     "tan without smoothing": (po.TreeAugmentedNaiveBayes(backoff=None, alpha=0.0), PENGUINS),
