@@ -501,7 +501,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
         Notes
         -----
-        Strings are compared as the database does: under a collation that ignores case so is their case. A covariance
+        Strings are compared as the database does: under a collation that ignores case so is their case. SQLite is to be
+        3.35 or newer, with its mathematical functions; SQL Server 2022 or newer. A covariance
         takes d³/6 short expressions for rows that lack cells, and a tree about as many literals as it has parameters,
         twice that where inner cells may be missing.
 

@@ -17,9 +17,9 @@ POSSIBLE = -1e299  # what is above it is a log density
 LARGEST = 1.7976931348623157e308
 SMALLEST_EXPONENT = -700.0  # of exp: below it some databases raise, and added to 1 it is nothing
 
-_NO_SQL = ("", "dax", "prql", "solr", "tableau")
+_UNFIT = ("", "dax", "prql", "solr", "tableau", "oracle")  # no SQL; Oracle reads 1e300 as a NUMBER, which ends before
 _NO_INFINITY = ("doris", "exasol", "fabric", "mysql", "singlestore", "starrocks", "teradata", "tsql")
-_NO_BOOLEANS = ("fabric", "oracle", "sqlite", "tsql")
+_NO_BOOLEANS = ("fabric", "sqlite", "tsql")
 _MATERIALISED = ("materialize", "postgres", "risingwave", "sqlite")
 _MOST_ARGUMENTS = 60  # of one function
 _EXACT_DIGITS = 15
@@ -50,7 +50,7 @@ class Dialect:
     @staticmethod
     def known() -> list[str]:
         """Return the names of all dialects."""
-        return sorted(name for name in Grammar.classes if name not in _NO_SQL)
+        return sorted(name for name in Grammar.classes if name not in _UNFIT)
 
     @property
     def materialised(self) -> str:
@@ -82,8 +82,6 @@ class Dialect:
             return None
         if self.name == "sqlite":
             return exp.Literal.number(f"{sign}9e999")
-        if self.name == "oracle":
-            return exp.Var(this=f"{sign}BINARY_DOUBLE_INFINITY")
         return real(exp.Literal.string(f"{sign}inf" if self.name == "snowflake" else f"{sign}Infinity"))
 
     def cell(self, value: str | bool | int | float) -> Node:

@@ -81,18 +81,16 @@ class _Tree:
         for j in reversed(self._order):
             if j in self._children:
                 self._hear(j)
-            node = self._factor(j)
-            if node is not None:
-                yield j, node
+            yield j, self._factor(j)
 
-    def _factor(self, j: int) -> Node | None:
+    def _factor(self, j: int) -> Node:
         parent = self._parents[j]
-        if parent < 0:
+        if parent < 0 or (not self._is_number(parent) and self._width(parent) == 1):  # of no category, so not known
             return self._message(j, 0)
-        if self._parameters.continuous[parent]:
+        if self._is_number(parent):
             return cases((missing(self._names[parent]), number(0.0)), default=self._message(j, 0))
         values = [self._message(j, a) for a in range(1, self._width(parent))]
-        return choice(self._names[parent], values, number(0.0)) if values else None
+        return choice(self._names[parent], values, number(0.0))
 
     def _width(self, j: int) -> int:
         return int(self._parameters.widths[j])
