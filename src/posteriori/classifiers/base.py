@@ -511,6 +511,68 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         check_is_fitted(self, "model_")
         return network_of(self.model_, self.target_)
 
+    def to_sql(self, table: str = "rows", dialect: str = "duckdb", columns: Sequence[str] | None = None) -> str:
+        """Return one SELECT that scores the rows of a table where they are, in a database.
+
+        For naive Bayes, Gaussian discriminants and trees (TAN, Chow-Liu): what it gives is `predict_log_proba`,
+        up to rounding, missing cells integrated out. NULL and NaN are missing, and so is a category unseen in training.
+
+        Parameters
+        ----------
+        table : str, default "rows"
+            What stands after FROM, in the dialect: a name, a SELECT in parentheses, ``read_parquet('…')``. Its columns
+            are found by the exact names that they had in training; x0, x1, … where they had none.
+        dialect : str, default "duckdb"
+            One that sqlglot writes: "sqlite", "postgres", "mysql", "bigquery", "snowflake", "spark", "tsql" and others.
+        columns : sequence of str, optional
+            Those of the table that are handed on, as a key; default: the features.
+
+        Returns
+        -------
+        str
+            A SELECT of these columns, ``prediction``, and p(y | x), ``p_CLASS``, and log p(y | x) in nats,
+            ``log_p_CLASS``, of each class. In a row that no class can produce p is NULL and the prediction that of the
+            prior; in one that `predict` refuses, for it holds an infinite number or one that a distribution cannot
+            produce, the prediction is NULL too. A class that cannot have made a row has log p −∞; −1e300 where the
+            database knows no infinity.
+
+        Raises
+        ------
+        ValueError
+            There is no such dialect; no SELECT is written for a density of the model; the table cannot stand after
+            FROM; two columns of the result would have one name.
+        ImportError
+            sqlglot is absent: ``pip install 'posteriori[sql]'``.
+
+        Notes
+        -----
+        Strings are compared as the database does: under a collation that ignores case so is their case. SQLite is to be
+        3.35 or newer, with its mathematical functions; SQL Server 2022 or newer. A covariance
+        takes d³/6 short expressions for rows that lack cells, and a tree about as many literals as it has parameters,
+        twice that where inner cells may be missing.
+
+        Examples
+        --------
+        >>> import sqlite3, pandas as pd, posteriori as po
+        >>> rows = pd.DataFrame({"id": [1, 2, 3, 4], "height": [1.0, 2.0, 8.0, 9.0]})
+        >>> model = po.NaiveBayes().fit(rows[["height"]], ["low", "low", "high", "high"])
+        >>> database = sqlite3.connect(":memory:")
+        >>> _ = database.execute("CREATE TABLE birds (id, height)")
+        >>> _ = database.executemany("INSERT INTO birds VALUES (?, ?)", [(7, 1.5), (8, None)])
+        >>> select = model.to_sql("birds", "sqlite", columns=["id"])
+        >>> database.execute(f"SELECT id, prediction, round(p_low, 3) FROM ({select})").fetchall()
+        [(7, 'low', 1.0), (8, 'high', 0.5)]
+        """
+        check_is_fitted(self, "model_")
+        try:
+            from posteriori.sql import select_posterior
+        except ModuleNotFoundError as error:
+            if error.name != "sqlglot":
+                raise
+            raise ImportError("to_sql needs sqlglot: pip install 'posteriori[sql]'") from error
+        labels = self.classes_.tolist()
+        return select_posterior(self.model_, labels, table, dialect, columns, type(self).__name__)
+
     # Fitted values ----------------------------------------------------------------------------------------------
 
     @property

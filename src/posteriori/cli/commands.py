@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli import clusters, judging, merging, teaching
+from posteriori.cli import clusters, judging, merging, sql, teaching
 from posteriori.cli import comparison as comparisons
 from posteriori.cli import network as networks
 
@@ -495,6 +495,7 @@ _command(comparisons.compare)
 _command(clusters.cluster)
 _command(judging.cv)
 _command(merging.merge)
+_command(sql.sql)
 _command(networks.query)
 _networks = typer.Typer(help="Bayesian networks: show one, draw from one, learn one.", rich_markup_mode="rich")
 for _one in (networks.show, networks.sample, networks.learn):

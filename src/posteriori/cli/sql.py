@@ -1,0 +1,48 @@
+"""A model as a SELECT that scores the rows of a database where they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from posteriori.cli.checks import load_model
+from posteriori.cli.messages import Refusal, refusing
+
+
+def sql(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that fit has saved.", show_default=False)],
+    table: Annotated[
+        str, typer.Option(metavar="TABLE", help="What stands after FROM: a name, or a SELECT in parentheses.")
+    ] = "rows",
+    dialect: Annotated[
+        str, typer.Option(metavar="NAME", help="duckdb, sqlite, postgres, mysql, bigquery, snowflake, spark, tsql, …")
+    ] = "duckdb",
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Columns of the table to hand on, as its key. Default: the features."),
+    ] = None,
+) -> None:
+    """Print a model as one SELECT, which scores the rows of a database where they are.
+
+    It gives the columns to hand on, prediction, and p_CLASS and log_p_CLASS of every class, missing cells integrated
+    out: what predict --proba gives. For naive Bayes, lda, qda, rda, tan and chow-liu.
+
+    Example:
+
+        posteriori sql penguins.posteriori --dialect sqlite --table penguins --columns id
+    """
+    estimator = load_model(model)
+    if not hasattr(estimator, "to_sql"):
+        raise Refusal(
+            f"{str(model)!r} holds a {type(estimator).__name__}, which no SELECT is written for; fit --model nb, lda, "
+            "qda, rda, tan or chow-liu"
+        )
+    kept = None if columns is None else [part for value in columns for part in value.split(",") if part]
+    with refusing():
+        try:
+            select = estimator.to_sql(table, dialect, kept)
+        except ImportError as error:
+            raise Refusal(str(error)) from error
+    print(select)

@@ -1,0 +1,221 @@
+"""Expressions that every dialect writes: numbers that stay what they are, sums without depth, cells as read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect as Grammar
+
+Node = Any  # a sqlglot expression; building one makes it the child of another, so none is used twice
+
+IMPOSSIBLE = -1e300  # stands for log 0: infinities are no literals everywhere, and ∞ − ∞ is no number
+POSSIBLE = -1e299  # what is above it is a log density
+LARGEST = 1.7976931348623157e308
+SMALLEST_EXPONENT = -700.0  # of exp: below it some databases raise, and added to 1 it is nothing
+
+_UNFIT = ("", "dax", "prql", "solr", "tableau", "oracle")  # no SQL; Oracle reads 1e300 as a NUMBER, which ends before
+_NO_INFINITY = ("doris", "exasol", "fabric", "mysql", "singlestore", "starrocks", "teradata", "tsql")
+_NO_BOOLEANS = ("fabric", "sqlite", "tsql")
+_MATERIALISED = ("materialize", "postgres", "risingwave", "sqlite")
+_MOST_ARGUMENTS = 60  # of one function
+_EXACT_DIGITS = 15
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What differs between databases beyond what sqlglot knows.
+
+    Parameters
+    ----------
+    name : str
+        One that sqlglot writes.
+
+    Raises
+    ------
+    ValueError
+        It writes no such dialect.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        """Check the name."""
+        if self.name not in self.known():
+            raise ValueError(f"dialect is {self.name!r}; choose one of {', '.join(self.known())}")
+
+    @staticmethod
+    def known() -> list[str]:
+        """Return the names of all dialects."""
+        return sorted(name for name in Grammar.classes if name not in _UNFIT)
+
+    @property
+    def materialised(self) -> str:
+        """What keeps a planner from writing one step into the next, where it would evaluate it as often as used."""
+        return "MATERIALIZED " if self.name in _MATERIALISED else ""
+
+    @property
+    def loose_types(self) -> bool:
+        """Whether a column may hold cells of any type."""
+        return self.name == "sqlite"
+
+    def written(self, node: Node) -> str:
+        """Return the expression as text."""
+        return str(node.sql(dialect=self.name))
+
+    def named(self, name: str) -> Node:
+        """Return the column of a table by its exact name."""
+        if self.name == "sqlite":  # which takes "name" for a string where there is no such column, and `name` never
+            return exp.Column(this=exp.Var(this=f"`{name.replace('`', '``')}`"))
+        return exp.Column(this=exp.Identifier(this=name, quoted=True))
+
+    def identifier(self, name: str) -> str:
+        """Return a name as the name of a column of the result."""
+        return self.written(exp.Identifier(this=name, quoted=True))
+
+    def infinity(self, sign: str) -> Node | None:
+        """Return an infinite number, None where the database has none."""
+        if self.name in _NO_INFINITY:
+            return None
+        if self.name == "sqlite":
+            return exp.Literal.number(f"{sign}9e999")
+        return real(exp.Literal.string(f"{sign}inf" if self.name == "snowflake" else f"{sign}Infinity"))
+
+    def cell(self, value: str | bool | int | float) -> Node:
+        """Return a category or a class as a literal."""
+        if isinstance(value, str):
+            return exp.Literal.string(value)
+        if isinstance(value, bool):
+            return exp.Literal.number(int(value)) if self.name in _NO_BOOLEANS else exp.Boolean(this=value)
+        return whole(int(value)) if float(value).is_integer() else self.exactly(value)
+
+    def exactly(self, value: float) -> Node:
+        """Return a number to the last bit.
+
+        SQLite reads more than 15 digits to within one unit in the last place only, so there it is a whole number over
+        a power of two.
+        """
+        if self.name != "sqlite" or float(f"{value:.{_EXACT_DIGITS}g}") == value:
+            return number(value)
+        numerator, denominator = float(value).as_integer_ratio()
+        if abs(numerator) >= 1 << 62 or denominator > 1 << 300:
+            return number(value)
+        node = real(whole(numerator))
+        while denominator > 1:
+            step = min(denominator, 1 << 60)
+            node, denominator = exp.Div(this=node, expression=whole(step), typed=True), denominator // step
+        return node
+
+    def largest(self, nodes: Sequence[Node]) -> Node:
+        """Return the largest of some numbers, none of them NULL."""
+        parts = list(nodes)
+        while len(parts) > 1:
+            groups = [parts[i : i + _MOST_ARGUMENTS] for i in range(0, len(parts), _MOST_ARGUMENTS)]
+            parts = [self._largest(group) if len(group) > 1 else group[0] for group in groups]
+        return parts[0]
+
+    def _largest(self, nodes: list[Node]) -> Node:
+        return exp.Anonymous(this="MAX" if self.name == "sqlite" else "GREATEST", expressions=nodes)
+
+    def log_of_sum(self, terms: Sequence[tuple[Node, Node]]) -> Node:
+        """Return log Σ exp of the terms less a number, each given as (term, that number)."""
+        powers = [exp.Exp(this=self.largest([minus(term, peak), number(SMALLEST_EXPONENT)])) for term, peak in terms]
+        return exp.Ln(this=total(powers))
+
+
+def number(value: float) -> Node:
+    """Return a literal of double precision that reads as this very number; −1e300 for −∞."""
+    value = IMPOSSIBLE if value == -math.inf else float(value)
+    text = repr(abs(value))
+    literal = exp.Literal.number(text if "e" in text else f"{text}e0")  # without exponent it would be a DECIMAL
+    return exp.Neg(this=literal) if value < 0 else literal
+
+
+def whole(value: int) -> Node:
+    """Return a literal of an integer."""
+    literal = exp.Literal.number(str(abs(value)))
+    return exp.Neg(this=literal) if value < 0 else literal
+
+
+def column(name: str) -> Node:
+    """Return a column of an earlier step."""
+    return exp.Column(this=exp.Identifier(this=name, quoted=False))
+
+
+def real(node: Node) -> Node:
+    """Return the expression as a number of double precision."""
+    return exp.Cast(this=node, to=exp.DataType.build("double"))
+
+
+def total(nodes: Sequence[Node]) -> Node:
+    """Return the sum, as a tree of little depth."""
+    return _balanced(exp.Add, list(nodes) or [number(0.0)])
+
+
+def any_of(conditions: Sequence[Node]) -> Node:
+    """Return whether any of the conditions holds, as a tree of little depth."""
+    return _balanced(exp.Or, list(conditions))
+
+
+def plus(a: Node, b: Node) -> Node:
+    """Return a + b."""
+    return exp.Add(this=a, expression=_enclosed(b))
+
+
+def minus(a: Node, b: Node) -> Node:
+    """Return a − b."""
+    return exp.Sub(this=a, expression=_enclosed(b))
+
+
+def times(*nodes: Node) -> Node:
+    """Return the product."""
+    product = _enclosed(nodes[0])
+    for node in nodes[1:]:
+        product = exp.Mul(this=product, expression=_enclosed(node))
+    return product
+
+
+def over(a: Node, b: Node) -> Node:
+    """Return a / b of numbers of double precision."""
+    return exp.Div(this=_enclosed(a), expression=_enclosed(b), typed=True)
+
+
+def square(make: Any) -> Node:
+    """Return the square of what make returns."""
+    return times(make(), make())
+
+
+def otherwise(node: Node, value: Node) -> Node:
+    """Return the expression, or a value where it is NULL."""
+    return exp.Coalesce(this=node, expressions=[value])
+
+
+def missing(name: str) -> Node:
+    """Return whether a column of an earlier step is NULL."""
+    return exp.Is(this=column(name), expression=exp.Null())
+
+
+def cases(*branches: tuple[Node, Node], default: Node | None = None) -> Node:
+    """Return CASE WHEN condition THEN value …; NULL where none holds and there is no default."""
+    ifs = [exp.If(this=condition, true=value) for condition, value in branches]
+    return exp.Case(ifs=ifs, default=default)
+
+
+def choice(name: str, values: Sequence[Node], default: Node | None = None) -> Node:
+    """Return the value that belongs to the code of a column, codes from 1 on."""
+    ifs = [exp.If(this=whole(code), true=value) for code, value in enumerate(values, start=1)]
+    return exp.Case(this=column(name), ifs=ifs, default=default)
+
+
+def _balanced(kind: Any, parts: list[Node]) -> Node:
+    while len(parts) > 1:
+        pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
+        parts = [kind(this=_enclosed(p[0]), expression=_enclosed(p[1])) if len(p) == 2 else p[0] for p in pairs]
+    return parts[0]
+
+
+def _enclosed(node: Node) -> Node:
+    return exp.Paren(this=node) if isinstance(node, exp.Binary) else node

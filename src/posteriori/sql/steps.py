@@ -1,0 +1,79 @@
+"""A SELECT in steps, each of which adds columns to those that are still needed of the one before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from posteriori.sql.dialects import Dialect, Node, column
+
+_STEP = "posteriori_"  # and a number: no likely name of a table
+
+
+@dataclass
+class Steps:
+    """Columns by name, each an expression of others, put into as few common table expressions as these allow.
+
+    A column that is used twice is evaluated once, and no expression is deep, whatever there is to add up.
+    """
+
+    dialect: Dialect
+    table: str
+    _columns: dict[str, str] = field(default_factory=dict)
+    _depth: dict[str, int] = field(default_factory=dict)
+    _uses: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def read(self, name: str, node: Node) -> str:
+        """Add a column that is an expression of the columns of the table; return its name."""
+        return self._keep(name, node, frozenset())
+
+    def define(self, name: str, node: Node) -> str:
+        """Add a column that is an expression of columns added before; return its name."""
+        return self._keep(name, node, frozenset(one.name for one in node.find_all(exp.Column)))
+
+    def has(self, name: str) -> bool:
+        """Return whether there is such a column."""
+        return name in self._columns
+
+    def value(self, name: str, node: Node) -> Node:
+        """Return the expression as a column, to be used as often as wanted without being evaluated again."""
+        return column(self.define(name, node))
+
+    def _keep(self, name: str, node: Node, uses: frozenset[str]) -> str:
+        assert name not in self._columns, name
+        self._depth[name] = 1 + max((self._depth[used] for used in uses), default=-1)
+        self._uses[name] = uses
+        self._columns[name] = self.dialect.written(node)
+        return name
+
+    def select(self, results: dict[str, Node]) -> str:
+        """Return the whole SELECT, whose columns are expressions of those added."""
+        wanted: set[str] = set()
+        for node in results.values():
+            wanted.update(one.name for one in node.find_all(exp.Column))
+        last = max((self._depth[name] for name in wanted), default=0)
+        live = {last: wanted}
+        for depth in range(last, 0, -1):
+            own = {name for name in live[depth] if self._depth[name] == depth}
+            live[depth - 1] = (live[depth] - own).union(*(self._uses[name] for name in own))
+        parts = []
+        for depth in range(last + 1):
+            names = [name for name in self._columns if name in live[depth]]
+            lines = [name if self._depth[name] < depth else f"{self._columns[name]} AS {name}" for name in names]
+            source = self.table if not depth else f"{_STEP}{depth - 1}"
+            body = _selected(lines or ["1 AS nothing"], source)
+            parts.append(f"{_STEP}{depth} AS {self.dialect.materialised}(\n{body}\n)")
+        lines = [f"{self.dialect.written(node)} AS {self.dialect.identifier(name)}" for name, node in results.items()]
+        return f"WITH {', '.join(parts)}\n{_selected(lines, f'{_STEP}{last}')}"
+
+
+def _selected(lines: list[str], source: str) -> str:
+    """Return SELECT … FROM …, short columns side by side and long ones on lines of their own."""
+    rows: list[str] = []
+    for line in lines:
+        if rows and len(rows[-1]) + len(line) < 110 and "\n" not in line:
+            rows[-1] += f", {line}"
+        else:
+            rows.append(line)
+    return "SELECT\n  " + ",\n  ".join(rows) + f"\nFROM {source}"

@@ -1,0 +1,205 @@
+"""A fitted model as one SELECT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import sqlglot
+from sqlglot import exp
+
+from posteriori.densities import (
+    CategoricalParameters,
+    GaussianParameters,
+    MissingnessParameters,
+    MultivariateGaussianParameters,
+    PoissonParameters,
+    TreeParameters,
+)
+from posteriori.model import GenerativeModel
+from posteriori.sql.cells import Cells
+from posteriori.sql.correlated import correlated_factors
+from posteriori.sql.dialects import (
+    POSSIBLE,
+    SMALLEST_EXPONENT,
+    Dialect,
+    Node,
+    any_of,
+    cases,
+    column,
+    minus,
+    number,
+    plus,
+    real,
+    times,
+    total,
+)
+from posteriori.sql.factors import (
+    Factor,
+    categorical_factors,
+    gaussian_factors,
+    missingness_factors,
+    poisson_factors,
+)
+from posteriori.sql.steps import Steps
+from posteriori.sql.trees import tree_factors
+from posteriori.tables.schema import kind_of
+
+Label = str | bool | int | float
+
+
+def select_posterior(
+    model: GenerativeModel, labels: Sequence[Label], table: str, dialect: str, columns: Sequence[str] | None, name: str
+) -> str:
+    """Return the SELECT that `GenerativeEstimator.to_sql` describes; name is that of the model, for messages."""
+    known = Dialect(dialect)
+    kinds = sorted({kind_of(label) for label in labels})
+    if len(kinds) > 1:
+        raise ValueError(f"the classes are {' and '.join(kinds)}, and a column of a database is of one type")
+    steps = Steps(known, table_of(table, known))
+    kept = kept_columns(model, columns)
+    results: dict[str, Node] = {
+        one: column(steps.read(f"k{place}", known.named(one))) for place, one in enumerate(kept)
+    }
+    cells = Cells(steps, model.schema)
+    scores = [steps.define(f"score{y}", node) for y, node in enumerate(_scores(model, steps, cells, name))]
+    for one, node in _posterior(steps, cells, scores, labels, int(model.class_log_prior.argmax())):
+        if one in results:
+            raise ValueError(
+                f"two columns of the SELECT would be named {one!r}; list in columns those of the table to hand on"
+            )
+        results[one] = node
+    return steps.select(results)
+
+
+def kept_columns(model: GenerativeModel, columns: Sequence[str] | None) -> list[str]:
+    """Return the columns of the table that the SELECT hands on."""
+    if columns is None:
+        return list(model.schema.names)
+    if isinstance(columns, str):
+        raise TypeError(f"columns is the string {columns!r}; give a sequence of names, as [{columns!r}]")
+    names = list(columns)
+    twice = [one for one in names if names.count(one) > 1]
+    if twice:
+        raise ValueError(f"columns holds {twice[0]!r} twice; name each column once")
+    return names
+
+
+def table_of(table: str, dialect: Dialect) -> str:
+    """Return what stands after FROM, if it may stand there."""
+    try:
+        parsed: Any = sqlglot.parse(f"SELECT 1 FROM {table}\n", dialect=dialect.name)
+    except sqlglot.errors.SqlglotError:
+        parsed = []
+    clauses = [key for key, value in parsed[0].args.items() if value] if len(parsed) == 1 and parsed[0] else []
+    if not set(clauses) <= {"expressions", "from", "from_", "joins", "laterals", "kind"} or not clauses:
+        raise ValueError(
+            f"table is {table!r}, which cannot stand after FROM in {dialect.name}; give a name, quoted if it is no "
+            "plain word, or a SELECT in parentheses"
+        )
+    return table.strip()
+
+
+# Scores ---------------------------------------------------------------------------------------------------------
+
+
+def _scores(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> list[Node]:
+    """Return log p(x, y) of each class, up to what is the same for all."""
+    if model.weights is None:
+        start = model.log_prior
+    else:
+        forbidden = np.isneginf(model.log_prior)
+        start = np.where(forbidden, -np.inf, model.weights.bias)
+    terms = [[real(number(one))] for one in start.tolist()]
+    for z, j, node in _factors(model, steps, cells, name):
+        weight = 1.0 if model.weights is None else float(model.weights.weight[j])
+        if weight > 0:
+            terms[z].append(node if weight == 1.0 else times(number(weight), node))
+    sums = [total(parts) for parts in terms]
+    if not model.of_class:
+        return sums
+    names = [steps.define(f"component{z}", node) for z, node in enumerate(sums)]
+    of_class = np.array(model.of_class)
+    return [_log_sum(steps, y, [names[z] for z in np.flatnonzero(of_class == y)]) for y in range(model.n_classes)]
+
+
+def _log_sum(steps: Steps, y: int, names: list[str]) -> Node:
+    """Return log Σ exp of some columns."""
+    if len(names) == 1:
+        return column(names[0])
+    peak = steps.define(f"peak{y}", steps.dialect.largest([column(one) for one in names]))
+    return plus(column(peak), steps.dialect.log_of_sum([(column(one), column(peak)) for one in names]))
+
+
+def _factors(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> Iterator[Factor]:
+    """Yield the log factors of all blocks that tell of the component."""
+    weighted = model.weights is not None
+    for block, parameters in zip(model.blocks, model.parameters, strict=True):
+        if block.shared:
+            continue
+        if isinstance(parameters, GaussianParameters):
+            yield from gaussian_factors(cells, block.columns, parameters)
+        elif isinstance(parameters, PoissonParameters):
+            yield from poisson_factors(cells, block.columns, parameters)
+        elif isinstance(parameters, CategoricalParameters):
+            yield from categorical_factors(cells, block.columns, parameters)
+        elif isinstance(parameters, MissingnessParameters):
+            yield from missingness_factors(cells, block.columns, parameters)
+        elif isinstance(parameters, MultivariateGaussianParameters):
+            yield from correlated_factors(steps, cells, block.columns, parameters, chained=weighted)
+        elif isinstance(parameters, TreeParameters) and not weighted:
+            yield from tree_factors(steps, cells, block.columns, parameters)
+        else:
+            what = (
+                "weights the factors of a tree"
+                if isinstance(parameters, TreeParameters)
+                else (f"holds the density {block.density.name!r}")
+            )
+            raise ValueError(
+                f"this {name} {what}, which no SELECT is written for; to_sql takes naive Bayes, Gaussian "
+                "discriminants and trees without weights"
+            )
+
+
+# The posterior --------------------------------------------------------------------------------------------------
+
+
+def _posterior(
+    steps: Steps, cells: Cells, scores: list[str], labels: Sequence[Label], fallback: int
+) -> Iterator[tuple[str, Node]]:
+    """Yield the columns of the result: the prediction, p(y | x) and log p(y | x) of each class."""
+    dialect = steps.dialect
+    peak = steps.define("peak", dialect.largest([column(one) for one in scores]))
+    evidence = steps.define("evidence", dialect.log_of_sum([(column(one), column(peak)) for one in scores]))
+    impossible = exp.LTE(this=column(peak), expression=number(POSSIBLE))
+    undefined: list[Node] = [impossible.copy()]
+    refused = cells.refused()
+    if refused is not None:
+        flag = steps.define("refused", cases((refused, number(1.0)), default=number(0.0)))
+        refused = exp.GT(this=column(flag), expression=number(0.0))
+        undefined.append(refused.copy())
+    guard = any_of(undefined)
+
+    best = [
+        (exp.EQ(this=column(one), expression=column(peak)), dialect.cell(label))
+        for one, label in zip(scores, labels, strict=True)
+    ]
+    first = [] if refused is None else [(refused, exp.Null())]
+    yield "prediction", cases(*first, (impossible, dialect.cell(labels[fallback])), *best)
+    nothing = dialect.infinity("-") or number(-np.inf)
+    logs = []
+    for y, one in enumerate(scores):
+        ruled_out = exp.LTE(this=column(one), expression=number(POSSIBLE))
+        log_p = minus(minus(column(one), column(peak)), column(evidence))
+        node = cases((guard.copy(), exp.Null()), (ruled_out, nothing.copy()), default=log_p)
+        logs.append(steps.define(f"log_p{y}", node))
+    for label, one in zip(labels, logs, strict=True):
+        tiny = exp.LT(this=column(one), expression=number(SMALLEST_EXPONENT))
+        yield f"p_{_text(label)}", cases((tiny, number(0.0)), default=exp.Exp(this=column(one)))
+    for label, one in zip(labels, logs, strict=True):
+        yield f"log_p_{_text(label)}", column(one)
+
+
+def _text(label: Label) -> str:
+    return str(label).lower() if isinstance(label, bool) else str(label)

@@ -1,0 +1,216 @@
+"""The log density of a row under trees, missing cells summed and integrated out by messages, as expressions.
+
+As in `posteriori.kernels.trees`: from the leaves on, a column whose cell is missing hears what its children say of each
+of its values, and sums over them. What it heard is NULL where its cell is present, and so costs nothing there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+
+from posteriori.densities import TreeParameters
+from posteriori.sql.cells import Cells
+from posteriori.sql.dialects import (
+    Node,
+    cases,
+    choice,
+    column,
+    minus,
+    missing,
+    number,
+    over,
+    plus,
+    real,
+    square,
+    times,
+    total,
+)
+from posteriori.sql.factors import Factor
+from posteriori.sql.steps import Steps
+
+_LOG_TWO_PI = math.log(2.0 * math.pi)
+
+
+def tree_factors(steps: Steps, cells: Cells, columns: Sequence[int], parameters: TreeParameters) -> Iterator[Factor]:
+    """Yield what each column adds to log p(x | z): nothing where its parent is missing, who says it."""
+    names = [
+        cells.centred(j, float(parameters.centre[place]))[0] if is_number else cells.code(j)
+        for j, place, is_number in zip(columns, parameters.place.tolist(), parameters.continuous, strict=True)
+    ]
+    centres = {
+        j: float(parameters.centre[place]) - cells.centred(columns[j], float(parameters.centre[place]))[1]
+        for j, place in enumerate(parameters.place.tolist())
+        if parameters.continuous[j]
+    }
+    for z in range(parameters.n_components):
+        tree = _Tree(steps, parameters, names, centres, columns[0], z)
+        yield from ((z, columns[j], node) for j, node in tree.factors())
+
+
+class _Tree:
+    """The tree of one component."""
+
+    def __init__(
+        self,
+        steps: Steps,
+        parameters: TreeParameters,
+        names: list[str],
+        centres: dict[int, float],
+        first: int,
+        z: int,
+    ) -> None:
+        self._steps = steps
+        self._parameters = parameters
+        self._names = names
+        self._centres = centres
+        self._label = f"t{first}_{z}"
+        self._z = z
+        self._parents = parameters.of_each(parameters.parents)[z].tolist()
+        self._order = parameters.of_each(parameters.order)[z].tolist()
+        self._children: dict[int, list[int]] = {}
+        for j in self._order:
+            if self._parents[j] >= 0:
+                self._children.setdefault(self._parents[j], []).append(j)
+        self._heard: dict[int, list[str]] = {}  # of a missing category: log λ of each value; of a number: g, h, k
+
+    def factors(self) -> Iterator[tuple[int, Node]]:
+        """Yield what each column adds, children before their parents."""
+        for j in reversed(self._order):
+            if j in self._children:
+                self._hear(j)
+            yield j, self._factor(j)
+
+    def _factor(self, j: int) -> Node:
+        parent = self._parents[j]
+        if parent < 0 or (not self._is_number(parent) and self._width(parent) == 1):  # of no category, so not known
+            return self._message(j, 0)
+        if self._is_number(parent):
+            return cases((missing(self._names[parent]), number(0.0)), default=self._message(j, 0))
+        values = [self._message(j, a) for a in range(1, self._width(parent))]
+        return choice(self._names[parent], values, number(0.0))
+
+    def _width(self, j: int) -> int:
+        return int(self._parameters.widths[j])
+
+    def _is_number(self, j: int) -> bool:
+        return bool(self._parameters.continuous[j])
+
+    # Messages ---------------------------------------------------------------------------------------------------
+
+    def _message(self, j: int, a: int) -> Node:
+        """Return log p(x_j | parent, z), what is below it included where x_j is missing; parent of code a."""
+        return self._of_number(j, a) if self._is_number(j) else self._of_category(j, a)
+
+    def _slots(self, j: int, a: int) -> list[float]:
+        start = int(self._parameters.start[self._z, j]) + a * self._width(j)
+        return self._parameters.table[start + 1 : start + self._width(j)].tolist()
+
+    def _of_category(self, j: int, a: int) -> Node:
+        slots = self._slots(j, a)
+        unknown = self._summed(j, a, slots) if j in self._heard and slots else number(0.0)
+        return real(choice(self._names[j], [number(one) for one in slots], unknown)) if slots else number(0.0)
+
+    def _summed(self, j: int, a: int, slots: list[float]) -> Node:
+        """Return log Σ_x p(x | a)·λ(x) over the values of a missing category."""
+        name = f"{self._label}_m{j}_{a}"
+        if self._steps.has(name):
+            return column(name)
+        possible = [(p, heard) for p, heard in zip(slots, self._heard[j], strict=True) if p > -math.inf]
+        if not possible:
+            return number(-math.inf)
+        peak = self._steps.define(
+            f"{name}_peak",
+            self._if_missing(j, self._steps.dialect.largest([plus(number(p), column(x)) for p, x in possible])),
+        )
+        terms = [(plus(number(p), column(x)), column(peak)) for p, x in possible]
+        return self._steps.value(name, self._if_missing(j, plus(column(peak), self._steps.dialect.log_of_sum(terms))))
+
+    def _if_missing(self, j: int, node: Node) -> Node:
+        return cases((missing(self._names[j]), node))
+
+    def _hear(self, j: int) -> None:
+        """Add what the children of a column say of it, where it is missing, as columns."""
+        label, children = f"{self._label}_h{j}", self._children[j]
+        if not self._is_number(j):
+            said = [[self._message(c, b) for c in children] for b in range(1, self._width(j))]
+        else:
+            said = [list(part) for part in zip(*(self._canonical(c) for c in children), strict=True)]
+        self._heard[j] = [
+            self._steps.define(f"{label}_{k}", self._if_missing(j, total(nodes))) for k, nodes in enumerate(said)
+        ]
+
+    # Numbers ----------------------------------------------------------------------------------------------------
+
+    def _line(self, j: int, a: int) -> tuple[float, float, float]:
+        """Return intercept, slope and variance of a number, about what its column here is about."""
+        intercept, slope, variance = self._parameters.normal[int(self._parameters.start[self._z, j]) + a].tolist()
+        parent = self._parents[j]
+        moved = intercept + self._centres[j] - (slope * self._centres[parent] if parent in self._centres else 0.0)
+        return moved, slope, variance
+
+    def _of_number(self, j: int, a: int) -> Node:
+        """Return log N(x; mean, variance), or log ∫ N(x; mean, variance)·λ(x) dx where x is missing."""
+        intercept, slope, variance = self._line(j, a)
+        parent = self._parents[j]
+        regression = parent >= 0 and self._is_number(parent)
+
+        def mean() -> Node:
+            if not regression:
+                return number(intercept)
+            return plus(number(intercept), times(number(slope), column(self._names[parent])))
+
+        distance = times(number(0.5 / variance), square(lambda: minus(column(self._names[j]), mean())))
+        seen = minus(number(-0.5 * (_LOG_TWO_PI + math.log(variance))), distance)
+        unknown = self._integral(j, mean, variance) if j in self._heard else number(0.0)
+        return cases((missing(self._names[j]), unknown), default=seen)
+
+    def _integral(self, j: int, mean: object, variance: float) -> Node:
+        g, h, k = (lambda name=name: column(name) for name in self._heard[j])
+        assert callable(mean)
+        parts = total(
+            [
+                times(h(), mean()),
+                times(number(0.5 * variance), h(), h()),
+                times(number(-0.5), k(), mean(), mean()),
+            ]
+        )
+        return total([g(), self._log_shrunk(k, variance), over(parts, self._spread(k, variance))])
+
+    def _spread(self, k: object, variance: float) -> Node:
+        assert callable(k)
+        return plus(number(1.0), times(number(variance), k()))
+
+    def _log_shrunk(self, k: object, variance: float) -> Node:
+        return times(number(-0.5), exp.Ln(this=self._spread(k, variance)))
+
+    def _canonical(self, j: int) -> tuple[Node, Node, Node]:
+        """Return what number j says of its parent u, missing as it is: g + h·u − ½·k·u²."""
+        intercept, slope, variance = self._line(j, 0)
+
+        def apart() -> Node:
+            return minus(column(self._names[j]), number(intercept))
+
+        height = number(-0.5 * (_LOG_TWO_PI + math.log(variance)))
+        seen = (
+            minus(height, times(number(0.5 / variance), square(apart))),
+            times(number(slope / variance), apart()),
+            real(number(slope * slope / variance)),
+        )
+        unknown: tuple[Node, Node, Node] = (number(0.0), number(0.0), number(0.0))
+        if j in self._heard:
+            h, k = (lambda name=name: column(name) for name in self._heard[j][1:])
+            unknown = (
+                self._integral(j, lambda: number(intercept), variance),
+                over(
+                    times(minus(h(), times(k(), number(intercept))), number(slope)),
+                    self._spread(k, variance),
+                ),
+                over(times(k(), number(slope * slope)), self._spread(k, variance)),
+            )
+        first, second, third = (
+            cases((missing(self._names[j]), gone), default=here) for gone, here in zip(unknown, seen, strict=True)
+        )
+        return first, second, third
