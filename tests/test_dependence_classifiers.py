@@ -336,3 +336,23 @@ def test_a_tree_learned_by_em_survives_a_file(gaps, tmp_path):
     fitted = po.TreeAugmentedNaiveBayes(missing="em").fit(X, y)
     po.save(fitted, tmp_path / "tree.posteriori")
     assert_array_equal(po.load(tmp_path / "tree.posteriori").predict_proba(X), fitted.predict_proba(X))
+
+
+@pytest.mark.parametrize("name", ["tan", "chow-liu", "kdb 1", "aode"])
+def test_a_column_without_any_value_says_nothing(name, table):
+    rows = table.select("sky", "wind", "y")
+    with_gap = rows.with_columns(pl.lit(None, pl.String).alias("empty")).select("empty", *rows.columns)
+    model, other = (type(MODELS[name])(**MODELS[name].get_params()) for _ in range(2))
+    with pytest.warns(UserWarning, match="empty"):
+        model.fit(with_gap, "y")
+    posterior, expected = model.predict_proba(with_gap.drop("y")), other.fit(rows, "y").predict_proba(rows.drop("y"))
+    if name == "aode":  # in which it has its turn as the parent of all
+        assert np.isfinite(posterior).all()
+    else:
+        assert_allclose(posterior, expected, atol=1e-12)
+
+
+def test_a_full_joint_refuses_a_column_without_any_value(table):
+    rows = table.select("sky", "y").with_columns(pl.lit(None, pl.String).alias("empty"))
+    with pytest.raises(ValueError, match="column 'empty' of X has no value"):
+        po.FullJointClassifier().fit(rows, "y")

@@ -17,7 +17,7 @@ from posteriori.learning.em import Limits
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
 from posteriori.statistics.joint_counts import MAX_CELLS
-from posteriori.tables import Column, Schema
+from posteriori.tables import Column, Schema, quote
 
 COMMON: dict[str, list[Any]] = {
     "bins": [Interval(Integral, 2, None, closed="left"), StrOptions({"mdlp"}), "array-like"],
@@ -297,6 +297,9 @@ class FullJointClassifier(DependenceEstimator):
 
     def _check_size(self, schema: Schema, target: Column) -> None:
         cardinalities = schema.cardinalities(range(len(schema.columns)))
+        empty = [column.name for column in schema.columns if not column.cardinality]
+        if empty:
+            raise ValueError(f"{quote(empty)} of X has no value, which a full joint cannot do with; leave it out")
         cells = len(target.categories) * math.prod(cardinalities)
         slots = len(target.categories) * math.prod(k + 1 for k in cardinalities)  # with sums over every column
         size = (

@@ -44,10 +44,11 @@ class Dependence:
     def edge_weights(self, penalty: Penalty) -> Array:
         """Return (Z, d, d) what an edge gains in nats a row, less its penalty; −∞ where that leaves nothing.
 
-        AIC takes one nat of the log-likelihood a parameter, BIC ½·log n.
+        So it is where no row has both cells: nothing can be conditional on a column without a value. AIC takes one nat
+        of the log-likelihood a parameter, BIC ½·log n.
         """
         if penalty is None:
-            return self.information
+            return np.where(self.weight > 0, self.information, -np.inf)
         price = 1.0 if penalty == "aic" else 0.5 * np.log(np.maximum(self.weight, 1.0))
         cost = np.divide(price * self.n_parameters, self.weight, out=np.zeros_like(self.weight), where=self.weight > 0)
         return np.where(self.information > cost, self.information - cost, -np.inf)
