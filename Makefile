@@ -37,6 +37,10 @@ tables: .venv ## Measure the figures of docs/ anew (minutes; real tables need th
 	$(PYTHON) docs/make_comparison_tables.py
 	$(PYTHON) docs/make_pool_tables.py
 
+.PHONY: scale
+scale: .venv ## Measure what docs/scale.md works out anew (minutes)
+	$(PYTHON) docs/make_scale_tables.py
+
 .PHONY: hidden
 hidden: .venv ## Measure hidden labels and cells for docs/hidden.md anew (10 minutes; needs the data folder)
 	$(PYTHON) docs/make_hidden_tables.py
