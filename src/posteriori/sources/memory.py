@@ -14,6 +14,7 @@ import numpy as np
 
 from posteriori.sources.threads import in_order, n_threads
 from posteriori.tables import Assignment, Batch, Column, Labels, PartialLabels, Scan, Schema, Table, Telling, quote
+from posteriori.tables.watching import told
 from posteriori.typing import Array
 
 T = TypeVar("T")
@@ -95,7 +96,7 @@ class MemorySource:
 
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
         """Add up accumulate(batch) over all batches, in their order."""
-        parts = self.stream(accumulate)
+        parts = self.stream(accumulate, "statistics")
         total = next(parts)
         for part in parts:
             total = operator.add(total, part)
@@ -176,16 +177,16 @@ class MemorySource:
             return self.telling.assignment(component, allowed, weight)
         return Assignment(component, weight, len(self.classes.categories))
 
-    def stream(self, work: Callable[[Batch], T]) -> Generator[T, None, None]:
-        """Yield work(batch) of all batches, in the order of the rows."""
+    def stream(self, work: Callable[[Batch], T], what: str = "scores") -> Generator[T, None, None]:
+        """Yield work(batch) of all batches, in the order of the rows; `what` is for those who watch."""
         slices = self._slices()
+        progress = self.progress or told(what, self.table.n_rows)
 
         def one(part: tuple[MemorySource, slice]) -> T:
             source, rows = part
             batch = source.batch(rows)
             result = work(batch)
-            if self.progress is not None:
-                self.progress(len(batch))
+            progress(len(batch))
             return result
 
         n_jobs = min(n_threads(self.n_jobs), len(slices))

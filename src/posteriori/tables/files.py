@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,10 +22,11 @@ from posteriori.tables.scanning import (
     lazily,
     partitions_of,
     paths_of,
-    short_row,
     types_of,
 )
 from posteriori.tables.schema import MAX_CATEGORIES, Column, Schema, quote
+from posteriori.tables.text import empty_lines_at_the_end, reason_of, short_row
+from posteriori.tables.watching import told
 from posteriori.typing import Array
 
 _LOOKED_ROWS = 1 << 17  # at a time, for the categories
@@ -184,8 +186,10 @@ class Scan:
         if not wanted:
             return
         found = {name: pl.Series(name, [], self.types[name]) for name in wanted}
+        done = told("categories", self.n_rows)
         with ThreadPoolExecutor(pl.thread_pool_size()) as threads:
             for frame in self._frames(wanted):
+                done(frame.height)
                 for new in threads.map(_distinct, frame.iter_columns()):
                     name, seen = new.name, found[new.name]
                     if len(new) > len(seen) or not new.is_in(seen.implode()).all():
@@ -248,8 +252,7 @@ class Scan:
             except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
                 culprit = repr(str(path))
                 break
-        reason = str(error).split("\n")[0]
-        return ValueError(f"cannot read {culprit}: {reason}")
+        return ValueError(f"cannot read {culprit}: {reason_of(error)}")
 
     def _file_types(self, kind: str) -> Types | None:
         return None if kind in ("parquet", "arrow") else self.types
@@ -281,7 +284,8 @@ def scan(
     ----------
     paths : path, or list of paths
         Files, globs (``"data/*.parquet"``, ``"data/**/*.csv"``) or folders: Parquet, Arrow IPC, CSV, TSV or newline-
-        delimited JSON, text also packed (``.gz``, ``.zst``). Folders ``key=value`` on the way become columns.
+        delimited JSON, text also packed (``.gz``, ``.zst``). Folders ``key=value`` on the way become columns. In CSV
+        and TSV an empty cell, NA, N/A, NaN, nan and null are missing; lines without any value at the end are left out.
     target : str, optional
         The column of labels: ``fit(scan)`` then needs no y.
     columns : list of str, optional
@@ -325,12 +329,12 @@ def scan(
     try:
         of_file = {path: types_of(path, kind) | dict(dtypes or {}) for path in files}
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise ValueError(f"cannot read {_unreadable(files, kind)}: {str(error).splitlines()[0]}") from None
+        raise ValueError(f"cannot read {_unreadable(files, kind)}: {reason_of(error)}") from None
     wanted = None if columns is None else {*columns, *([] if target is None else [target])}
     if wanted is not None:
         of_file = {path: {n: t for n, t in one.items() if n in wanted} for path, one in of_file.items()}
     types = common_types(of_file, kind)
-    frame = _joined(files, kind, types, of_file, partitions)
+    frame = _joined(files, kind, types, of_file, partitions, _rows_above_empty_lines(files, kind))
     types |= {key: pl.Series(cells).dtype for key, cells in partitions.items() if wanted is None or key in wanted}
     named = [*(columns or ()), *(categorical or ()), *(categories or ()), *(() if target is None else (target,))]
     absent = [name for name in dict.fromkeys(named) if name not in types]
@@ -347,17 +351,35 @@ def scan(
     return Scan(files, types, frame, target, frozenset(categorical or ()), _stamps=stamps)
 
 
+def _rows_above_empty_lines(paths: Sequence[Path], kind: str) -> dict[Path, int]:
+    """Return the number of rows of each text file that ends in lines without any value, and warn of these."""
+    rows = {}
+    for path in paths if kind in ("csv", "tsv") else ():
+        empty, rows_above = empty_lines_at_the_end(path, kind)
+        if empty:
+            rows[path] = rows_above
+            lines = f"{empty} line{'s' if empty > 1 else ''}"
+            warnings.warn(f"{path.name} ends in {lines} without any value, left out", UserWarning, stacklevel=3)
+    return rows
+
+
 def _joined(
-    paths: Sequence[Path], kind: str, types: Types, of_file: Mapping[Path, Types], partitions: Mapping[str, list[Any]]
+    paths: Sequence[Path],
+    kind: str,
+    types: Types,
+    of_file: Mapping[Path, Types],
+    partitions: Mapping[str, list[Any]],
+    rows: Mapping[Path, int],
 ) -> pl.LazyFrame:
-    """Return all files as one lazy table."""
+    """Return all files as one lazy table, of some of them the first rows only."""
     text = kind not in ("parquet", "arrow")
-    if not partitions and (text or all(list(one.items()) == list(types.items()) for one in of_file.values())):
+    if not (partitions or rows) and (text or all(list(one.items()) == list(types.items()) for one in of_file.values())):
         return lazily(paths, kind, types if text else None).select(list(types))
     cells = {key: pl.Series(key, values) for key, values in partitions.items()}
     frames = []
     for place, path in enumerate(paths):
         one = lazily(path, kind, types if text else None)
+        one = one.head(rows[path]) if path in rows else one
         chosen = [pl.col(name).cast(dtype) for name, dtype in types.items() if name not in cells]
         keys = [pl.lit(series[place], dtype=series.dtype).alias(key) for key, series in cells.items()]
         frames.append(one.select(*chosen).with_columns(*keys))
