@@ -267,13 +267,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
-        models, pool = self._models(), self._pool
+        return self._source(X).map(self._log_posterior)
 
-        def score(batch: Batch) -> Array:
-            each = [model.log_posterior(batch.with_schema(model.schema)) for model in models]
-            return pool.log_posterior(heard(np.stack(each, axis=2)))
-
-        return self._source(X).map(score)
+    def _log_posterior(self, batch: Batch) -> Array:
+        each = [model.log_posterior(batch.with_schema(model.schema)) for model in self._models()]
+        return self._pool.log_posterior(heard(np.stack(each, axis=2)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
