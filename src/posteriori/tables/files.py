@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,17 @@ class Scan:
             f"Scan of {files}\n  {self.n_rows:,} rows × {len(self.types)} columns, {self.size / 1e6:,.1f} MB"
             f"\n  {listed}{more}{target}"
         )
+
+    def narrowed(self, names: Sequence[str], labels: str | None = None) -> Scan:
+        """Return some of the columns; where labels names one of them, of the rows only that it has a label for."""
+        frame = self.frame.select(names)
+        if labels is not None:
+            known = pl.col(labels).is_not_null()
+            frame = frame.filter(known & pl.col(labels).is_not_nan() if self.types[labels].is_float() else known)
+        narrow = replace(self, types={name: self.types[name] for name in names}, frame=frame)
+        if labels is None:
+            vars(narrow)["n_rows"] = self.n_rows  # text files need not be counted once more
+        return narrow
 
     def target_or(self, y: Any) -> Any:
         """Return the labels that were asked for, or the target where none were.

@@ -24,7 +24,7 @@ def lazy_text(source: Any, kind: str, types: Types | None, sampled: int | None =
     """Return CSV or TSV files as a table that polars has not read yet; a column without a name is called column_1."""
     read: dict[str, Any] = {"glob": False, "separator": SEPARATORS[kind], "null_values": list(MISSING)}
     names = pl.scan_csv(source, infer_schema=False, **read).collect_schema().names()
-    new = {name: f"column_{place}" for place, name in enumerate(names, start=1) if not name}
+    new: dict[str, str] = {name: f"column_{place}" for place, name in enumerate(names, start=1) if not name}
     old = {given: name for name, given in new.items()}
     overrides: Any = None if types is None else {old.get(name, name): dtype for name, dtype in types.items()}
     frame = pl.scan_csv(source, infer_schema_length=sampled, schema_overrides=overrides, **read)
