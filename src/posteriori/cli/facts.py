@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Facts = dict[str, Any]
 
 _FIRST_CATEGORIES = 12
+_SCORED_ROWS = 1 << 18  # at a time
 _FEWEST_ROWS_TO_DOUBT = 10  # below, as many categories as rows says little
 
 
@@ -37,7 +38,7 @@ def fit_facts(scan: Scan, summary: Summary, scored: OutOfFold) -> Facts:
     estimator = scored.estimator
     schema = estimator.schema_
     counts = np.bincount(scored.components, minlength=len(scored.classes))  # of labelled rows, as they are labelled
-    posterior = metrics.fill_undefined(scored.posterior, scored.prior)
+    model, class_prior = out_of_fold_scores(scored)
     return {
         "rows": summary.n_rows,
         "target": schema.target,
@@ -48,8 +49,8 @@ def fit_facts(scan: Scan, summary: Summary, scored: OutOfFold) -> Facts:
         "hints": list(hints(scan, summary, schema)),
         "cross_validation": {
             "folds": int(scored.fold.max()) + 1,
-            "model": scores(scored.components, posterior),
-            "class_prior": scores(scored.components, scored.prior),
+            "model": model,
+            "class_prior": class_prior,
         },
         **parameter_counts(estimator),
         "information": information(estimator),
@@ -86,6 +87,20 @@ def scores(components: Array, posterior: Array) -> Facts:
         "log_loss": metrics.log_loss(components, posterior),
         "brier_score": metrics.brier_score(components, posterior),
     }
+
+
+def out_of_fold_scores(scored: OutOfFold) -> tuple[Facts, Facts]:
+    """Return the scores of the model, and of its class prior, on rows not seen: means over some rows at a time."""
+    sums: list[Facts] = [{}, {}]
+    n_rows = len(scored.components)
+    for start in range(0, n_rows, _SCORED_ROWS):
+        rows = slice(start, start + _SCORED_ROWS)
+        prior, components = scored.prior[rows], scored.components[rows]
+        posterior = metrics.fill_undefined(np.exp(scored.log_posterior[rows]), prior)
+        for total, predicted in zip(sums, (posterior, prior), strict=True):
+            for name, value in scores(components, predicted).items():
+                total[name] = total.get(name, 0.0) + value * (len(components) / n_rows)
+    return sums[0], sums[1]
 
 
 def information(estimator: GenerativeEstimator) -> list[Facts]:
