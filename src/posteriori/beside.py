@@ -36,6 +36,10 @@ def beside(path: Path) -> Iterator[Path]:
         os.umask(umask)
         os.chmod(place, 0o666 & ~umask)  # mkstemp makes files that only their owner can read
         os.replace(place, path)
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, place):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         with suppress(FileNotFoundError):
             os.unlink(place)

@@ -98,7 +98,11 @@ def predict_to(
             yield frame
 
     with beside(path) as place, closing(frames):
-        _hand_over(counted(), partial(_WRITERS[kind], place=place, path=path, kind=kind))
+        if kind in ("parquet", "arrow"):
+            write: Callable[..., None] = partial(_write_columns, place=place, kind=kind)
+        else:
+            write = partial(_write_text, place=place, kind=kind, packed=path.suffix.lower() == ".gz")
+        _hand_over(counted(), write)
     return n_rows
 
 
@@ -191,22 +195,18 @@ class _Abandoned(Exception):
     """Those who make the frames have stopped: what is written is not whole."""
 
 
-def _write_text(frames: Iterator[pl.DataFrame], place: Path, path: Path, kind: str) -> None:
-    packed = path.suffix.lower() == ".gz"
+def _write_text(frames: Iterator[pl.DataFrame], place: Path, kind: str, packed: bool) -> None:
     opened: Callable[..., IO[bytes]] = gzip.open if packed else open  # type: ignore[assignment]
-    try:
-        with opened(place, "wb") as handle:
-            for number, frame in enumerate(frames):
-                if kind == "ndjson":
-                    text = frame.write_ndjson().encode()
-                else:
-                    text = frame.write_csv(include_header=not number, separator=SEPARATORS[kind]).encode()
-                handle.write(text)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
+    with opened(place, "wb") as handle:
+        for number, frame in enumerate(frames):
+            if kind == "ndjson":
+                text = frame.write_ndjson()
+            else:
+                text = frame.write_csv(include_header=not number, separator=SEPARATORS[kind])
+            handle.write(text.encode())
 
 
-def _write_columns(frames: Iterator[pl.DataFrame], place: Path, path: Path, kind: str) -> None:
+def _write_columns(frames: Iterator[pl.DataFrame], place: Path, kind: str) -> None:
     """Write frames to a file of columns, which polars asks for one after the other."""
     from polars.io.plugins import register_io_source
 
@@ -228,13 +228,4 @@ def _write_columns(frames: Iterator[pl.DataFrame], place: Path, path: Path, kind
     except (OSError, pl.exceptions.PolarsError) as error:
         number = re.search(r"os error (\d+)", str(error))
         code = int(number[1]) if number else getattr(error, "errno", None) or EIO
-        raise OSError(code, os.strerror(code), str(path)) from None
-
-
-_WRITERS: dict[str, Callable[..., None]] = {
-    "csv": _write_text,
-    "tsv": _write_text,
-    "ndjson": _write_text,
-    "parquet": _write_columns,
-    "arrow": _write_columns,
-}
+        raise OSError(code, os.strerror(code)) from None

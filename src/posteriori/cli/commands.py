@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import sys
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -33,7 +32,7 @@ from posteriori.cli.messages import Refusal, refusing, warn
 from posteriori.cli.progress import pass_bars, progress_bar
 from posteriori.cli.reading import check_place, looked_at, names_table, stem_of, title_of
 from posteriori.cli.reports import check_report, write_report
-from posteriori.cli.writing import check_output, open_output
+from posteriori.cli.writing import check_output, open_output, write_out
 
 if TYPE_CHECKING:
     import polars as pl
@@ -403,7 +402,7 @@ def predict(
             predict_to(estimator, scan, output, proba, progress)
             return
         for number, frame in enumerate(predictions(estimator, scan, proba, progress)):
-            sys.stdout.write(frame.write_csv(include_header=not number))
+            write_out(frame.write_csv(include_header=not number))
 
 
 @_command

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def open_output(output: Path | None, *sources: Path) -> Callable[[pl.DataFrame], Any]:
     """Return the function that writes a frame to a file, in the format of its suffix, or to stdout as CSV."""
     if output is None:
-        return lambda frame: sys.stdout.write(frame.write_csv())
+        return lambda frame: write_out(frame.write_csv())
     check_output(output, *sources)
     write_file = writer_of(output)
 
@@ -28,6 +28,16 @@ def open_output(output: Path | None, *sources: Path) -> Callable[[pl.DataFrame],
             write_file(frame, place)
 
     return write
+
+
+def write_out(text: str) -> None:
+    """Write to stdout; an error names it."""
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "stdout") from None
 
 
 def check_output(path: Path, *sources: Path) -> None:
