@@ -8,12 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from errno import EIO
 from functools import partial
 from pathlib import Path
-from queue import Full, Queue
+from queue import Empty, Full, Queue
+from threading import Event
 from typing import IO, Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from posteriori.tables.text import SEPARATORS
 from posteriori.typing import Array
 
 _HANDED = 4  # frames that wait to be written
+_PATIENCE = 0.1  # seconds until one thread asks whether the other has ended
 
 
 def predict_to(
@@ -160,35 +162,34 @@ def _column(label: Any) -> str:
 def _hand_over(frames: Iterator[pl.DataFrame], write: Callable[[Iterator[pl.DataFrame]], None]) -> None:
     """Have another thread write frames while this one makes them: an error, or Ctrl-C, of either ends both."""
     handed: Queue[pl.DataFrame | None] = Queue(_HANDED)
-    abandoned = False
+    ended = Event()
 
     def received() -> Iterator[pl.DataFrame]:
-        while (frame := handed.get()) is not None:
-            yield frame
-        if abandoned:
-            raise _Abandoned
+        while True:
+            if ended.is_set():
+                raise _Abandoned
+            with suppress(Empty):
+                frame = handed.get(timeout=_PATIENCE)
+                if frame is None:
+                    return
+                yield frame
 
     def hand(frame: pl.DataFrame | None) -> bool:
         while not writing.done():
-            try:
-                handed.put(frame, timeout=0.1)
+            with suppress(Full):
+                handed.put(frame, timeout=_PATIENCE)
                 return True
-            except Full:
-                continue
         return False
 
-    with ThreadPoolExecutor(1) as thread:
+    thread = ThreadPoolExecutor(1)
+    try:
         writing = thread.submit(write, received())
-        try:
-            for frame in frames:
-                if not hand(frame):
-                    break
-        except BaseException:
-            abandoned = True
-            raise
-        finally:
+        if all(map(hand, frames)):
             hand(None)
-    writing.result()
+        writing.result()
+    finally:
+        ended.set()
+        thread.shutdown()
 
 
 class _Abandoned(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import sys
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -397,7 +398,8 @@ def predict(
 
     from posteriori.classifiers.prediction_files import predict_to, predictions
 
-    with refusing(), progress_bar("predicting", scan.n_rows) as progress:
+    apart = output is not None or not sys.stdout.isatty()
+    with refusing(), progress_bar("predicting", scan.n_rows, wanted=apart) as progress:
         if output is not None:
             predict_to(estimator, scan, output, proba, progress)
             return

@@ -18,9 +18,9 @@ _WORDS = {"categories": "categories", "statistics": "statistics", "scores": "cro
 
 
 @contextmanager
-def progress_bar(label: str, rows: int) -> Iterator[Callable[[int], None] | None]:
+def progress_bar(label: str, rows: int, wanted: bool = True) -> Iterator[Callable[[int], None] | None]:
     """Show a bar that is told of rows done, on stderr; none where stderr is not a terminal."""
-    if not sys.stderr.isatty():
+    if not (wanted and sys.stderr.isatty()):
         yield None
         return
     bar = _Bar(label, rows)
@@ -71,7 +71,7 @@ class _Bar:
             if self._shown is not None:
                 self._shown.advance(self._shown.task_ids[0], rows)
             elif not self._closed and time.monotonic() - self._begun >= _DELAY:
-                self._shown = _new_progress(self._label)
+                self._shown = _new_progress(self._label, self._begun)
                 self._shown.start()
                 self._shown.add_task(self._label, total=self._rows, completed=self._done)
 
@@ -84,7 +84,7 @@ class _Bar:
                 self._shown = None
 
 
-def _new_progress(label: str) -> Progress:
+def _new_progress(label: str, begun: float) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
@@ -92,7 +92,8 @@ def _new_progress(label: str) -> Progress:
 
     class Rate(ProgressColumn):
         def render(self, task: Task) -> Text:
-            return Text("" if task.speed is None else f"{task.speed:,.0f}/s")
+            return Text(f"{task.completed / max(time.monotonic() - begun, 1e-9):,.0f}/s")
 
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TextColumn("rows"), Rate(), TimeLeft())
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    # What goes to stdout is for whoever reads it, and none of the bar's business.
+    return Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)

@@ -97,19 +97,17 @@ def looked_at(
     Refusal
         The files cannot be read, or hold no row.
     """
-    from posteriori.tables.scanning import format_of
+    from posteriori.tables.scanning import format_of, paths_of
 
     with refusing():
-        scan = open_table(tables, schema, target)
         try:
+            scan = open_table(tables, schema, target)
             return scan, look(scan)
         except ValueError:
-            if format_of(scan.paths[0]) not in _TEXT:
+            if not any(format_of(path) in _TEXT for path in paths_of(_files(tables))):
                 raise
-            again = open_table(tables, schema, target, whole=True)
-            if again.types == scan.types:
-                raise
-        return again, look(again)
+        scan = open_table(tables, schema, target, whole=True)
+        return scan, look(scan)
 
 
 def open_table(

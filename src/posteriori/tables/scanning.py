@@ -109,10 +109,12 @@ def types_of(path: Path, kind: str, whole: bool = False) -> Types:
         return dict(frame.collect_schema())
     require_text(path, frame.collect_schema().names())
     # A text file says nothing of the type of a column without any cell.
-    sample = frame if whole else frame.head(SAMPLED_ROWS)
-    cells = sample.select(pl.all().count()).collect(engine="streaming").row(0)
+    if whole:
+        cells = frame.select(pl.all().count()).collect(engine="streaming")
+    else:  # not streaming, which would read on beyond these rows
+        cells = frame.head(SAMPLED_ROWS).collect().select(pl.all().count())
     types = frame.collect_schema().items()
-    return {name: dtype if count else pl.Null() for (name, dtype), count in zip(types, cells, strict=True)}
+    return {name: dtype if count else pl.Null() for (name, dtype), count in zip(types, cells.row(0), strict=True)}
 
 
 def common_types(types: Mapping[Path, Types], kind: str) -> Types:
