@@ -280,6 +280,9 @@ def fit(
 
     Strings and true/false make categorical columns, numbers continuous ones. In CSV and TSV files an empty
     cell, NA, N/A, NaN, nan and null are missing; everything else, "None" and "?" among it, is a value.
+    Files are read part by part, so that a table may be larger than memory; --report holds all of its rows. Several
+    files, a glob in quotes or a folder are one table.
+
     Missing cells are integrated out, unless --missing says that they tell of the class; rows with a missing label teach
     without one, where the model can.
 

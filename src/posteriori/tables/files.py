@@ -338,7 +338,7 @@ def scan(
     kind = format_of(files[0])
     partitions = partitions_of(files)
     try:
-        of_file = {path: types_of(path, kind) | dict(dtypes or {}) for path in files}
+        of_file = {path: types_of(path, kind, known=dict(dtypes or {})) | dict(dtypes or {}) for path in files}
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ValueError(f"cannot read {_unreadable(files, kind)}: {reason_of(error)}") from None
     wanted = None if columns is None else {*columns, *([] if target is None else [target])}

@@ -97,24 +97,24 @@ def lazily(
     return lazy_text(source, kind, types, sampled)
 
 
-def types_of(path: Path, kind: str, whole: bool = False) -> Types:
+def types_of(path: Path, kind: str, whole: bool = False, known: Types | None = None) -> Types:
     """Return the type of each column of a file, Null where nothing says so.
 
-    Of text the first rows say, or all of them: whole.
+    Of text the first rows say, or all of them: whole; but those that are known already are taken to be so.
     """
     if not path.stat().st_size:
         raise ValueError(f"{str(path)!r} is empty: it has not even the names of columns; leave it out")
-    frame = lazily(path, kind, None, None if whole else SAMPLED_ROWS)
+    frame = lazily(path, kind, known, None if whole else SAMPLED_ROWS)
     if kind in ("parquet", "arrow"):
         return dict(frame.collect_schema())
     require_text(path, frame.collect_schema().names())
     # A text file says nothing of the type of a column without any cell.
-    if whole:
-        cells = frame.select(pl.all().count()).collect(engine="streaming")
-    else:  # not streaming, which would read on beyond these rows
-        cells = frame.head(SAMPLED_ROWS).collect().select(pl.all().count())
+    names = frame.collect_schema().names()
+    # polars parses more than the rows it is asked for: as strings, since further down others may be of another type.
+    cells = frame if kind == "ndjson" else lazily(path, kind, dict.fromkeys(names, pl.String()))
+    counts = (cells if whole else cells.head(SAMPLED_ROWS)).select(pl.all().count()).collect(engine="streaming")
     types = frame.collect_schema().items()
-    return {name: dtype if count else pl.Null() for (name, dtype), count in zip(types, cells.row(0), strict=True)}
+    return {name: dtype if count else pl.Null() for (name, dtype), count in zip(types, counts.row(0), strict=True)}
 
 
 def common_types(types: Mapping[Path, Types], kind: str) -> Types:
