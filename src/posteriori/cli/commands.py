@@ -322,6 +322,7 @@ def fit(
         warn(f"there are only {n_labelled} {rows}, so there are as many folds")
 
     from posteriori.cli import facts, pages, tables
+    from posteriori.cli.summary import summarise
     from posteriori.learning.selection import out_of_fold
     from posteriori.persistence import save
 
@@ -353,7 +354,7 @@ def fit(
     learned_from = scan.narrowed([*features, target], left_out)
     with refusing(), pass_bars():
         if left_out is not None:
-            summary, _ = _first_look(learned_from, target, target, None, {})
+            summary = summarise(learned_from, features, target, None)
         folds = min(folds, n_labelled)
         if model is Model.auto:
             scored = estimator.set_params(folds=folds).fit(learned_from, target).out_of_fold_
