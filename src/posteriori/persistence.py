@@ -8,7 +8,6 @@ import inspect
 import json
 import math
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import safetensors
 import safetensors.numpy
 
 from posteriori import classifiers, densities, model, networks, statistics, tables
+from posteriori.beside import beside
 from posteriori.typing import Array
 
 FORMAT = 1
@@ -239,24 +239,8 @@ def write_beside(path: Path, content: bytes) -> None:
     OSError
         The folder does not exist or may not be written to, or the path is that of a folder.
     """
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} in")
-    if path.is_dir():
-        raise IsADirectoryError(f"{str(path)!r} is a folder; name a file in it")
-    try:
-        handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except PermissionError:
-        raise PermissionError(f"the folder {str(path.parent)!r} may not be written to; choose another") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(beside, 0o666 & ~umask)  # mkstemp makes files that only their owner can read
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
-        raise
+    with beside(path) as place:
+        place.write_bytes(content)
 
 
 def _pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:

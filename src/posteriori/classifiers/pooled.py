@@ -272,25 +272,19 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     @row_by_row("log_probability")
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
-        return self._source(X).map(self._scored())
+        return self._source(X).map(self._log_posterior)
 
-    def _scored(self) -> Callable[[Batch], Array]:
-        """Return what takes a batch to log p(y | x), (n, C)."""
-        models, pool = self._models(), self._pool
-
-        def score(batch: Batch) -> Array:
-            each = [model.log_posterior(batch.with_schema(model.schema)) for model in models]
-            return pool.log_posterior(heard(np.stack(each, axis=2)))
-
-        return score
+    def _log_posterior(self, batch: Batch) -> Array:
+        each = [model.log_posterior(batch.with_schema(model.schema)) for model in self._models()]
+        return self._pool.log_posterior(heard(np.stack(each, axis=2)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
-        scored = self._scored()
-        found = judge_rows(
-            self._source(X), y, sample_weight, self.target_, lambda batch: scored(batch).argmax(axis=1), 0
-        )
-        return found.share
+
+        def best(batch: Batch) -> Array:
+            return self._log_posterior(batch).argmax(axis=1)
+
+        return judge_rows(self._source(X), y, sample_weight, self.target_, best, 0).share
 
     @row_by_row("log_density")
     def score_samples(self, X: Any) -> Array:

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import gzip
 import os
-import tempfile
+import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import replace
+from errno import EIO
+from functools import partial
 from pathlib import Path
+from queue import Empty, Full, Queue
+from threading import Event
 from typing import IO, Any
 
 import numpy as np
 import polars as pl
 
 from posteriori import kernels
+from posteriori.beside import beside
 from posteriori.classifiers.base import GenerativeEstimator, most_probable, warn_of_impossible
 from posteriori.classifiers.mixture import MixtureModel
+from posteriori.classifiers.pooled import GenerativeClassifier
 from posteriori.sources.memory import warn_of_unseen
 from posteriori.tables import Batch, Scan
 from posteriori.tables.scanning import format_of
+from posteriori.tables.text import SEPARATORS
+from posteriori.typing import Array
+
+_HANDED = 4  # frames that wait to be written
+_PATIENCE = 0.1  # seconds until one thread asks whether the other has ended
 
 
 def predict_to(
@@ -52,8 +64,8 @@ def predict_to(
 
     Raises
     ------
-    FileNotFoundError, IsADirectoryError
-        There is no such folder, or the path is that of a folder.
+    OSError
+        There is no such folder, the path is that of a folder, or writing fails: the error names the path.
     ValueError
         The suffix is not known, or the path is that of one of the files that are read.
 
@@ -70,7 +82,7 @@ def predict_to(
     >>> pl.read_csv(out)["prediction"].to_list()
     ['low', 'low', 'high', 'high']
     """
-    if not isinstance(estimator, GenerativeEstimator | MixtureModel):
+    if not isinstance(estimator, GenerativeEstimator | MixtureModel | GenerativeClassifier):
         raise TypeError(f"{type(estimator).__name__} writes no files; use a classifier of posteriori, or its predict")
     path = Path(path)
     kind = format_of(path)
@@ -78,51 +90,110 @@ def predict_to(
         raise ValueError(f"{str(path)!r} would have to be packed by zstd; write .gz or .parquet")
     if isinstance(X, Scan) and any(path.exists() and path.samefile(one) for one in X.paths if one.exists()):
         raise ValueError(f"the output would overwrite {str(path)!r}, which is read; name another file")
+    frames = predictions(estimator, X, proba, progress)
+    n_rows = 0
+
+    def counted() -> Iterator[pl.DataFrame]:
+        nonlocal n_rows
+        for frame in frames:
+            n_rows += frame.height
+            yield frame
+
+    with beside(path) as place, closing(frames):
+        if kind in ("parquet", "arrow"):
+            write: Callable[..., None] = partial(_write_columns, place=place, kind=kind)
+        else:
+            write = partial(_write_text, place=place, kind=kind, packed=path.suffix.lower() == ".gz")
+        _hand_over(counted(), write)
+    return n_rows
+
+
+def predictions(
+    estimator: Any, X: Any, proba: bool = False, progress: Callable[[int], None] | None = None
+) -> Generator[pl.DataFrame, None, None]:
+    """Yield the predictions for all rows, in order, some at a time; at the end warn of what was strange about them.
+
+    The arguments are those of `predict_to`.
+    """
     source = replace(estimator._source(X), progress=progress)
-    model = estimator.model_
     mixture = isinstance(estimator, MixtureModel)
-    labels = range(model.n_components) if mixture else estimator.classes_.tolist()
+    labels = range(estimator.model_.n_components) if mixture else estimator.classes_.tolist()
     classes = pl.Series("prediction", labels)
-    fallback = 0 if mixture else int(model.class_log_prior.argmax())
+    names = [_column(label) for label in labels] if proba else []
+    score = _scorer(estimator)
+    fallback = 0 if mixture else int(estimator.class_log_prior_.argmax())
     unseen: Counter[str] = Counter()
     impossible: list[int] = []
-    n_rows, n_impossible = 0, 0
+    n_impossible = 0
 
     def predicted(batch: Batch) -> tuple[pl.DataFrame, dict[str, int], list[int]]:
-        scores = model.scores(batch)
+        scores = score(batch)
         best = most_probable(scores)
         rows = [batch.number(i) for i in np.flatnonzero(best < 0).tolist()]
         columns = [classes.gather(np.where(best < 0, fallback, best))]
         if proba:
             kernels.normalise(scores)
-            columns += [pl.Series(_column(label), scores[:, place]) for place, label in enumerate(labels)]
+            columns += [pl.Series(name, scores[:, place]) for place, name in enumerate(names)]
         return pl.DataFrame(columns), batch.unseen, rows
 
-    def frames() -> Generator[pl.DataFrame, None, None]:
-        nonlocal n_rows, n_impossible
-        with closing(source.stream(predicted)) as parts:
-            for frame, strange, rows in parts:
-                unseen.update(strange)
-                impossible.extend(rows[: 1 - len(impossible)])
-                n_impossible += len(rows)
-                n_rows += frame.height
-                yield frame
-
-    with _beside(path) as place, closing(frames()) as written:
-        if kind in ("parquet", "arrow"):
-            names = {_column(label): pl.Float64() for label in labels} if proba else {}
-            _sink(written, {"prediction": classes.dtype, **names}, place, kind)
-        else:
-            _write_text(written, place, kind, packed=path.suffix.lower() == ".gz")
+    with closing(source.stream(predicted)) as parts:
+        for frame, strange, rows in parts:
+            unseen.update(strange)
+            impossible.extend(rows[: 1 - len(impossible)])
+            n_impossible += len(rows)
+            yield frame
     if unseen:
         warn_of_unseen(unseen)
     if n_impossible and not mixture:
         warn_of_impossible(impossible[0], n_impossible)
-    return n_rows
+
+
+def _scorer(estimator: Any) -> Callable[[Batch], Array]:
+    """Return the function to what is a constant a row away from log p(y | x)."""
+    if isinstance(estimator, GenerativeClassifier):
+        return estimator._log_posterior
+    return estimator.model_.scores
 
 
 def _column(label: Any) -> str:
     return f"p_{str(label).lower() if isinstance(label, bool) else label}"
+
+
+def _hand_over(frames: Iterator[pl.DataFrame], write: Callable[[Iterator[pl.DataFrame]], None]) -> None:
+    """Have another thread write frames while this one makes them: an error, or Ctrl-C, of either ends both."""
+    handed: Queue[pl.DataFrame | None] = Queue(_HANDED)
+    ended = Event()
+
+    def received() -> Iterator[pl.DataFrame]:
+        while True:
+            if ended.is_set():
+                raise _Abandoned
+            with suppress(Empty):
+                frame = handed.get(timeout=_PATIENCE)
+                if frame is None:
+                    return
+                yield frame
+
+    def hand(frame: pl.DataFrame | None) -> bool:
+        while not writing.done():
+            with suppress(Full):
+                handed.put(frame, timeout=_PATIENCE)
+                return True
+        return False
+
+    thread = ThreadPoolExecutor(1)
+    try:
+        writing = thread.submit(write, received())
+        if all(map(hand, frames)):
+            hand(None)
+        writing.result()
+    finally:
+        ended.set()
+        thread.shutdown()
+
+
+class _Abandoned(Exception):
+    """Those who make the frames have stopped: what is written is not whole."""
 
 
 def _write_text(frames: Iterator[pl.DataFrame], place: Path, kind: str, packed: bool) -> None:
@@ -130,42 +201,32 @@ def _write_text(frames: Iterator[pl.DataFrame], place: Path, kind: str, packed: 
     with opened(place, "wb") as handle:
         for number, frame in enumerate(frames):
             if kind == "ndjson":
-                frame.write_ndjson(handle)
+                text = frame.write_ndjson()
             else:
-                frame.write_csv(handle, include_header=not number, separator="," if kind == "csv" else "\t")
+                text = frame.write_csv(include_header=not number, separator=SEPARATORS[kind])
+            handle.write(text.encode())
 
 
-def _sink(frames: Iterator[pl.DataFrame], schema: dict[str, Any], place: Path, kind: str) -> None:
+def _write_columns(frames: Iterator[pl.DataFrame], place: Path, kind: str) -> None:
     """Write frames to a file of columns, which polars asks for one after the other."""
     from polars.io.plugins import register_io_source
+
+    first = next(frames)
 
     def read(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
         del with_columns, predicate, n_rows, batch_size  # a sink takes all columns and all rows
-        return frames
+        yield first
+        yield from frames
 
-    table = register_io_source(read, schema=schema)
-    if kind == "parquet":
-        table.sink_parquet(place, maintain_order=True)
-    else:
-        table.sink_ipc(place, maintain_order=True)
-
-
-@contextmanager
-def _beside(path: Path) -> Iterator[Path]:
-    """Give a place in the same folder to write to, which takes the final name only once all is written."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} in")
-    if path.is_dir():
-        raise IsADirectoryError(f"{str(path)!r} is a folder; name a file")
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
+    table = register_io_source(read, schema=first.schema)
     try:
-        yield Path(beside)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(beside, 0o666 & ~umask)  # mkstemp makes files that only their owner can read
-        os.replace(beside, path)
-    finally:
-        Path(beside).unlink(missing_ok=True)
+        if kind == "parquet":
+            table.sink_parquet(place, maintain_order=True)
+        else:
+            table.sink_ipc(place, maintain_order=True)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        number = re.search(r"os error (\d+)", str(error))
+        code = int(number[1]) if number else getattr(error, "errno", None) or EIO
+        raise OSError(code, os.strerror(code)) from None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import io
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,16 +35,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # lines of tables, on a terminal that only knows ASCII
+    code = 0
+    if arguments is None:
+        sys.unraisablehook = _interrupt_again
     try:
         code = _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return _say("interrupted", INTERRUPTED)
-    except (BrokenPipeError, SystemExit):  # the latter from rich, which prints the help
-        # What is left in the buffer must go nowhere, or the interpreter complains when it flushes it at exit.
         if arguments is None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PIPE_CLOSED
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over already
+        code = _say("interrupted", INTERRUPTED)
+    except (BrokenPipeError, SystemExit):  # the latter from rich, which prints the help
+        code = PIPE_CLOSED
+    except OSError as error:  # a full disk: of what is left in the buffer, or said already
+        code = code or _say(f"cannot write to stdout: {str(error.strerror).lower()}", REFUSED)
+    if code and arguments is None:
+        # What is left in the buffer must go nowhere, or the interpreter complains when it flushes it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
 
 
@@ -49,14 +59,14 @@ def _run(arguments: list[str]) -> int:
     import typer
 
     from posteriori.cli.commands import app
-    from posteriori.cli.messages import Refusal, one_line, one_line_warnings, sentence_of
+    from posteriori.cli.messages import Refusal, one_line, one_line_warnings, quiet_threads, sentence_of
 
     # click's own base class of "no such option", "missing argument" and the like, wherever typer keeps it
     usage_error: Any = typer.BadParameter.__base__
     command = typer.main.get_command(app)
     try:
         # not command.main(), which has its own ideas of interrupts and closed pipes
-        with one_line_warnings(), command.make_context("posteriori", arguments) as context:
+        with quiet_threads(), one_line_warnings(), command.make_context("posteriori", arguments) as context:
             command.invoke(context)
     except typer.Exit as early:
         return early.exit_code
@@ -77,6 +87,16 @@ def _run(arguments: list[str]) -> int:
             FAULT,
         )
     return 0
+
+
+def _interrupt_again(unraisable: Any) -> None:
+    """Let Ctrl-C not get lost where Python cannot raise it, as while a generator is being closed."""
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+        return
+    soon = threading.Timer(0.05, _thread.interrupt_main)
+    soon.daemon = True
+    soon.start()
 
 
 def _say(sentence: str, code: int) -> int:

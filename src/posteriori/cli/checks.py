@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posteriori.cli.messages import Refusal, closest, refusing, similar, warn
-from posteriori.cli.reading import check_place, read_frame, writer_of, written_beside
+from posteriori.cli.reading import looked_at, read_frame
 
 if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.classifiers import GenerativeEstimator
+    from posteriori.tables import Scan
 
 
 def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
@@ -41,13 +41,22 @@ def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = No
     return read_frame(path, estimator.schema_, dataclasses.replace(labels, name=name) if name else None)
 
 
+def scan_for(estimator: GenerativeEstimator, tables: Sequence[str]) -> Scan:
+    """Open files, in the types that the model's columns had in training, and of them the columns that it knows."""
+    scan, _ = looked_at(tables, lambda scan: None, estimator.schema_, estimator.target_)
+    return scan.narrowed(known_columns(scan.names, estimator)) if estimator.schema_.named else scan
+
+
 def align(frame: pl.DataFrame, estimator: GenerativeEstimator) -> pl.DataFrame:
     """Return the columns that the model knows; warn of others, unless one is the target."""
+    return frame.select(known_columns(frame.columns, estimator)) if estimator.schema_.named else frame
+
+
+def known_columns(names: Sequence[str], estimator: GenerativeEstimator) -> list[str]:
+    """Return the names of those columns of a table that the model knows; warn of others, unless one is the target."""
     schema = estimator.schema_
-    if not schema.named:
-        return frame
-    extra = [name for name in frame.columns if name not in schema.names and name != schema.target]
-    absent = [name for name in schema.names if name not in frame.columns]
+    extra = [name for name in names if name not in schema.names and name != schema.target]
+    absent = [name for name in schema.names if name not in names]
     from posteriori.tables import quote
 
     if absent:
@@ -56,43 +65,58 @@ def align(frame: pl.DataFrame, estimator: GenerativeEstimator) -> pl.DataFrame:
         raise Refusal(f"the table lacks {quote(absent)}, which the model was trained on; {hint}")
     if extra:
         warn(f"left out, since the model does not know it: {quote(extra)}")
-    return frame.select(name for name in frame.columns if name in schema.names)
+    return [name for name in names if name in schema.names]
 
 
-def check_target(frame: pl.DataFrame, target: str, path: Path, *, may_miss: bool = False) -> None:
-    """Refuse a target that is absent, no class, or, unless labels may miss, unlabelled in some row."""
-    if target not in frame.columns:
-        raise Refusal(f"{path.name!r} has no column {target!r}; {closest(target, frame.columns)}")
-    if frame.width < 2:
-        raise Refusal(f"{path.name!r} has one column only, {target!r}; a model needs a feature beside the target")
+def check_target(frame: pl.DataFrame, target: str, path: Path) -> None:
+    """Refuse a target that is absent, no class, or unlabelled in some row."""
+    check_column(target, frame.schema, path.name)
     labels = frame[target]
-    if labels.dtype.is_nested() or labels.dtype.is_temporal() or str(labels.dtype) in ("Binary", "Object"):
-        raise Refusal(f"the target {target!r} is {labels.dtype}; classes must be strings, whole numbers or true/false")
     if labels.dtype.is_float():
         labels = labels.fill_nan(None)
+    counts = labels.drop_nulls().value_counts()
+    check_labels(target, dict(zip(*counts.get_columns(), strict=True)))
     missing = labels.is_null().arg_true().to_list()
-    if len(missing) == len(labels):
-        raise Refusal(f"every label in {target!r} is missing; label the rows or choose another target")
-    if missing and not may_miss:
+    if missing:
         rows = ", ".join(map(str, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         plural = "s" if len(missing) > 1 else ""
         raise Refusal(
             f"the label in {target!r} is missing in row{plural} {rows} (the first row is 0); fill in or drop "
             f"{'such rows' if plural else 'the row'}"
         )
-    if labels.dtype.is_float():
-        fractions = labels.filter(labels != labels.floor())
-        if len(fractions):
-            raise Refusal(
-                f"the target {target!r} holds {fractions[0]}, so it is a quantity and no class; choose "
-                "another target or put its values into classes first"
-            )
-    labels = labels.drop_nulls()
-    n_classes = labels.n_unique()
-    if n_classes > 50 and 2 * n_classes > len(labels):
+
+
+def check_column(target: str, types: Mapping[str, pl.DataType], table: str) -> None:
+    """Refuse a target that is absent, is all there is, or is of a type that no class has."""
+    if target not in types:
+        raise Refusal(f"{table!r} has no column {target!r}; {closest(target, types)}")
+    if len(types) < 2:
+        raise Refusal(f"{table!r} has one column only, {target!r}; a model needs a feature beside the target")
+    dtype = types[target]
+    if dtype.is_nested() or dtype.is_temporal() or str(dtype) in ("Binary", "Object"):
+        raise Refusal(f"the target {target!r} is {dtype}; classes must be strings, whole numbers or true/false")
+
+
+def check_labels(target: str, rows: Mapping[Any, int]) -> None:
+    """Refuse labels, given how many rows have each, that are none or quantities or too many to be classes."""
+    if not rows:
+        raise Refusal(f"every label in {target!r} is missing; label the rows or choose another target")
+    check_whole(target, rows)
+    n_rows = sum(rows.values())
+    if len(rows) > 50 and 2 * len(rows) > n_rows:
         raise Refusal(
-            f"the target {target!r} has {n_classes:,} classes in {len(labels):,} rows, which leaves little "
+            f"the target {target!r} has {len(rows):,} classes in {n_rows:,} rows, which leaves little "
             "to learn of each; is it an identifier or a quantity? choose another target"
+        )
+
+
+def check_whole(target: str, labels: Iterable[Any]) -> None:
+    """Refuse labels that are fractions."""
+    fraction = next((label for label in labels if isinstance(label, float) and not label.is_integer()), None)
+    if fraction is not None:
+        raise Refusal(
+            f"the target {target!r} holds {fraction}, so it is a quantity and no class; choose "
+            "another target or put its values into classes first"
         )
 
 
@@ -106,20 +130,6 @@ def columns_named(given: list[str] | None, names: list[str], option: str) -> lis
             if name not in found:
                 found.append(name)
     return found
-
-
-def open_output(output: Path | None, *sources: Path) -> Callable[[pl.DataFrame], Any]:
-    """Return the function that writes a frame to a file, in the format of its suffix, or to stdout as CSV."""
-    if output is None:
-        return lambda frame: sys.stdout.write(frame.write_csv())
-    write_file = writer_of(output)
-    check_place(output, *sources)
-
-    def write(frame: pl.DataFrame) -> None:
-        with written_beside(output) as place:
-            write_file(frame, place)
-
-    return write
 
 
 def as_frame(X: Any, names: tuple[str, ...]) -> pl.DataFrame:

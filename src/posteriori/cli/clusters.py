@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from posteriori.cli.checks import columns_named, open_output
-from posteriori.cli.messages import Refusal, progress_bar, refusing
+from posteriori.cli.checks import columns_named
+from posteriori.cli.messages import Refusal, refusing
+from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import check_place, names_table, read_frame, stem_of
+from posteriori.cli.writing import open_output
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,7 +75,7 @@ def cluster(
         posteriori cluster penguins.csv -k 2..3 --drop species,year --assign clusters.csv
     """
     sizes = _sizes(components)
-    destination = output or Path(f"{stem_of(table)}.clusters.posteriori")
+    destination = output or Path(f"{stem_of([str(table)])}.clusters.posteriori")
     if names_table(destination):
         raise Refusal(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
     check_place(destination, table)

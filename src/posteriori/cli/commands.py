@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import sys
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -20,18 +21,26 @@ from posteriori.cli import network as networks
 from posteriori.cli.checks import (
     align,
     as_frame,
+    check_column,
+    check_labels,
     check_target,
     columns_named,
     load_model,
-    open_output,
     read_for,
+    scan_for,
 )
-from posteriori.cli.messages import Refusal, progress_bar, refusing, warn
-from posteriori.cli.reading import check_place, names_table, read_frame, stem_of
+from posteriori.cli.messages import Refusal, refusing, warn
+from posteriori.cli.progress import pass_bars, progress_bar
+from posteriori.cli.reading import check_place, looked_at, names_table, stem_of, title_of
 from posteriori.cli.reports import check_report, write_report
+from posteriori.cli.writing import check_output, open_output, write_out
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from posteriori.classifiers import GenerativeEstimator
+    from posteriori.cli.summary import Summary
+    from posteriori.tables import Scan
 
 app = typer.Typer(
     name="posteriori",
@@ -44,6 +53,10 @@ app = typer.Typer(
 _FORMATS = ".csv, .tsv (also .gz, .zst), .parquet, .arrow, .feather, .ipc, .ndjson or .jsonl"
 
 TablePath = Annotated[Path, typer.Argument(metavar="TABLE", help=f"A table: {_FORMATS}.", show_default=False)]
+TablePaths = Annotated[
+    list[str],
+    typer.Argument(metavar="TABLE...", help=f"Files, globs or folders of one table: {_FORMATS}.", show_default=False),
+]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that fit has saved.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")]
 
@@ -135,6 +148,39 @@ _FACTORIES: dict[Model, Callable[[dict[str, list[str]]], Any]] = {
 }
 
 
+def _first_look(
+    scan: Scan, title: str, target: str, ignore: list[str] | None, named: dict[str, list[str] | None]
+) -> tuple[Summary, dict[str, list[str]]]:
+    """Return what the features and the labels are like, and the features that each option names."""
+    from posteriori.cli.summary import summarise
+
+    check_column(target, scan.types, title)
+    features = [name for name in scan.names if name != target]
+    ignored = columns_named(ignore, features, "--ignore")
+    features = [name for name in features if name not in ignored]
+    if not features:
+        raise Refusal(f"{title!r} has no column left beside the target {target!r}; a model needs a feature")
+    chosen = {kind: columns_named(names, features, f"--{kind}") for kind, names in named.items()}
+    for first, second in itertools.combinations(chosen, 2):
+        for name in chosen[first]:
+            if name in chosen[second]:
+                raise Refusal(f"{name!r} is named by both --{first} and --{second}; choose one")
+    with progress_bar("looking", scan.n_rows) as progress:
+        summary = summarise(scan, features, target, progress)
+    check_labels(target, summary.labels)
+    for kind, held in (("poisson", "numbers of events"), ("binned", "numbers")):
+        for name in chosen[kind]:
+            if not scan.types[name].is_numeric():
+                raise Refusal(f"--{kind} names {name!r}, which holds no {held}; leave it categorical")
+    return summary, chosen
+
+
+def _labels(summary: Summary, dtype: pl.DataType, target: str) -> pl.Series:
+    import polars as pl
+
+    return pl.Series(target, list(summary.labels), dtype=dtype)
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         from posteriori import __version__
@@ -154,7 +200,7 @@ def _posteriori(
 
 @_command
 def fit(
-    table: TablePath,
+    table: TablePaths,
     target: Annotated[str, typer.Option(metavar="NAME", help="The column that holds the classes.")],
     categorical: Annotated[
         list[str] | None,
@@ -234,6 +280,9 @@ def fit(
 
     Strings and true/false make categorical columns, numbers continuous ones. In CSV and TSV files an empty
     cell, NA, N/A, NaN, nan and null are missing; everything else, "None" and "?" among it, is a value.
+    Files are read part by part, so that a table may be larger than memory; --report holds all of its rows. Several
+    files, a glob in quotes or a folder are one table.
+
     Missing cells are integrated out, unless --missing says that they tell of the class; rows with a missing label teach
     without one, where the model can.
 
@@ -247,42 +296,33 @@ def fit(
     destination = output or Path(f"{stem_of(table)}.posteriori")
     if names_table(destination):
         raise Refusal(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
-    check_place(destination, table)
+    check_place(destination, *map(Path, table))
     if report is not None:
-        check_report(report, table, destination)
-    frame = read_frame(table)
-    check_target(frame, target, table, may_miss=True)
-    if frame[target].dtype.is_float():
-        frame = frame.with_columns(frame[target].fill_nan(None))
-    labels = frame[target].drop_nulls()
-    if len(labels) < 2:
-        few = "row" if frame.height < 2 else "row with a label"
-        raise Refusal(f"{table.name!r} has one {few} only; cross-validation needs two at least")
-    if labels.n_unique() == 1:
+        check_report(report, [Path(one) for one in table], destination)
+    scan, (summary, chosen) = looked_at(
+        table,
+        partial(
+            _first_look,
+            title=title_of(table),
+            target=target,
+            ignore=ignore,
+            named={"categorical": categorical, "poisson": poisson, "binned": binned},
+        ),
+    )
+    features = list(summary.columns)
+    labels = _labels(summary, scan.types[target], target)
+    n_labelled = summary.n_labelled
+    if n_labelled < 2:
+        few = "row" if summary.n_rows < 2 else "row with a label"
+        raise Refusal(f"{title_of(table)!r} has one {few} only; cross-validation needs two at least")
+    if len(labels) == 1:
         warn(f"the target {target!r} has one class only, {labels[0]!r}: every prediction will be that")
-    features = [name for name in frame.columns if name != target]
-    ignored = columns_named(ignore, features, "--ignore")
-    features = [name for name in features if name not in ignored]
-    if not features:
-        raise Refusal(f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature")
-    chosen = {
-        "categorical": columns_named(categorical, features, "--categorical"),
-        "poisson": columns_named(poisson, features, "--poisson"),
-        "binned": columns_named(binned, features, "--binned"),
-    }
-    for first, second in itertools.combinations(chosen, 2):
-        for name in chosen[first]:
-            if name in chosen[second]:
-                raise Refusal(f"{name!r} is named by both --{first} and --{second}; choose one")
-    for kind, held in (("poisson", "numbers of events"), ("binned", "numbers")):
-        for name in chosen[kind]:
-            if not frame[name].dtype.is_numeric():
-                raise Refusal(f"--{kind} names {name!r}, which holds no {held}; leave it categorical")
-    if folds > len(labels):
-        rows = "rows" if len(labels) == frame.height else "rows with a label"
-        warn(f"there are only {len(labels)} {rows}, so there are as many folds")
+    if folds > n_labelled:
+        rows = "rows" if n_labelled == summary.n_rows else "rows with a label"
+        warn(f"there are only {n_labelled} {rows}, so there are as many folds")
 
     from posteriori.cli import facts, pages, tables
+    from posteriori.cli.summary import summarise
     from posteriori.learning.selection import out_of_fold
     from posteriori.persistence import save
 
@@ -309,21 +349,22 @@ def fit(
         noise=label_noise,
         seed=seed,
     )
-    n_unlabelled = frame.height - len(labels)
-    if use is teaching.Unlabelled.ignore:
-        frame = frame.filter(frame[target].is_not_null())
-    learned_from = frame.select(*features, target)
-    with refusing(), progress_bar("fitting", 2 * frame.height) as progress:
-        folds = min(folds, len(labels))
+    n_unlabelled = summary.n_rows - n_labelled
+    left_out = target if n_unlabelled and use is teaching.Unlabelled.ignore else None
+    learned_from = scan.narrowed([*features, target], left_out)
+    with refusing(), pass_bars():
+        if left_out is not None:
+            summary = summarise(learned_from, features, target, None)
+        folds = min(folds, n_labelled)
         if model is Model.auto:
-            scored = estimator.set_params(folds=folds).fit(learned_from, target, progress=progress).out_of_fold_
+            scored = estimator.set_params(folds=folds).fit(learned_from, target).out_of_fold_
         else:
-            scored = out_of_fold(estimator, learned_from, target, folds=folds, progress=progress)
+            scored = out_of_fold(estimator, learned_from, target, folds=folds)
     found = {
         "command": "fit",
-        "table": str(table),
+        "table": " ".join(table),
         "model": model.value,
-        **facts.fit_facts(frame, scored),
+        **facts.fit_facts(learned_from, summary, scored),
         "unlabelled": teaching.unlabelled_facts(scored.estimator, n_unlabelled, use),
         "output": str(destination),
         "report": None if report is None else str(report),
@@ -331,14 +372,15 @@ def fit(
     with refusing():
         save(scored.estimator, destination)
         if report is not None:
-            write_report(scored, learned_from, target, report, f"{target} in {table.name}")
+            frame = learned_from.frame.collect()  # its figures are of rows
+            write_report(scored, frame, target, report, f"{target} in {title_of(table)}")
     (tables.print_json if as_json else pages.print_fit)(found)
 
 
 @_command
 def predict(
     model: ModelPath,
-    table: TablePath,
+    table: TablePaths,
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help=f"Where to write: {_FORMATS}. Default: CSV on stdout.")
     ] = None,
@@ -353,23 +395,20 @@ def predict(
 
         posteriori predict penguins.posteriori penguins.csv --proba
     """
-    write = open_output(output, model, table)
+    if output is not None:
+        check_output(output, model, *map(Path, table))
     estimator = load_model(model, mixtures=True)
-    frame = align(read_for(estimator, table), estimator)
+    scan = scan_for(estimator, table)
 
-    import polars as pl
+    from posteriori.classifiers.prediction_files import predict_to, predictions
 
-    from posteriori.cli.facts import labels_of
-
-    with refusing():
-        predicted = estimator.predict(frame)
-        posterior = estimator.predict_proba(frame) if proba else None
-    columns = [pl.Series("prediction", predicted.tolist())]
-    if posterior is not None:
-        for place, label in enumerate(labels_of(estimator)):
-            text = str(label).lower() if isinstance(label, bool) else str(label)
-            columns.append(pl.Series(f"p_{text}", posterior[:, place]))
-    write(pl.DataFrame(columns))
+    apart = output is not None or not sys.stdout.isatty()
+    with refusing(), progress_bar("predicting", scan.n_rows, wanted=apart) as progress:
+        if output is not None:
+            predict_to(estimator, scan, output, proba, progress)
+            return
+        for number, frame in enumerate(predictions(estimator, scan, proba, progress)):
+            write_out(frame.write_csv(include_header=not number))
 
 
 @_command

@@ -9,7 +9,8 @@ import typer
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import check_target, columns_named
-from posteriori.cli.messages import Refusal, progress_bar, refusing, warn
+from posteriori.cli.messages import Refusal, refusing, warn
+from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import check_place, read_frame
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _draw(comparison: Comparison, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from posteriori.cli.reading import written_beside
+    from posteriori.beside import beside
     from posteriori.plotting import plot_learning_curves
 
     figure = Figure(figsize=(15.0, 4.6), layout="constrained")
@@ -161,8 +162,8 @@ def _draw(comparison: Comparison, path: Path) -> None:
         legend = plot_learning_curves(comparison, measure, ax=ax).get_legend()
         if place and legend is not None:
             legend.remove()
-    with written_beside(path) as beside:
-        figure.savefig(beside, format=path.suffix[1:].lower(), dpi=120)
+    with beside(path) as written:
+        figure.savefig(written, format=path.suffix[1:].lower(), dpi=120)
 
 
 def _print(comparison: Comparison, found: dict[str, Any]) -> None:

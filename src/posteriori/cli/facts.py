@@ -20,34 +20,37 @@ from posteriori.tables.writing import write_column
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
+    from posteriori.cli.summary import Summary
     from posteriori.learning.selection import OutOfFold
     from posteriori.model import GenerativeModel
+    from posteriori.tables import Scan
     from posteriori.typing import Array
 
 Facts = dict[str, Any]
 
 _FIRST_CATEGORIES = 12
+_SCORED_ROWS = 1 << 18  # at a time
 _FEWEST_ROWS_TO_DOUBT = 10  # below, as many categories as rows says little
 
 
-def fit_facts(frame: pl.DataFrame, scored: OutOfFold) -> Facts:
+def fit_facts(scan: Scan, summary: Summary, scored: OutOfFold) -> Facts:
     """Return what a fit has found: the columns, how well the model does, and what informs it."""
     estimator = scored.estimator
     schema = estimator.schema_
     counts = np.bincount(scored.components, minlength=len(scored.classes))  # of labelled rows, as they are labelled
-    posterior = metrics.fill_undefined(scored.posterior, scored.prior)
+    model, class_prior = out_of_fold_scores(scored)
     return {
-        "rows": frame.height,
+        "rows": summary.n_rows,
         "target": schema.target,
         "classes": [
             {"class": label, "rows": int(rows)} for label, rows in zip(labels_of(estimator), counts, strict=True)
         ],
-        "columns": column_facts(frame, estimator),
-        "hints": list(hints(frame, schema)),
+        "columns": column_facts(summary, estimator),
+        "hints": list(hints(scan, summary, schema)),
         "cross_validation": {
             "folds": int(scored.fold.max()) + 1,
-            "model": scores(scored.components, posterior),
-            "class_prior": scores(scored.components, scored.prior),
+            "model": model,
+            "class_prior": class_prior,
         },
         **parameter_counts(estimator),
         "information": information(estimator),
@@ -86,6 +89,20 @@ def scores(components: Array, posterior: Array) -> Facts:
     }
 
 
+def out_of_fold_scores(scored: OutOfFold) -> tuple[Facts, Facts]:
+    """Return the scores of the model, and of its class prior, on rows not seen: means over some rows at a time."""
+    sums: list[Facts] = [{}, {}]
+    n_rows = len(scored.components)
+    for start in range(0, n_rows, _SCORED_ROWS):
+        rows = slice(start, start + _SCORED_ROWS)
+        prior, components = scored.prior[rows], scored.components[rows]
+        posterior = metrics.fill_undefined(np.exp(scored.log_posterior[rows]), prior)
+        for total, predicted in zip(sums, (posterior, prior), strict=True):
+            for name, value in scores(components, predicted).items():
+                total[name] = total.get(name, 0.0) + value * (len(components) / n_rows)
+    return sums[0], sums[1]
+
+
 def information(estimator: GenerativeEstimator) -> list[Facts]:
     """Return the features with their mutual information with the class, in nats, the greatest first."""
     nats = mutual_information(spokesman(estimator).model_)
@@ -118,29 +135,25 @@ def parameter_counts(estimator: GenerativeEstimator) -> Facts:
     return {"n_parameters": model.n_parameters, "n_parameters_full_joint": full}
 
 
-def column_facts(frame: pl.DataFrame, estimator: GenerativeEstimator) -> list[Facts]:
+def column_facts(summary: Summary, estimator: GenerativeEstimator) -> list[Facts]:
     """Return what each feature is, how many of its cells are missing, and what values it has."""
     pooled = hasattr(estimator, "members_")
     name_of = {} if pooled else _distributions(estimator.model_)
     facts = []
     for j, column in enumerate(estimator.schema_.columns):
-        series = frame[column.name]
-        if series.dtype.is_float():
-            series = series.fill_nan(None)
-        missing = series.null_count()
+        cells = summary.columns[column.name]
         found: Facts = {
             "name": column.name,
             "kind": column.kind,
             "distribution": name_of.get(j, "pooled"),
-            "missing": missing,
-            "missing_share": missing / frame.height,
+            "missing": cells.missing,
+            "missing_share": cells.missing / summary.n_rows,
         }
         if column.kind == "categorical":
             found["n_categories"] = len(column.categories)
             found["first_categories"] = list(column.categories[:_FIRST_CATEGORIES])
         else:
-            numbers = series.cast(pl.Float64)
-            found |= {"mean": numbers.mean(), "sd": numbers.std(), "min": numbers.min(), "max": numbers.max()}
+            found |= {"mean": cells.mean, "sd": cells.sd, "min": cells.least, "max": cells.greatest}
             if column.cuts is not None:
                 found["cuts"] = list(column.cuts)
         facts.append(found)
@@ -156,32 +169,31 @@ def _distributions(model: GenerativeModel) -> dict[int, str]:
 # Hints --------------------------------------------------------------------------------------------
 
 
-def hints(frame: pl.DataFrame, schema: Schema) -> Iterable[str]:
+def hints(scan: Scan, summary: Summary, schema: Schema) -> Iterable[str]:
     """Return what a person may want to change about the columns."""
     constant, binary = [], []
     for column in schema.columns:
-        series = frame[column.name]
-        present = len(series) - series.null_count()
-        if present >= _FEWEST_ROWS_TO_DOUBT and series.dtype.is_integer() and (series.diff().drop_nulls() == 1).all():
+        cells = summary.columns[column.name]
+        if cells.present >= _FEWEST_ROWS_TO_DOUBT and cells.counts_rows:
             yield (f"{quote([column.name])} counts the rows; leave it out: --ignore {shlex.quote(column.name)}")
-        n_values = series.drop_nulls().n_unique()
-        if present and n_values == 1:
+        if cells.n_values == 1:
             constant.append(column.name)
-        if n_values == 2 and series.dtype.is_integer() and column.kind == "continuous":
+        if cells.n_values == 2 and cells.dtype.is_integer() and column.kind == "continuous":
             binary.append(column.name)
-        if column.kind != "categorical" or not column.holds_strings or present < _FEWEST_ROWS_TO_DOUBT:
+        if column.kind != "categorical" or not column.holds_strings or cells.present < _FEWEST_ROWS_TO_DOUBT:
             continue
         n_categories = len(column.categories)
         words = _words_among_numbers(column)
         if words:
-            cells = series.cast(pl.String).is_in(words).sum()
+            found = scan.frame.select(pl.col(column.name).cast(pl.String).is_in(words).sum())
+            n_cells = found.collect(engine="streaming").item()
             yield (
-                f"{quote([column.name])} would be a number but for {', '.join(map(repr, words))} in {cells} "
-                f"cell{'s' if cells > 1 else ''}; if that means missing, write NA or leave the cell empty"
+                f"{quote([column.name])} would be a number but for {', '.join(map(repr, words))} in {n_cells} "
+                f"cell{'s' if n_cells > 1 else ''}; if that means missing, write NA or leave the cell empty"
             )
-        elif n_categories > 0.8 * present:
+        elif n_categories > 0.8 * cells.present:
             yield (
-                f"{quote([column.name])} has {n_categories} categories in {present} cells: an identifier or "
+                f"{quote([column.name])} has {n_categories} categories in {cells.present} cells: an identifier or "
                 f"free text? leave it out: --ignore {shlex.quote(column.name)}"
             )
     if binary:

@@ -9,7 +9,8 @@ import typer
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import check_target, columns_named
-from posteriori.cli.messages import Refusal, progress_bar, refusing
+from posteriori.cli.messages import Refusal, refusing
+from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import read_frame
 
 _MODELS = ("pool", "nb", "lda", "qda", "tan", "kdb", "aode")

@@ -1,4 +1,4 @@
-"""What goes to stderr: one sentence an error, one line a warning, and a progress bar where somebody looks."""
+"""What goes to stderr: one sentence an error, one line a warning, and nothing of what threads of others say."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -82,21 +82,27 @@ def warn(message: str, said: set[str] | None = None) -> None:
 
 
 @contextmanager
-def progress_bar(label: str, rows: int) -> Iterator[Callable[[int], None] | None]:
-    """Show a bar that is told of rows done, on stderr; none where stderr is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def quiet_threads() -> Iterator[None]:
+    """Keep polars off stderr: what its threads say of a damaged file comes as an exception as well.
 
-    columns = (
-        TextColumn(label),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("rows"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(label, total=rows)
-        yield lambda done: progress.advance(task, done)
+    What Python writes to stderr gets there.
+    """
+    try:
+        kept = os.dup(2)
+    except OSError:  # this process has no stderr
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    python = sys.stderr
+    try:
+        if python is sys.__stderr__:
+            sys.stderr = open(kept, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        if python is sys.__stderr__:
+            sys.stderr.flush()
+            sys.stderr = python
+        os.dup2(kept, 2)
+        os.close(nowhere)
+        os.close(kept)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
-from posteriori.cli.checks import columns_named, open_output
+from posteriori.cli.checks import columns_named
 from posteriori.cli.expressions import parse_findings, parse_question
 from posteriori.cli.messages import Refusal, refusing
 from posteriori.cli.reading import check_place, read_frame
+from posteriori.cli.writing import open_output
 
 if TYPE_CHECKING:
     import polars as pl

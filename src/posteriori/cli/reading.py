@@ -1,77 +1,60 @@
-"""Tables from files and back, by their suffix."""
+"""Tables from files, by their suffix: read part by part, or into memory where a command needs all rows at once."""
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
-import tempfile
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
-from posteriori.cli.messages import Refusal, one_line
+from posteriori.cli.messages import Refusal, refusing
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.tables import Column, Schema
+    from posteriori.tables import Column, Scan, Schema
 
-# What stands for a missing cell in text files; "None", "?" and "-" do not: elsewhere they are categories.
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null")
-
-_READ = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".ndjson": "ndjson",
-    ".jsonl": "ndjson",
-}
-_PACKED = (".gz", ".zst")
 _SHIPPED = ("penguins.csv",)
+_TEXT = ("csv", "tsv", "ndjson")
 
-
-def format_of(path: Path) -> tuple[str, str]:
-    """Return the format that a file's suffixes name, and how it is packed: ``".gz"``, ``".zst"`` or ``""``.
-
-    Raises
-    ------
-    Refusal
-        The suffix is not known.
-    """
-    packed = path.suffix.lower() if path.suffix.lower() in _PACKED else ""
-    suffix = Path(path.stem).suffix.lower() if packed else path.suffix.lower()
-    kind = _READ.get(suffix)
-    if kind is None or (packed and kind not in ("csv", "tsv")):
-        raise Refusal(
-            f"{str(path)!r} has no suffix that names a table ({', '.join(_READ)}; .csv and .tsv also with .gz or .zst)"
-        )
-    return kind, packed
+T = TypeVar("T")
 
 
 def names_table(path: Path) -> bool:
     """Whether a path has a suffix that tables have."""
+    from posteriori.tables.scanning import format_of
+
     try:
         format_of(path)
-    except Refusal:
+    except ValueError:
         return False
     return True
 
 
-def stem_of(path: Path) -> str:
-    """Return the name of a table's file without its suffixes."""
-    _, packed = format_of(path)
-    return Path(path.stem).stem if packed else path.stem
+def stem_of(tables: Sequence[str]) -> str:
+    """Return the name of a table's file without its suffixes; of several files, that of the folder they are in."""
+    from posteriori.tables.scanning import format_of
+
+    if len(tables) == 1 and not os.path.isdir(tables[0]) and (os.path.exists(tables[0]) or not has_magic(tables[0])):
+        path = Path(tables[0])
+        with refusing():
+            format_of(path)
+        return Path(path.stem).stem if path.suffix.lower() in (".gz", ".zst") else path.stem
+    with refusing():
+        folders = [path if path.is_dir() else path.parent for path in map(Path, _files(tables))]
+    return Path(os.path.commonpath([folder.resolve() for folder in folders])).name or "table"
+
+
+def title_of(tables: Sequence[str]) -> str:
+    """Return what to call a table in a sentence: the name of its file, or what the files were called by."""
+    return Path(tables[0]).name if len(tables) == 1 else f"{tables[0]} and {len(tables) - 1} more"
 
 
 def read_frame(path: Path, schema: Schema | None = None, target: Column | None = None) -> pl.DataFrame:
-    """Read a table.
+    """Read a table into memory.
 
     Parameters
     ----------
@@ -88,132 +71,102 @@ def read_frame(path: Path, schema: Schema | None = None, target: Column | None =
     """
     import polars as pl
 
-    kind, _ = format_of(path)
-    path = _existing(path)
-    if not path.stat().st_size:
-        raise Refusal(f"{path.name!r} is empty")
-    known = (*schema.columns, *([target] if target else [])) if schema is not None else ()
-    strings = {column.name: pl.String for column in known if column.holds_strings}
-    try:
-        with _quiet_threads():
-            frame = _read(path, kind, strings)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, UnicodeError) as error:
-        raise Refusal(f"cannot read {path.name!r}: {_reason(error)}") from None
-    if not frame.width or not frame.height:
-        raise Refusal(f"{path.name!r} holds no rows")
-    return frame
+    from posteriori.tables.scanning import format_of
+
+    with refusing():
+        text = format_of(path) in _TEXT
+    _, frame = looked_at([str(path)], _collected, schema, target)
+    nothing = [name for name in frame.columns if text and frame[name].null_count() == frame.height]
+    return frame.with_columns(pl.col(name).cast(pl.Null) for name in nothing)
 
 
-def _existing(path: Path) -> Path:
-    if path.is_file():
-        return path
-    if not path.exists() and str(path) in _SHIPPED:
-        from importlib.resources import files
-
-        return Path(str(files("posteriori").joinpath("datasets", path.name)))
-    raise Refusal(f"{str(path)!r} is a folder" if path.is_dir() else f"there is no file {str(path)!r}")
+def _collected(scan: Scan) -> pl.DataFrame:
+    return next(scan.parts([slice(0, scan.n_rows)], range(len(scan.names)))).frame.rechunk()
 
 
-@contextmanager
-def _quiet_threads() -> Iterator[None]:
-    """Keep polars off stderr: what its threads say of a damaged file comes as an exception as well."""
-    try:
-        kept = os.dup(2)
-    except OSError:  # this process has no stderr
-        yield
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(nowhere)
-        os.close(kept)
+def looked_at(
+    tables: Sequence[str], look: Callable[[Scan], T], schema: Schema | None = None, target: Column | None = None
+) -> tuple[Scan, T]:
+    """Open files, and look at all of their rows; return what was seen, too.
+
+    Text files say by their first rows of which types columns are. Where later rows show that to be wrong, all are
+    asked, and looked at once more.
+
+    Raises
+    ------
+    Refusal
+        The files cannot be read, or hold no row.
+    """
+    from posteriori.tables.scanning import format_of, paths_of
+
+    with refusing():
+        try:
+            scan = open_table(tables, schema, target)
+            return scan, look(scan)
+        except ValueError:
+            if not any(format_of(path) in _TEXT for path in paths_of(_files(tables))):
+                raise
+        scan = open_table(tables, schema, target, whole=True)
+        return scan, look(scan)
 
 
-def _reason(error: Exception) -> str:
-    """Return what a reader says is wrong, without its advice on how to call it from Python."""
-    text = str(error)
-    if type(error).__name__ == "PanicException":
-        return "it is damaged"
-    if "more fields than defined" in text:
-        return "a line has more cells than the header"
-    if "invalid utf-8" in text:
-        return "it is not UTF-8 text"
-    if isinstance(error, OSError) and error.strerror:
-        text = error.strerror
-    return one_line(re.split(r"\n\s*\n|You might want", text)[0])[:200] or type(error).__name__
+def open_table(
+    tables: Sequence[str], schema: Schema | None = None, target: Column | None = None, whole: bool = False
+) -> Scan:
+    """Open files to be read part by part; whole says to ask all rows of text files of which types columns are.
 
-
-def _read(path: Path, kind: str, strings: dict[str, Any]) -> pl.DataFrame:
+    Raises
+    ------
+    ValueError, OSError
+        As `posteriori.scan` does, or there are no rows.
+    """
     import polars as pl
 
-    if kind == "parquet":
-        return pl.read_parquet(path, glob=False)
-    if kind == "arrow":
-        return pl.read_ipc(path)
-    if kind == "ndjson":
-        return pl.read_ndjson(path, infer_schema_length=None)
-    separator = "," if kind == "csv" else "\t"
-    text: dict[str, Any] = {"separator": separator, "null_values": list(MISSING), "glob": False}
-    header = pl.read_csv(path, n_rows=0, infer_schema=False, **text).columns
-    overrides = {name: dtype for name, dtype in strings.items() if name in header}
-    frame = pl.read_csv(path, infer_schema_length=None, schema_overrides=overrides, **text)
-    return _tidy(frame, path.name)
+    from posteriori.tables import scan
+    from posteriori.tables.scanning import common_types, format_of, paths_of, types_of
+    from posteriori.tables.text import reason_of
+
+    files = paths_of(_files(tables))
+    kind = format_of(files[0])
+    if kind not in _TEXT:
+        scanned = scan(files)
+    else:
+        known = (*schema.columns, *([target] if target else [])) if schema is not None else ()
+        strings = {column.name: pl.String() for column in known if column.holds_strings}
+        of_file = {}
+        for path in files:
+            try:
+                found = types_of(path, kind, whole)
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+                raise ValueError(f"cannot read {path.name!r}: {reason_of(error)}") from None
+            _warn_of_doubles(path.name, found)
+            of_file[path] = found | {name: dtype for name, dtype in strings.items() if name in found}
+        types = common_types(of_file, kind)
+        nothing = [name for name in types if all(found[name] == pl.Null for found in of_file.values())]
+        numbers = [one.name for one in known if one.kind == "continuous" and types.get(one.name) == pl.Int64]
+        scanned = scan(files, dtypes=types | dict.fromkeys([*nothing, *numbers], pl.Float64()))
+    if not scanned.n_rows:
+        raise ValueError(f"{title_of(tables)!r} holds no rows")
+    return scanned
 
 
-def _tidy(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Mend what a text file cannot say: empty columns, columns without a name, empty lines at the end."""
-    import polars as pl
+def _files(tables: Sequence[str]) -> list[str]:
+    """Return where the files are: of one that is not there but shipped with the library, that place."""
+    from importlib.resources import files
 
-    if any("\x00" in column or "\ufffd" in column for column in frame.columns):
-        raise Refusal(f"cannot read {name!r}: it is not UTF-8 text")
-    twice = [match[1] for c in frame.columns if (match := re.fullmatch(r"(.+)_duplicated_\d+", c))]
-    for column in twice:
-        if column in frame.columns:
+    shipped = {name: str(files("posteriori").joinpath("datasets", name)) for name in _SHIPPED}
+    return [shipped.get(name, name) if not os.path.exists(name) else name for name in tables]
+
+
+def _warn_of_doubles(name: str, columns: Iterable[str]) -> None:
+    known = set(columns)
+    for column in [match[1] for one in columns if (match := re.fullmatch(r"(.+)_duplicated_\d+", one))]:
+        if column in known:
             warnings.warn(
                 f"{name} has the column {column!r} twice; the second is called {column + '_duplicated_0'!r}",
                 UserWarning,
                 stacklevel=2,
             )
-    if frame.width > 1 and frame.height:
-        filled = frame.select(pl.any_horizontal(pl.all().is_not_null()).arg_true().max()).item()
-        empty = frame.height - 1 - (-1 if filled is None else filled)
-        if empty:
-            warnings.warn(
-                f"{name} ends in {empty} line{'s' if empty > 1 else ''} without any value, left out",
-                UserWarning,
-                stacklevel=2,
-            )
-            frame = frame.head(frame.height - empty)
-    places = enumerate(frame.columns, start=1)
-    frame = frame.rename({column: f"column_{place}" for place, column in places if not column})
-    nothing = [column for column in frame.columns if frame[column].null_count() == frame.height]
-    return frame.with_columns(pl.col(column).cast(pl.Null) for column in nothing)
-
-
-@contextmanager
-def written_beside(path: Path) -> Iterator[Path]:
-    """Give a place to write to, in the same folder, that takes the final name only once all is written.
-
-    Raises
-    ------
-    Refusal
-        There is no such folder, or the name is that of a folder.
-    """
-    check_place(path)
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    try:
-        yield Path(beside)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(beside, 0o666 & ~umask)  # mkstemp makes files that only their owner can read
-        os.replace(beside, path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
 
 
 def check_place(path: Path, *sources: Path) -> None:
@@ -224,26 +177,3 @@ def check_place(path: Path, *sources: Path) -> None:
         raise Refusal(f"there is no folder {str(path.parent)!r} to write {path.name!r} in")
     if path.is_dir():
         raise Refusal(f"{str(path)!r} is a folder; name a file")
-
-
-def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
-    """Return the function that writes a frame in the format of a path's suffix.
-
-    Raises
-    ------
-    Refusal
-        The suffix is not known, or cannot be written.
-    """
-    kind, packed = format_of(path)
-    if packed == ".zst":
-        raise Refusal(f"{str(path)!r} would have to be packed by zstd; write .csv, .csv.gz or .parquet")
-    if kind in ("csv", "tsv"):
-        separator = "," if kind == "csv" else "\t"
-
-        def write_text(frame: pl.DataFrame, place: Path) -> None:
-            text = frame.write_csv(separator=separator).encode()
-            place.write_bytes(gzip.compress(text) if packed else text)
-
-        return write_text
-    method = {"parquet": "write_parquet", "arrow": "write_ipc", "ndjson": "write_ndjson"}[kind]
-    return lambda frame, place: getattr(frame, method)(place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _SUFFIXES = (".html", ".htm")
 
 
-def check_report(path: Path, table: Path, model: Path) -> None:
+def check_report(path: Path, tables: Sequence[Path], model: Path) -> None:
     """Refuse, before any work is done, a report that cannot be drawn or has no place.
 
     Raises
@@ -29,7 +30,7 @@ def check_report(path: Path, table: Path, model: Path) -> None:
         raise Refusal(f"{str(path)!r} has no suffix of a page; name it .html")
     if path.absolute() == model.absolute():
         raise Refusal(f"the report would overwrite the model {str(path)!r}; name another file")
-    check_place(path, table)
+    check_place(path, *tables)
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:

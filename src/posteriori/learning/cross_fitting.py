@@ -147,7 +147,12 @@ def cross_fit(
         if n_jobs == 1:
             return [learn_plan(*one) for one in work]
         with ThreadPoolExecutor(n_jobs) as threads:
-            return [done.result() for done in [threads.submit(learn_plan, *one) for one in work]]
+            begun = [threads.submit(learn_plan, *one) for one in work]
+            try:
+                return [done.result() for done in begun]
+            finally:  # after an error or Ctrl-C no further one is begun
+                for one in begun:
+                    one.cancel()
 
 
 def score_held_out(

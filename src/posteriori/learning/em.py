@@ -284,6 +284,9 @@ def learn(
     McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine Learning 39
     (2000). Hastie & Tibshirani, Discriminant analysis by Gaussian mixtures, JRSS B 58 (1996).
     """
+    many_passes = statistics.hidden > 0 or not all(part.is_exact() for part in statistics.blocks)
+    if many_passes and source.comes_anew:
+        source = source.holding()
     begun: list[GenerativeModel | None] = [start]
     if start is None and source.telling is not None and statistics.hidden > 0:
         begun = list(starting_models(source, blocks, prior, limits))

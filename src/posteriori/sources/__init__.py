@@ -46,6 +46,13 @@ class LabelledSource(Source, Protocol):
     def telling(self) -> Telling | None:
         """What labels say of components, where that is not simply which one made the row."""
 
+    @property
+    def comes_anew(self) -> bool:
+        """Whether every pass fetches the rows from elsewhere."""
+
+    def holding(self) -> LabelledSource:
+        """Return the same rows, kept for further passes where they are few."""
+
     def with_telling(self, telling: Telling | None) -> Self:
         """Return the same rows, their labels understood so."""
 

@@ -17,6 +17,7 @@ from posteriori.statistics.pair_moments import PairMoments
 from posteriori.tables import Batch, Column, Labels, Schema
 from posteriori.tables.database import Query, quoted
 from posteriori.tables.frames import PolarsTable
+from posteriori.tables.watching import told
 from posteriori.typing import Array
 
 T = TypeVar("T")
@@ -35,8 +36,7 @@ class DatabaseSource(MemorySource):
             sums = Sums(cast(Query, self.table), self.schema, self.places, cast(Labels, self.labels), self._classes)
             found = sums.of(blocks)
             if found is not None:
-                if self.progress is not None:
-                    self.progress(self.table.n_rows)
+                (self.progress or told("statistics", self.table.n_rows))(self.table.n_rows)
                 return cast(T, found)
         return super().reduce(accumulate)
 

@@ -16,6 +16,7 @@ from posteriori.sources.threads import in_order, n_threads
 from posteriori.tables import Assignment, Batch, Column, Labels, PartialLabels, Schema, Table, Telling, quote
 from posteriori.tables.labels import KnownLabels
 from posteriori.tables.lazy import LazyTable, StreamedTable
+from posteriori.tables.watching import told
 from posteriori.typing import Array
 
 T = TypeVar("T")
@@ -24,6 +25,7 @@ _TILE_BYTES = 1 << 25  # smaller tiles would spend their time in Python
 _MOST_ROWS = 1 << 16
 _FEWEST_ROWS = 1 << 10
 _MOST_HELD = 1 << 27
+_MOST_HELD_OF_STREAM = 1 << 24
 _SHARED_ROWS = 1 << 14  # from which on threads share the rows, few as the batches may be
 
 
@@ -82,26 +84,46 @@ class MemorySource:
     held: Held | None = None
     first: int = 0
 
+    @property
+    def comes_anew(self) -> bool:
+        """Whether every pass fetches the rows from elsewhere."""
+        return isinstance(self.table, LazyTable)
+
     def holding(self) -> MemorySource:
         """Return the same rows, their cells kept as numbers and codes: read once, however many passes there are.
 
-        Of more than 2²⁷ cells (1 GB), and of rows that are not in memory, nothing is kept.
+        Of more than 2²⁷ cells (1 GB), or 2²⁴ of a stream (128 MB), nothing is kept, nor of rows in partitions.
         """
         n_rows = self.table.n_rows
-        if isinstance(self.table, LazyTable) or n_rows * len(self.places) > _MOST_HELD:
+        n_cells = n_rows * len(self.places)
+        if self.held is not None:
+            return self
+        if isinstance(self.table, LazyTable):
+            keep = isinstance(self.table, StreamedTable) and n_cells <= _MOST_HELD_OF_STREAM
+            return self._holding_stream() if keep else self
+        if n_cells > _MOST_HELD:
             return self
         whole = self.batch(slice(0, n_rows))
-        categorical = [whole.schema.coded.index(j) for j in whole.schema.of_kind("categorical")]
         component = (
             None
             if self.labels is None or self.classes is None
             else self.labels.components(self.classes, slice(0, n_rows))
         )
-        return replace(self, held=Held(whole.numbers.values, whole.codes.values[:, categorical], component))
+        return replace(self, held=Held(whole.numbers.values, _categories(whole), component))
+
+    def _holding_stream(self) -> MemorySource:
+        def cells(batch: Batch) -> tuple[Array, ...]:
+            labels = () if batch.assignment is None else (batch.assignment.component,)
+            return batch.numbers.values, _categories(batch), *labels
+
+        plain = replace(self, telling=None, folds=None, weight=None)
+        numbers, codes, *component = map(np.concatenate, zip(*plain.stream(cells), strict=True))
+        labelled = component[0] if component and self.labels is not None else None
+        return replace(self, held=Held(numbers, codes, labelled))
 
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
         """Add up accumulate(batch) over all batches, in their order."""
-        parts = self.stream(accumulate)
+        parts = self.stream(accumulate, "statistics")
         total = next(parts)
         for part in parts:
             total = operator.add(total, part)
@@ -184,16 +206,16 @@ class MemorySource:
             return self.telling.assignment(component, allowed, weight)
         return Assignment(component, weight, len(self.classes.categories))
 
-    def stream(self, work: Callable[[Batch], T]) -> Generator[T, None, None]:
-        """Yield work(batch) of all batches, in the order of the rows."""
+    def stream(self, work: Callable[[Batch], T], what: str = "scores") -> Generator[T, None, None]:
+        """Yield work(batch) of all batches, in the order of the rows; `what` is for those who watch."""
         slices = self._slices()
+        progress = self.progress or told(what, self.table.n_rows)
 
         def one(part: tuple[MemorySource, slice]) -> T:
             source, rows = part
             batch = source.batch(rows)
             result = work(batch)
-            if self.progress is not None:
-                self.progress(len(batch))
+            progress(len(batch))
             return result
 
         n_jobs = min(n_threads(self.n_jobs), len(slices))
@@ -201,7 +223,7 @@ class MemorySource:
 
     def _parts(self, slices: Sequence[slice]) -> Iterator[tuple[MemorySource, slice]]:
         """Yield, with each of the slices, the rows in memory that it is cut from: of a stream, a part that was read."""
-        if not isinstance(self.table, StreamedTable):
+        if self.held is not None or not isinstance(self.table, StreamedTable):
             yield from ((self, rows) for rows in slices)
             return
         places, labels = list(self.places), self.labels
@@ -221,6 +243,12 @@ class MemorySource:
             n_batches = -(-n_rows // size)
             size = max(-(-n_rows // (-(-n_batches // 8) * 8)), min(_FEWEST_ROWS, size))
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def _categories(batch: Batch) -> Array:
+    """Return the codes of the categorical columns, (n, d)."""
+    schema = batch.schema
+    return batch.codes.values[:, [schema.coded.index(j) for j in schema.of_kind("categorical")]]
 
 
 def warn_of_unseen(unseen: Counter[Any]) -> None:

@@ -14,6 +14,7 @@ from posteriori.sources.memory import MemorySource, warn_of_unseen
 from posteriori.tables import Batch, Labels, Table
 from posteriori.tables.labels import KnownLabels
 from posteriori.tables.partitioned import PartitionedTable, add
+from posteriori.tables.watching import told
 from posteriori.typing import Array
 
 T = TypeVar("T")
@@ -40,7 +41,7 @@ class PartitionedSource(MemorySource):
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
         """Add up accumulate(batch) over all batches: of a partition where it is, then partition by partition."""
         total = self._partitions.fold(Fold(self._work, accumulate), self._columns, self._shares)
-        self._done()
+        self._done("statistics")
         return total
 
     def map(self, score: Callable[[Batch], Array]) -> Array:
@@ -54,11 +55,11 @@ class PartitionedSource(MemorySource):
             warn_of_unseen(unseen)
         return np.concatenate(scores)
 
-    def stream(self, work: Callable[[Batch], T]) -> Generator[T, None, None]:
-        """Yield work(batch) of all batches, in the order of the rows."""
+    def stream(self, work: Callable[[Batch], T], what: str = "scores") -> Generator[T, None, None]:
+        """Yield work(batch) of all batches, in the order of the rows; `what` is for those who watch."""
         for results in self._partitions.run(Each(self._work, work), self._columns, self._shares):
             yield from results
-        self._done()
+        self._done(what)
 
     @property
     def _partitions(self) -> PartitionedTable:
@@ -109,9 +110,9 @@ class PartitionedSource(MemorySource):
             for rows in self._partitions.slices
         ]
 
-    def _done(self) -> None:
-        if self.progress is not None:
-            self.progress(self.table.n_rows)
+    def _done(self, what: str) -> None:
+        """Tell of all rows at once: which are done meanwhile, the engine shows in its own way."""
+        (self.progress or told(what, self.table.n_rows))(self.table.n_rows)
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,11 @@ from posteriori.tables.scanning import (
     lazily,
     partitions_of,
     paths_of,
-    short_row,
     types_of,
 )
 from posteriori.tables.schema import MAX_CATEGORIES, quote
+from posteriori.tables.text import empty_lines_at_the_end, reason_of, short_row
+from posteriori.tables.watching import told
 
 _READ_AHEAD = 1 << 17  # rows that polars is asked for at a time
 
@@ -79,6 +81,18 @@ class Scan(StreamedTable):
             f"\n  {listed}{more}{target}"
         )
 
+    def narrowed(self, names: Sequence[str], labels: str | None = None) -> Scan:
+        """Return some of the columns; where labels names one of them, of the rows only that it has a label for."""
+        frame = self.frame.select(names)
+        if labels is not None:
+            known = pl.col(labels).is_not_null()
+            frame = frame.filter(known & pl.col(labels).is_not_nan() if self.types[labels].is_float() else known)
+        narrow = replace(self, types={name: self.types[name] for name in names}, frame=frame)
+        if labels is None:
+            vars(narrow)["n_rows"] = self.n_rows  # text files need not be counted once more
+            vars(narrow)["_distinct"] = self._distinct
+        return narrow
+
     def parts(self, slices: Sequence[slice], columns: Sequence[int]) -> Iterator[PolarsTable]:
         """Yield some columns of some rows, slices that follow one another from the first row to the last.
 
@@ -123,7 +137,8 @@ class Scan(StreamedTable):
         return PolarsTable(pl.DataFrame(schema={self.names[j]: self.types[self.names[j]]}))
 
     def _find_distinct(self, names: Sequence[str]) -> dict[str, PolarsTable]:
-        return distinct_of(self._frames(names), {name: self.types[name] for name in names})
+        types = {name: self.types[name] for name in names}
+        return distinct_of(self._frames(names), types, told("categories", self.n_rows))
 
     def _require_full_rows(self) -> None:
         """Raise ValueError if a row of a text file has fewer cells than the header; polars calls them missing."""
@@ -176,8 +191,7 @@ class Scan(StreamedTable):
             except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
                 culprit = repr(str(path))
                 break
-        reason = str(error).split("\n")[0]
-        return ValueError(f"cannot read {culprit}: {reason}")
+        return ValueError(f"cannot read {culprit}: {reason_of(error)}")
 
     def _file_types(self, kind: str) -> Types | None:
         return None if kind in ("parquet", "arrow") else self.types
@@ -188,11 +202,14 @@ def _stamp(path: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def distinct_of(frames: Iterable[pl.DataFrame], types: Types) -> dict[str, PolarsTable]:
-    """Return the distinct cells of each column of a table that comes in parts."""
+def distinct_of(
+    frames: Iterable[pl.DataFrame], types: Types, progress: Callable[[int], None]
+) -> dict[str, PolarsTable]:
+    """Return the distinct cells of each column of a table that comes in parts, telling of the rows of each."""
     found = {name: pl.Series(name, [], dtype) for name, dtype in types.items()}
     with ThreadPoolExecutor(pl.thread_pool_size()) as threads:
         for frame in frames:
+            progress(frame.height)
             for new in threads.map(_distinct, frame.iter_columns()):
                 name, seen = new.name, found[new.name]
                 if len(new) > len(seen) or not new.is_in(seen.implode()).all():
@@ -223,7 +240,8 @@ def scan(
     ----------
     paths : path, or list of paths
         Files, globs (``"data/*.parquet"``, ``"data/**/*.csv"``) or folders: Parquet, Arrow IPC, CSV, TSV or newline-
-        delimited JSON, text also packed (``.gz``, ``.zst``). Folders ``key=value`` on the way become columns.
+        delimited JSON, text also packed (``.gz``, ``.zst``). Folders ``key=value`` on the way become columns. In CSV
+        and TSV an empty cell, NA, N/A, NaN, nan and null are missing; lines without any value at the end are left out.
     target : str, optional
         The column of labels: ``fit(scan)`` then needs no y.
     columns : list of str, optional
@@ -265,14 +283,14 @@ def scan(
     kind = format_of(files[0])
     partitions = partitions_of(files)
     try:
-        of_file = {path: types_of(path, kind) | dict(dtypes or {}) for path in files}
+        of_file = {path: types_of(path, kind, known=dict(dtypes or {})) | dict(dtypes or {}) for path in files}
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise ValueError(f"cannot read {_unreadable(files, kind)}: {str(error).splitlines()[0]}") from None
+        raise ValueError(f"cannot read {_unreadable(files, kind)}: {reason_of(error)}") from None
     wanted = None if columns is None else {*columns, *([] if target is None else [target])}
     if wanted is not None:
         of_file = {path: {n: t for n, t in one.items() if n in wanted} for path, one in of_file.items()}
     types = common_types(of_file, kind)
-    frame = _joined(files, kind, types, of_file, partitions)
+    frame = _joined(files, kind, types, of_file, partitions, _rows_above_empty_lines(files, kind))
     types |= {key: pl.Series(cells).dtype for key, cells in partitions.items() if wanted is None or key in wanted}
     named = [*(columns or ()), *(categorical or ()), *(categories or ()), *(() if target is None else (target,))]
     absent = [name for name in dict.fromkeys(named) if name not in types]
@@ -289,17 +307,35 @@ def scan(
     return Scan(files, types, frame, target, frozenset(categorical or ()), _stamps=stamps)
 
 
+def _rows_above_empty_lines(paths: Sequence[Path], kind: str) -> dict[Path, int]:
+    """Return the number of rows of each text file that ends in lines without any value, and warn of these."""
+    rows = {}
+    for path in paths if kind in ("csv", "tsv") else ():
+        empty, rows_above = empty_lines_at_the_end(path, kind)
+        if empty:
+            rows[path] = rows_above
+            lines = f"{empty} line{'s' if empty > 1 else ''}"
+            warnings.warn(f"{path.name} ends in {lines} without any value, left out", UserWarning, stacklevel=3)
+    return rows
+
+
 def _joined(
-    paths: Sequence[Path], kind: str, types: Types, of_file: Mapping[Path, Types], partitions: Mapping[str, list[Any]]
+    paths: Sequence[Path],
+    kind: str,
+    types: Types,
+    of_file: Mapping[Path, Types],
+    partitions: Mapping[str, list[Any]],
+    rows: Mapping[Path, int],
 ) -> pl.LazyFrame:
-    """Return all files as one lazy table."""
+    """Return all files as one lazy table, of some of them the first rows only."""
     text = kind not in ("parquet", "arrow")
-    if not partitions and (text or all(list(one.items()) == list(types.items()) for one in of_file.values())):
+    if not (partitions or rows) and (text or all(list(one.items()) == list(types.items()) for one in of_file.values())):
         return lazily(paths, kind, types if text else None).select(list(types))
     cells = {key: pl.Series(key, values) for key, values in partitions.items()}
     frames = []
     for place, path in enumerate(paths):
         one = lazily(path, kind, types if text else None)
+        one = one.head(rows[path]) if path in rows else one
         chosen = [pl.col(name).cast(dtype) for name, dtype in types.items() if name not in cells]
         keys = [pl.lit(series[place], dtype=series.dtype).alias(key) for key, series in cells.items()]
         frames.append(one.select(*chosen).with_columns(*keys))

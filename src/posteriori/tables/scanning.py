@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import glob
-import gzip
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -13,6 +11,8 @@ from typing import Any
 from urllib.parse import unquote
 
 import polars as pl
+
+from posteriori.tables.text import SAMPLED_ROWS, Types, lazy_text, require_text
 
 FORMATS = {
     ".csv": "csv",
@@ -26,10 +26,7 @@ FORMATS = {
     ".jsonl": "ndjson",
 }
 _PACKED = (".gz", ".zst")
-_SAMPLED_ROWS = 10_000  # of each text file, which say what its columns are
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
-
-Types = dict[str, pl.DataType]
 
 
 def format_of(path: Path) -> str:
@@ -43,7 +40,9 @@ def format_of(path: Path) -> str:
     packed = path.suffix.lower() in _PACKED
     kind = FORMATS.get(Path(path.stem).suffix.lower() if packed else path.suffix.lower())
     if kind is None or (packed and kind not in ("csv", "tsv", "ndjson")):
-        raise ValueError(f"{str(path)!r} has no suffix of a table ({', '.join(FORMATS)}; text also .gz or .zst)")
+        raise ValueError(
+            f"{str(path)!r} has no suffix that names a table ({', '.join(FORMATS)}; text also .gz or .zst)"
+        )
     return kind
 
 
@@ -67,7 +66,8 @@ def paths_of(paths: Any) -> tuple[Path, ...]:
         else:
             inside = [Path(path) for path in sorted(glob.glob(one, recursive=True)) if os.path.isfile(path)]
         if not inside:
-            raise FileNotFoundError(f"there is no file {one!r}")
+            empty = os.path.isdir(one)
+            raise FileNotFoundError(f"{one!r} is a folder without a file" if empty else f"there is no file {one!r}")
         found += inside
     if not found:
         raise FileNotFoundError("paths is empty; name at least one file")
@@ -83,32 +83,38 @@ def _is_hidden(path: Path, folder: Path) -> bool:
     return any(part[0] in "._" and "=" not in part for part in path.relative_to(folder).parts)
 
 
-def lazily(path: Path | Sequence[Path], kind: str, types: Types | None = None) -> pl.LazyFrame:
-    """Return files of one format and one schema as a table that polars has not read yet."""
+def lazily(
+    path: Path | Sequence[Path], kind: str, types: Types | None = None, sampled: int | None = SAMPLED_ROWS
+) -> pl.LazyFrame:
+    """Return files of one format and one schema as a table that polars has not read yet; sampled None: all rows."""
     source: Any = path if isinstance(path, Path) else list(path)
     if kind == "parquet":
         return pl.scan_parquet(source, glob=False, hive_partitioning=False)
     if kind == "arrow":
         return pl.scan_ipc(source, glob=False, hive_partitioning=False)
     if kind == "ndjson":
-        return pl.scan_ndjson(source, infer_schema_length=_SAMPLED_ROWS, schema_overrides=types)
-    separator = "," if kind == "csv" else "\t"
-    overrides: Any = types
-    return pl.scan_csv(
-        source, glob=False, separator=separator, infer_schema_length=_SAMPLED_ROWS, schema_overrides=overrides
-    )
+        return pl.scan_ndjson(source, infer_schema_length=sampled, schema_overrides=types)
+    return lazy_text(source, kind, types, sampled)
 
 
-def types_of(path: Path, kind: str) -> Types:
-    """Return the type of each column of a file, Null where nothing says so."""
+def types_of(path: Path, kind: str, whole: bool = False, known: Types | None = None) -> Types:
+    """Return the type of each column of a file, Null where nothing says so.
+
+    Of text the first rows say, or all of them: whole; but those that are known already are taken to be so.
+    """
     if not path.stat().st_size:
         raise ValueError(f"{str(path)!r} is empty: it has not even the names of columns; leave it out")
-    frame = lazily(path, kind)
+    frame = lazily(path, kind, known, None if whole else SAMPLED_ROWS)
     if kind in ("parquet", "arrow"):
         return dict(frame.collect_schema())
+    require_text(path, frame.collect_schema().names())
     # A text file says nothing of the type of a column without any cell.
-    sample = frame.head(_SAMPLED_ROWS).collect()
-    return {one.name: pl.Null() if one.null_count() == len(one) else one.dtype for one in sample.iter_columns()}
+    names = frame.collect_schema().names()
+    # polars parses more than the rows it is asked for: as strings, since further down others may be of another type.
+    cells = frame if kind == "ndjson" else lazily(path, kind, dict.fromkeys(names, pl.String()))
+    counts = (cells if whole else cells.head(SAMPLED_ROWS)).select(pl.all().count()).collect(engine="streaming")
+    types = frame.collect_schema().items()
+    return {name: dtype if count else pl.Null() for (name, dtype), count in zip(types, counts.row(0), strict=True)}
 
 
 def common_types(types: Mapping[Path, Types], kind: str) -> Types:
@@ -174,29 +180,3 @@ def _numbers_if_all(written: list[str]) -> list[Any]:
     if all(cell is None or re.fullmatch(r"-?(0|[1-9]\d{0,17})", cell) for cell in cells):
         return [None if cell is None else int(cell) for cell in cells]
     return cells
-
-
-def short_row(path: Path, kind: str, n_columns: int) -> int | None:
-    """Return the number of the first line of a text file that has fewer cells than the header; None if none has.
-
-    A cell in quotes may go on in the next line, so the csv module has the last word where there are quotes.
-    """
-    separator = "," if kind == "csv" else "\t"
-    lines = pl.scan_csv(
-        path, has_header=False, separator="\x01", quote_char=None, schema={"line": pl.String}, glob=False
-    ).with_row_index("number", offset=1)
-    text = pl.col("line").fill_null("")
-    bare = text.str.replace_all('"[^"]*"', "")
-    few = bare.str.count_matches(separator, literal=True) < n_columns - 1
-    seen = lines.select(
-        pl.col("number").filter(few).min(), text.str.contains('"', literal=True).any().alias("quoted")
-    ).collect(engine="streaming")
-    number, quoted = seen.row(0)
-    if number is None or not quoted:
-        return number
-    if path.suffix.lower() == ".zst":
-        return None
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    with opened(path, "rt", encoding="utf8", newline="") as handle:
-        reader = csv.reader(handle, delimiter=separator)
-        return next((reader.line_num for row in reader if len(row) < n_columns), None)

@@ -1,0 +1,75 @@
+"""Tables to files, by their suffix, and to stdout."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from posteriori.beside import beside
+from posteriori.cli.messages import Refusal, refusing
+from posteriori.cli.reading import check_place
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def open_output(output: Path | None, *sources: Path) -> Callable[[pl.DataFrame], Any]:
+    """Return the function that writes a frame to a file, in the format of its suffix, or to stdout as CSV."""
+    if output is None:
+        return lambda frame: write_out(frame.write_csv())
+    check_output(output, *sources)
+    write_file = writer_of(output)
+
+    def write(frame: pl.DataFrame) -> None:
+        with beside(output) as place:
+            write_file(frame, place)
+
+    return write
+
+
+def write_out(text: str) -> None:
+    """Write to stdout; an error names it."""
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "stdout") from None
+
+
+def check_output(path: Path, *sources: Path) -> None:
+    """Refuse a file of an unknown format, or one that has no place, or that would be lost by the output."""
+    writer_of(path)
+    check_place(path, *sources)
+
+
+def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
+    """Return the function that writes a frame in the format of a path's suffix.
+
+    Raises
+    ------
+    Refusal
+        The suffix is not known, or cannot be written.
+    """
+    from posteriori.tables.scanning import format_of
+    from posteriori.tables.text import SEPARATORS
+
+    with refusing():
+        kind = format_of(path)
+    packed = path.suffix.lower()
+    if packed == ".zst":
+        raise Refusal(f"{str(path)!r} would have to be packed by zstd; write .csv, .csv.gz or .parquet")
+
+    def write(frame: pl.DataFrame, place: Path) -> None:
+        if kind == "parquet":
+            frame.write_parquet(place)
+        elif kind == "arrow":
+            frame.write_ipc(place)
+        else:
+            text = frame.write_csv(separator=SEPARATORS[kind]) if kind in SEPARATORS else frame.write_ndjson()
+            place.write_bytes(gzip.compress(text.encode()) if packed == ".gz" else text.encode())
+
+    return write

@@ -1,0 +1,305 @@
+"""The command line on files: read part by part, whatever they are, and whatever happens on the way."""
+
+import contextlib
+import gzip
+import io
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+
+import posteriori as po
+from posteriori.cli import commands, main, progress, summary
+from posteriori.tables.watching import watched
+
+START = "import sys; from posteriori.cli import main; sys.exit(main())"
+
+
+def run(*arguments):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(argument) for argument in arguments])
+    return code, out.getvalue(), err.getvalue()
+
+
+def succeeds(*arguments):
+    code, out, err = run(*arguments)
+    assert code == 0, err
+    return out
+
+
+def refused(*arguments):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, ""), err
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def begun(*arguments, **options):
+    """Start the command line as a process of its own."""
+    command = [sys.executable, "-c", START, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def table(n, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    return pl.DataFrame(
+        {
+            "x": rng.normal(size=n) + y,
+            "z": 1e9 + rng.normal(size=n),
+            "k": rng.integers(0, 9, n),
+            "c": pl.Series(["red", "green", "blue", None]).gather((rng.integers(0, 3, n) + y) % 4),
+            "y": pl.Series(["low", "mid", "high"]).gather(y),
+        }
+    )
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """Return a folder with a large file, and a model of it."""
+    place = tmp_path_factory.mktemp("large")
+    rows = table(1_500_000)
+    rows.write_parquet(place / "rows.parquet")
+    po.save(po.NaiveBayes().fit(rows.head(1000), "y"), place / "m.posteriori")
+    return place
+
+
+# What is read -----------------------------------------------------------------------------------
+
+
+def facts_of(*arguments):
+    found = json.loads(
+        succeeds("fit", *arguments, "--target", "y", "--model", "nb", "--output", "m.posteriori", "--json")
+    )
+    return {name: value for name, value in found.items() if name != "table"}
+
+
+def test_folders_globs_and_lists_of_packed_files_are_one_table(folder):
+    rows = table(3000)
+    rows.write_csv("whole.csv")
+    expected = facts_of("whole.csv")
+    posterior = po.load("m.posteriori").predict_proba(rows.head(5))
+    (folder / "parts").mkdir()
+    (folder / "packed").mkdir()
+    for part in range(3):
+        some = rows.slice(1000 * part, 1000)
+        some.write_parquet(f"parts/{part}.parquet")
+        Path(f"packed/{part}.csv.gz").write_bytes(gzip.compress(some.write_csv().encode()))
+    packed = [f"packed/{part}.csv.gz" for part in range(3)]
+    for arguments in (["parts"], ["parts/*.parquet"], packed):
+        found = facts_of(*arguments)
+        assert_allclose(po.load("m.posteriori").predict_proba(rows.head(5)), posterior)
+        for name in ("rows", "classes", "hints", "n_parameters", "cross_validation"):
+            assert found[name] == expected[name], name
+    succeeds("fit", "parts/*.parquet", "--target", "y", "--model", "nb")
+    assert Path("parts.posteriori").exists()
+    one, many = succeeds("predict", "m.posteriori", "whole.csv"), succeeds("predict", "m.posteriori", *packed)
+    assert one == many
+
+
+def test_columns_are_described_as_polars_does_however_the_rows_are_cut(monkeypatch):
+    rows = table(2500)
+    rows.write_parquet("t.parquet")
+    monkeypatch.setattr(summary, "_BATCH_ROWS", 700)
+    columns = {column["name"]: column for column in facts_of("t.parquet")["columns"]}
+    for name in ("x", "z", "k"):
+        found, series = columns[name], rows[name].cast(pl.Float64)
+        expected = [series.mean(), series.std(), series.min(), series.max()]
+        assert_allclose([found["mean"], found["sd"], found["min"], found["max"]], expected, rtol=1e-7)
+    assert columns["c"]["missing"] == rows["c"].null_count()
+
+
+@pytest.mark.parametrize(("early", "late", "kind"), [("1", "2.5", "continuous"), ("1", "one", "categorical")])
+def test_later_rows_may_show_another_type_than_the_first(early, late, kind):
+    cells = [early] * 11_000 + [late, "NA"]
+    lines = [f"{cell},{'' if i < 11_001 else '7.5'},{'ab'[i % 2]}" for i, cell in enumerate(cells)]
+    Path("t.csv").write_text("x,w,y\n" + "\n".join(lines))
+    x, w = facts_of("t.csv")["columns"]
+    assert (x["kind"], x["missing"]) == (kind, 1)
+    assert (w["kind"], w["missing"], w["mean"]) == ("continuous", 11_001, 7.5)
+
+
+def test_predictions_stream_to_files_and_stdout_as_the_library_makes_them(large):
+    rows = pl.read_parquet(large / "rows.parquet", n_rows=150_000)
+    rows.write_csv("t.csv")
+    model = po.load(large / "m.posteriori")
+    for name in ("p.parquet", "p.csv.gz", "p.ndjson"):
+        succeeds("predict", large / "m.posteriori", "t.csv", "--proba", "--output", name)
+    written = [pl.read_parquet("p.parquet"), pl.read_csv("p.csv.gz"), pl.read_ndjson("p.ndjson")]
+    written.append(pl.read_csv(succeeds("predict", large / "m.posteriori", "t.csv", "--proba").encode()))
+    expected = model.predict_proba(rows)
+    for frame in written:
+        assert frame.columns == ["prediction", "p_high", "p_low", "p_mid"]
+        assert (frame["prediction"] == model.predict(rows)).all()
+        assert_allclose(frame.drop("prediction").to_numpy(), expected, atol=1e-12)
+
+
+def test_pools_predict_part_by_part_too():
+    rows = table(400)
+    rows.write_csv("t.csv")
+    succeeds("fit", "t.csv", "--target", "y")
+    model = po.load("t.posteriori")
+    assert po.predict_to(model, po.scan("t.csv"), "p.csv", proba=True) == 400
+    written = pl.read_csv("p.csv")
+    assert (written["prediction"] == model.predict(rows)).all()
+    assert_allclose(written.drop("prediction").to_numpy(), model.predict_proba(rows), atol=1e-12)
+
+
+# Progress ---------------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_every_pass_tells_of_every_row():
+    rows = table(40_000)
+    rows.write_parquet("t.parquet")
+    passes = []
+
+    def begin(what, n_rows):
+        passes.append([what, n_rows, 0])
+
+        def done(n, mine=passes[-1]):
+            mine[2] += n
+
+        return done
+
+    scan = po.scan("t.parquet", target="y")
+    with watched(begin):
+        model = po.NaiveBayes(n_jobs=1).fit(scan)
+        model.predict(scan)
+    model.predict(scan)
+    assert [one[0] for one in passes] == ["categories", "statistics", "scores"]
+    assert all(one[1:] == [40_000, 40_000] for one in passes)
+
+
+def test_bars_say_what_is_done_where_it_takes_long(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    table(2000).write_parquet("t.parquet")
+    for delay in (0.0, 1e9):
+        monkeypatch.setattr(progress, "_DELAY", delay)
+        err = Terminal()
+        out = io.StringIO()
+        with contextlib.redirect_stderr(err), contextlib.redirect_stdout(out):
+            assert main(["fit", "t.parquet", "--target", "y", "--model", "nb"]) == 0
+            assert main(["predict", "t.posteriori", "t.parquet"]) == 0
+        assert out.getvalue().count("\n") > 2000
+        assert "high" not in err.getvalue()
+        words = ("looking", "categories", "statistics", "cross-validation", "predicting", "rows", "/s")
+        assert all((word in err.getvalue()) == (delay == 0.0) for word in words)
+
+
+# Faults -----------------------------------------------------------------------------------------
+
+
+def test_a_row_with_too_few_cells_is_named_by_its_line():
+    lines = ["x,c,y"] + [f"{i},a,{'uv'[i % 2]}" for i in range(3000)]
+    lines[2000] = "7,a"
+    Path("t.csv").write_text("\n".join(lines))
+    assert "line 2001 of 't.csv' has fewer cells than the 3" in refused("fit", "t.csv", "--target", "y")
+    lines[2000] = ""
+    Path("t.csv").write_text("\n".join(lines) + "\n\n")
+    code, _, err = run("fit", "t.csv", "--target", "y")
+    assert code == 2
+    assert "line 2001 of 't.csv'" in err
+
+
+def test_empty_lines_at_the_end_of_packed_files_are_left_out(folder):
+    for part in range(2):
+        text = table(50, part).write_csv() + ",,,,\n" * part
+        Path(f"{part}.csv.gz").write_bytes(gzip.compress(text.encode()))
+    code, out, err = run("fit", "*.csv.gz", "--target", "y", "--model", "nb", "--json")
+    assert (code, json.loads(out)["rows"]) == (0, 100)
+    assert err == "warning: 1.csv.gz ends in 1 line without any value, left out\n"
+
+
+def test_types_that_differ_between_files_are_named():
+    table(30).write_csv("a.csv")
+    table(30).with_columns(x=pl.lit("tall")).write_csv("b.csv")
+    said = refused("fit", "a.csv", "b.csv", "--target", "y")
+    assert "column 'x' is Float64 in 'a.csv' but String in 'b.csv'" in said
+
+
+def test_a_file_that_vanishes_is_named(monkeypatch):
+    for name in ("a.parquet", "b.parquet"):
+        table(300).write_parquet(name)
+    looked_at = commands.looked_at
+
+    def vanish(*arguments):
+        found = looked_at(*arguments)
+        Path("b.parquet").unlink()
+        return found
+
+    monkeypatch.setattr(commands, "looked_at", vanish)
+    assert "'b.parquet' is gone" in refused("fit", "*.parquet", "--target", "y", "--output", "m.posteriori")
+    assert not Path("m.posteriori").exists()
+
+
+def interrupted(process):
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
+    assert time.monotonic() - begin < 15
+
+
+def test_ctrl_c_during_a_fit(folder):
+    rows = table(300_000).with_columns(y=pl.when(pl.int_range(pl.len()) % 9 == 0).then(pl.col("y")))
+    rows.select("z", "k", "y").write_parquet("t.parquet")  # EM over what tells little of the classes takes minutes
+    process = begun("fit", "t.parquet", "--target", "y", "--unlabelled", "learn", "--components", "3")
+    time.sleep(2.5)
+    interrupted(process)
+    assert [path.name for path in folder.iterdir()] == ["t.parquet"]
+
+
+def test_ctrl_c_while_predictions_are_written(large, folder):
+    name = "p.parquet"
+    Path(name).write_text("before")
+    process = begun("predict", large / "m.posteriori", *[large / "rows.parquet"] * 3, "--proba", "--output", name)
+    while len(list(folder.iterdir())) < 2:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+    interrupted(process)
+    assert [path.name for path in folder.iterdir()] == [name]
+    assert Path(name).read_text() == "before"
+
+
+def of_small_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_a_file_that_cannot_be_written_to_the_end(large, folder, name):
+    arguments = ("predict", large / "m.posteriori", large / "rows.parquet", "--proba", "--output", name)
+    process = begun(*arguments, preexec_fn=of_small_files)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (2, "", f"error: cannot use '{name}': file too large\n")
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this platform has no /dev/full")
+def test_a_full_disk_behind_stdout(large):
+    command = [sys.executable, "-c", START, "predict", str(large / "m.posteriori"), str(large / "rows.parquet")]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "error: cannot use 'stdout': no space left on device\n")
