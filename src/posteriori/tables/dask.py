@@ -63,11 +63,11 @@ class DaskTable(PartitionedTable):
         import dask.array as da
 
         del title
-        call = dask.delayed(method, pure=False, traverse=False)
+        call = dask.delayed(_Say(method, example[:0]), pure=False, traverse=False)
         width = example.shape[1:]
         blocks = [
             da.from_delayed(call(part), (length, *width), dtype=example.dtype)
-            for part, length in zip(self.collection.to_delayed().ravel(), self._known_lengths, strict=True)
+            for part, length in zip(self._parts(range(len(self.names))), self._known_lengths, strict=True)
         ]
         return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
@@ -202,6 +202,18 @@ class _At:
     def __call__(self, part: Any, share: Any) -> Any:
         """Return what the task makes of a partition."""
         return self.task([self.opened(part)], share)
+
+
+@dataclass(frozen=True)
+class _Say:
+    """What a method says of a partition, which may have no row."""
+
+    method: Callable[[Any], Array]
+    nothing: Array
+
+    def __call__(self, part: Any) -> Array:
+        """Return it."""
+        return np.asarray(self.method(part)) if len(part) else self.nothing
 
 
 def _array_table(part: Array) -> ArrayTable:
