@@ -171,6 +171,28 @@ def test_rows_without_label_teach_as_in_memory(source, assert_same, frame):
     assert_same(models[0].predict_proba(frame), models[1].predict_proba(frame))
 
 
+def test_models_are_compared_as_in_memory(source, assert_same, frame):
+    few = frame[1200:2200].drop("width")
+    found, expected = (po.cross_validate(["nb", "lda"], rows, "y", folds=3) for rows in (source(few), few))
+    assert found.table["model"].to_list() == expected.table["model"].to_list()
+    for name, posterior in expected.posteriors.items():
+        assert_same(found.posteriors[name], posterior)
+
+
+def test_each_row_is_left_out_as_in_memory(source, assert_same, frame):
+    few = frame[1200:2200]
+    left_out = [po.leave_one_out(po.NaiveBayes().fit(rows, "y"), rows, "y") for rows in (source(few), few)]
+    assert_same(left_out[0].posterior, left_out[1].posterior)
+
+
+def test_the_pool_is_that_of_memory(source, assert_same, frame):
+    few = frame[1200:2200]
+    rows = source(few)
+    models = [po.GenerativeClassifier(["nb", "tan"], folds=3).fit(one, "y") for one in (rows, few)]
+    assert_same(models[0].predict_proba(rows), models[1].predict_proba(few))
+    assert models[0].score(rows, "y") == models[1].score(few, "y")
+
+
 def test_partial_fit_goes_on_from_wherever_rows_live(source, assert_same, frame):
     model = po.NaiveBayes().partial_fit(frame, "y").partial_fit(source(frame), "y")
     twice = po.NaiveBayes().fit(pl.concat([frame, frame]), "y")

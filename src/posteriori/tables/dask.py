@@ -13,7 +13,7 @@ import numpy as np
 from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.frames import pandas_table
 from posteriori.tables.partitioned import PartitionedTable, Task, add
-from posteriori.tables.reading import Table
+from posteriori.tables.reading import Table, name_twice
 from posteriori.typing import Array
 
 T = TypeVar("T")
@@ -173,9 +173,12 @@ def dask_table(X: Any) -> DaskTable:
     TypeError
         X is another collection of Dask's.
     ValueError
-        X is not two-dimensional.
+        X is not two-dimensional, or two columns share a name.
     """
     if hasattr(X, "npartitions") and hasattr(X, "_meta") and getattr(X, "ndim", 0) == 2 and hasattr(X, "columns"):
+        twice = name_twice(list(X.columns))
+        if twice is not None:
+            raise twice
         return DaskFrame(X)
     if hasattr(X, "chunks") and hasattr(X, "to_delayed"):
         if X.ndim != 2:
