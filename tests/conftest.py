@@ -90,6 +90,33 @@ def labels():
 
 
 @pytest.fixture(scope="session")
+def mixed_frame():
+    """Return rows of both kinds, with missing cells, more than a batch holds.
+
+    Of rows 1300 to 1319 no height and no sky is known; the last five have a sky of their own.
+    """
+    rng = np.random.default_rng(0)
+    n = 5000
+    y = rng.integers(0, 3, n)
+    sky = np.array(["clear", "clouds", "fog", "rain"])[(y + rng.integers(0, 2, n)) % 4].tolist()
+    lost = np.isin(np.arange(n), np.arange(1300, 1320))
+    return pl.DataFrame(
+        {
+            "height": np.where(lost | (rng.random(n) < 0.1), np.nan, rng.normal(y, 1.0)),
+            "width": rng.normal(1e6 + y, 2.0),
+            "rooms": rng.poisson(2.0 + y),
+            "sky": [None if miss else cell for miss, cell in zip(lost | (rng.random(n) < 0.1), sky, strict=True)],
+            "roof": np.array(["flat", "steep"])[(rng.random(n) < 0.3 + 0.2 * y).astype(int)],
+            "windy": rng.random(n) < 0.5,
+            "y": np.array(["a", "b", "c"])[y],
+        }
+    ).with_columns(
+        pl.col("height").fill_nan(None),
+        pl.when(pl.int_range(pl.len()) >= n - 5).then(pl.lit("storm")).otherwise(pl.col("sky")).alias("sky"),
+    )
+
+
+@pytest.fixture(scope="session")
 def shared_data():
     """Return the folder of data sets beside the project, or the one that POSTERIORI_DATA names."""
     folder = Path(os.environ.get("POSTERIORI_DATA") or Path(__file__).parents[2] / "shared" / "data")

@@ -13,7 +13,7 @@ import numpy as np
 from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.frames import pandas_table
 from posteriori.tables.partitioned import PartitionedTable, Task, add
-from posteriori.tables.reading import Table
+from posteriori.tables.reading import Table, name_twice
 from posteriori.typing import Array
 
 T = TypeVar("T")
@@ -58,24 +58,6 @@ class DaskTable(PartitionedTable):
         """Return some columns of each partition as delayed tables."""
         raise NotImplementedError
 
-    def each(self, method: Callable[[Any], Array], title: str, example: Array) -> Any:
-        """Return what a method says of every row as a Dask array; a partition of X makes a block."""
-        import dask.array as da
-
-        del title
-        call = dask.delayed(method, pure=False, traverse=False)
-        width = example.shape[1:]
-        blocks = [
-            da.from_delayed(call(part), (length, *width), dtype=example.dtype)
-            for part, length in zip(self.collection.to_delayed().ravel(), self._known_lengths, strict=True)
-        ]
-        return da.concatenate(blocks, allow_unknown_chunksizes=True)
-
-    @property
-    def _known_lengths(self) -> Sequence[float]:
-        """The number of rows of each partition, NaN where it takes a pass to know."""
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, eq=False)
 class DaskFrame(DaskTable):
@@ -99,10 +81,6 @@ class DaskFrame(DaskTable):
         return pandas_table
 
     @property
-    def _known_lengths(self) -> Sequence[float]:
-        return [np.nan] * self.collection.npartitions
-
-    @property
     def _narrowest(self) -> Sequence[int]:
         plain = [j for j, dtype in enumerate(self.collection.dtypes) if getattr(dtype, "kind", "O") in "iufb"]
         return plain[:1] or (0,)
@@ -110,6 +88,13 @@ class DaskFrame(DaskTable):
     def _parts(self, columns: Sequence[int]) -> list[Any]:
         chosen = [self.collection.columns[j] for j in columns]
         return list(self.collection[chosen].to_delayed())
+
+    def each(self, method: Callable[[Any], Array], title: str, example: Array) -> Any:
+        """Return what a method says of every row as a Dask array; a partition of X makes a block."""
+        del title
+        nothing = example[:0]
+        sent = dask.delayed(method, pure=False, traverse=False)
+        return self.collection.map_partitions(_say, sent, nothing, meta=nothing, enforce_metadata=False)
 
     def _cells_tell(self, j: int, categorical: bool) -> bool:
         dtype = self.collection.dtypes.iloc[j]
@@ -147,16 +132,24 @@ class DaskArray(DaskTable):
     def _table(self) -> Callable[[Any], Table]:
         return _array_table
 
-    @property
-    def _known_lengths(self) -> Sequence[float]:
-        return self.collection.chunks[0]
-
     @cached_property
     def lengths(self) -> tuple[int, ...]:
         """The number of rows of every block."""
-        if np.isnan(self._known_lengths).any():
-            return super().lengths
-        return tuple(map(int, self._known_lengths))
+        known = self.collection.chunks[0]
+        return super().lengths if np.isnan(known).any() else tuple(map(int, known))
+
+    def each(self, method: Callable[[Any], Array], title: str, example: Array) -> Any:
+        """Return what a method says of every row as a Dask array; a block of X makes a block."""
+        del title
+        nothing, width = example[:0], example.shape[1:]
+        return self.collection.map_blocks(
+            _say,
+            dask.delayed(method, pure=False, traverse=False),
+            nothing,
+            meta=nothing,
+            chunks=(self.collection.chunks[0], *((size,) for size in width)),
+            drop_axis=None if width else 1,
+        )
 
     def _parts(self, columns: Sequence[int]) -> list[Any]:
         chosen = self.collection
@@ -180,9 +173,12 @@ def dask_table(X: Any) -> DaskTable:
     TypeError
         X is another collection of Dask's.
     ValueError
-        X is not two-dimensional.
+        X is not two-dimensional, or two columns share a name.
     """
     if hasattr(X, "npartitions") and hasattr(X, "_meta") and getattr(X, "ndim", 0) == 2 and hasattr(X, "columns"):
+        twice = name_twice(list(X.columns))
+        if twice is not None:
+            raise twice
         return DaskFrame(X)
     if hasattr(X, "chunks") and hasattr(X, "to_delayed"):
         if X.ndim != 2:
@@ -202,6 +198,11 @@ class _At:
     def __call__(self, part: Any, share: Any) -> Any:
         """Return what the task makes of a partition."""
         return self.task([self.opened(part)], share)
+
+
+def _say(part: Any, method: Callable[[Any], Array], nothing: Array) -> Array:
+    """Return what a method says of a partition, which may have no row."""
+    return np.asarray(method(part)) if len(part) else nothing
 
 
 def _array_table(part: Array) -> ArrayTable:

@@ -91,8 +91,8 @@ def open_table(X: Any) -> Table:
         return ArrayTable(_two_dimensional(X))
     try:
         frame = nw.from_native(X, pass_through=True)
-    except nw.exceptions.DuplicateError:
-        raise _twice(list(X.columns) if hasattr(X, "iloc") else X.column_names) from None
+    except nw.exceptions.DuplicateError as error:
+        raise name_twice(list(X.columns) if hasattr(X, "iloc") else X.column_names) or error from None
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(
             f"X is a lazy {type(X).__module__.split('.')[0]} table; collect it first, or use posteriori.scan"
@@ -146,9 +146,10 @@ def _open_frame(frame: nw.DataFrame[Any]) -> Table:
     return PolarsTable(frame.to_polars(), "pyarrow", types)
 
 
-def _twice(names: Sequence[Any]) -> ValueError:
-    twice = next(name for name in names if names.count(name) > 1)
-    return ValueError(f"column {twice!r} occurs twice; rename or drop one")
+def name_twice(names: Sequence[Any]) -> ValueError | None:
+    """Return the error that two columns share a name; None where none do."""
+    twice = next((name for name in names if names.count(name) > 1), None)
+    return None if twice is None else ValueError(f"column {twice!r} occurs twice; rename or drop one")
 
 
 def _two_dimensional(values: Array) -> Array:

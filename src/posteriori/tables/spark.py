@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from posteriori.tables.frames import PolarsTable, cells_tell
 from posteriori.tables.partitioned import PartitionedTable, Task, add, add_in_pairs
-from posteriori.tables.reading import Table
+from posteriori.tables.reading import Table, name_twice
 from posteriori.typing import Array
 
 T = TypeVar("T")
@@ -114,9 +114,9 @@ def spark_table(X: Any) -> SparkTable:
     """
     if not hasattr(X, "mapInArrow"):
         raise TypeError(f"X is a {type(X).__name__} of Spark; give a DataFrame")
-    twice = [name for name in X.columns if X.columns.count(name) > 1]
-    if twice:
-        raise ValueError(f"column {twice[0]!r} occurs twice; rename or drop one")
+    twice = name_twice(X.columns)
+    if twice is not None:
+        raise twice
     return SparkTable(X)
 
 
