@@ -93,8 +93,7 @@ class DaskFrame(DaskTable):
         """Return what a method says of every row as a Dask array; a partition of X makes a block."""
         del title
         nothing = example[:0]
-        sent = dask.delayed(method, pure=False, traverse=False)
-        return self.collection.map_partitions(_say, sent, nothing, meta=nothing, enforce_metadata=False)
+        return self.collection.map_partitions(_say, method, nothing, meta=nothing, enforce_metadata=False)
 
     def _cells_tell(self, j: int, categorical: bool) -> bool:
         dtype = self.collection.dtypes.iloc[j]
@@ -144,7 +143,7 @@ class DaskArray(DaskTable):
         nothing, width = example[:0], example.shape[1:]
         return self.collection.map_blocks(
             _say,
-            dask.delayed(method, pure=False, traverse=False),
+            method,
             nothing,
             meta=nothing,
             chunks=(self.collection.chunks[0], *((size,) for size in width)),
