@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
 import posteriori.sources.memory
+from posteriori.classifiers import pooled
 from posteriori.learning.folds import stratified_folds
-from posteriori.learning.selection import out_of_fold
+from posteriori.learning.selection import Opened, out_of_fold
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +86,26 @@ def test_progress_counts_every_row_twice(table):
     done = []
     out_of_fold(po.NaiveBayes(), table, "y", progress=done.append)
     assert sum(done) == 2 * len(table)
+
+
+def test_of_many_rows_some_are_judged_and_the_others_teach_in_all_folds():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 900)
+    X = rng.normal(y[:, np.newaxis], 1.0, (900, 2))
+    result = out_of_fold(po.NaiveBayes(), X, y, folds=3, most=300)
+    assert np.bincount(result.components).tolist() == pytest.approx(np.bincount(y) / 3, abs=1.0)
+    opened = Opened.of(po.NaiveBayes(), X, y, None, 3, most=300)
+    assert opened.components.tolist() == y[opened.judged].tolist() == result.components.tolist()
+    for k in range(3):
+        held_out = opened.judged[result.fold == k]
+        refit = po.NaiveBayes().fit(np.delete(X, held_out, axis=0), np.delete(y, held_out))
+        np.testing.assert_allclose(result.posterior[result.fold == k], refit.predict_proba(X[held_out]), atol=1e-9)
+
+
+def test_a_pool_of_many_rows_judges_some(monkeypatch):
+    monkeypatch.setattr(pooled, "MOST_JUDGED", 60)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    model = po.GenerativeClassifier(members=["nb", "lda"]).fit(rng.normal(y[:, np.newaxis], 1.0, (200, 2)), y)
+    assert len(model.out_of_fold_.fold) == 60
+    assert model.class_prior_.tolist() == pytest.approx((np.bincount(y) / 200).tolist())

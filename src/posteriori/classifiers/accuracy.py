@@ -46,7 +46,7 @@ class Accuracy:
         return self.right / self.weight
 
 
-def judge_rows(
+def accuracy_of(
     source: MemorySource,
     y: Any,
     sample_weight: Any,

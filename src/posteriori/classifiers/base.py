@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.accuracy import judge_rows
+from posteriori.classifiers.accuracy import accuracy_of
 from posteriori.classifiers.forgetting import take_out
 from posteriori.classifiers.modelled import ModelledEstimator
 from posteriori.classifiers.row_by_row import row_by_row
@@ -414,7 +414,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
         model = self.model_
         fallback = int(model.class_log_prior.argmax())
-        found = judge_rows(
+        found = accuracy_of(
             self._source(X), y, sample_weight, self.target_, lambda batch: most_probable(model.scores(batch)), fallback
         )
         if found.impossible:

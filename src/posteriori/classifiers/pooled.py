@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.accuracy import judge_rows
+from posteriori.classifiers.accuracy import accuracy_of
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.candidates import CANDIDATES, named_estimator, worthwhile
 from posteriori.classifiers.naive_bayes import NaiveBayes
@@ -23,7 +23,7 @@ from posteriori.explain import Explanation
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.pool import Pool, fit_pool, heard
 from posteriori.learning.scores import scores_of
-from posteriori.learning.selection import Opened, OutOfFold, judge, results_of
+from posteriori.learning.selection import MOST_JUDGED, Opened, OutOfFold, judge, results_of
 from posteriori.model import GenerativeModel
 from posteriori.sources import MemorySource, source_of
 from posteriori.sources.threads import blas
@@ -76,7 +76,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         ``log_loss``, ``accuracy``, ``brier``, ``auc`` and ``calibration_error``, with standard errors (``log_loss_se``
         …). For the pool, its weights are fitted without the fold that they are judged on.
     out_of_fold_ : OutOfFold
-        The pool's posteriors of the training rows, so judged; not kept in files.
+        The pool's posteriors of the training rows that are judged; not kept in files.
     left_out_ : dict
         Why a candidate was not tried, by name.
     class_prior_, class_log_prior_ : ndarray (C,)
@@ -97,8 +97,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     p(x), and rows drawn, are those of the mixture of the members with shares proportional to their weights: the
     posterior is not the one of that mixture.
 
-    Cost: one pass for all statistics, of every fold and candidate; one that scores the rows by every candidate; a
-    second look for those that need one; and a convex fit of M + C numbers on at most 20,000 rows.
+    Cost: one pass for all statistics, of every fold and candidate; one that scores the rows by every candidate, 200,000
+    of them at most, spread evenly over the classes (the others teach in all folds); a second look for those that need
+    one; and a convex fit of M + C numbers on at most 20,000 rows.
 
     References
     ----------
@@ -190,7 +191,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _opened(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Opened:
         """Return the rows dealt out to folds; as many as there are rows, where these are fewer."""
         reader = NaiveBayes(categorical_features=self.categorical_features, n_jobs=self.n_jobs)
-        opened = Opened.of(reader, X, y, sample_weight, self.folds, random_state=seed, at_most=True)
+        opened = Opened.of(reader, X, y, sample_weight, self.folds, random_state=seed, at_most=True, most=MOST_JUDGED)
         if opened.source.telling is not None:
             raise ValueError("y is a mask of possible classes, and a pool takes one label a row; name the classes")
         return opened
@@ -284,7 +285,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         def best(batch: Batch) -> Array:
             return self._log_posterior(batch).argmax(axis=1)
 
-        return judge_rows(self._source(X), y, sample_weight, self.target_, best, 0).share
+        return accuracy_of(self._source(X), y, sample_weight, self.target_, best, 0).share
 
     @row_by_row("log_density")
     def score_samples(self, X: Any) -> Array:

@@ -323,7 +323,7 @@ def fit(
 
     from posteriori.cli import facts, pages, tables
     from posteriori.cli.summary import summarise
-    from posteriori.learning.selection import out_of_fold
+    from posteriori.learning.selection import MOST_JUDGED, out_of_fold
     from posteriori.persistence import save
 
     if model is None:
@@ -359,7 +359,7 @@ def fit(
         if model is Model.auto:
             scored = estimator.set_params(folds=folds).fit(learned_from, target).out_of_fold_
         else:
-            scored = out_of_fold(estimator, learned_from, target, folds=folds)
+            scored = out_of_fold(estimator, learned_from, target, folds=folds, most=MOST_JUDGED)
     found = {
         "command": "fit",
         "table": " ".join(table),

@@ -37,18 +37,19 @@ def fit_facts(scan: Scan, summary: Summary, scored: OutOfFold) -> Facts:
     """Return what a fit has found: the columns, how well the model does, and what informs it."""
     estimator = scored.estimator
     schema = estimator.schema_
-    counts = np.bincount(scored.components, minlength=len(scored.classes))  # of labelled rows, as they are labelled
     model, class_prior = out_of_fold_scores(scored)
     return {
         "rows": summary.n_rows,
         "target": schema.target,
         "classes": [
-            {"class": label, "rows": int(rows)} for label, rows in zip(labels_of(estimator), counts, strict=True)
+            {"class": label, "rows": summary.labels.get(category, 0)}
+            for label, category in zip(labels_of(estimator), estimator.target_.categories, strict=True)
         ],
         "columns": column_facts(summary, estimator),
         "hints": list(hints(scan, summary, schema)),
         "cross_validation": {
             "folds": int(scored.fold.max()) + 1,
+            "rows": len(scored.fold),
             "model": model,
             "class_prior": class_prior,
         },

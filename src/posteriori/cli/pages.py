@@ -49,7 +49,8 @@ def print_fit(facts: Facts) -> None:
     if facts["hints"]:
         out.print()
     found = facts["cross_validation"]
-    _print_scores(out, f"{found['folds']}-fold cross-validation", found)
+    some = f" on {found['rows']:,} of the rows" if found["rows"] < sum(one["rows"] for one in facts["classes"]) else ""
+    _print_scores(out, f"{found['folds']}-fold cross-validation{some}", found)
     if facts["candidates"]:
         _print_candidates(out, facts["candidates"])
     for name, reason in facts["left_out"].items():

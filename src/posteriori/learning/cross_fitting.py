@@ -161,24 +161,25 @@ def score_held_out(
     fitted: Sequence[CrossFitted],
     progress: Callable[[int], None] | None = None,
 ) -> Array:
-    """Return log p(y | x) in nats of each row, by each plan's model of the rows outside its fold, (n, C, M).
+    """Return log p(y | x) in nats of each row of a fold, by each plan's model of the rows outside it, (m, C, M).
 
-    A row that no class can produce is NaN, and one of no fold.
+    A row that no class can produce is NaN.
     """
     n_classes = fitted[0].full.model.n_classes
 
     def score(batch: Batch) -> Array:
         assert batch.fold is not None
-        log_posterior = np.full((len(batch), n_classes, len(fitted)), np.nan)
+        log_posterior = np.empty((np.count_nonzero(batch.fold >= 0), n_classes, len(fitted)))
+        place = np.cumsum(batch.fold >= 0) - 1
         for k in range(len(fitted[0].without)):
             rows = np.flatnonzero(batch.fold == k)
             part = batch.rows(rows)
             for m, one in enumerate(fitted):
-                log_posterior[rows, :, m] = one.without[k].log_posterior(part)
+                log_posterior[place[rows], :, m] = one.without[k].log_posterior(part)
         return log_posterior
 
     with blas().limit(limits=1, user_api="blas"):
-        return replace(source, folds=fold, progress=progress).map(score)
+        return np.concatenate(list(replace(source, folds=fold, progress=progress).stream(score)))
 
 
 def _schemas(rows: _Folded, grids: Grids, plans: Sequence[Plan]) -> list[list[Schema]]:
