@@ -219,3 +219,20 @@ def test_an_interrupt_leaves_nothing_behind(frame, tmp_path, suffix):
     assert running.returncode == 0
     assert (tmp_path / f"out{suffix}").read_text() == "before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", f"out{suffix}"]
+
+
+@pytest.mark.parametrize("column", [None, "sky", "y"])
+def test_a_category_that_a_glance_has_missed_is_learned(frame, tmp_path, monkeypatch, column):
+    monkeypatch.setattr(files, "_MANY_ROWS", 100)
+    monkeypatch.setattr(files, "_GLANCED_ROWS", 50)
+    if column is not None:
+        last = pl.int_range(pl.len()) == frame.height - 1
+        frame = frame.with_columns(pl.when(last).then(pl.lit("late")).otherwise(pl.col(column)).alias(column))
+    frame.write_parquet(tmp_path / "a.parquet")
+    rows = po.scan(tmp_path / "a.parquet", "y")
+    looks = []
+    monkeypatch.setattr(files, "told", lambda what, n_rows: looks.append(what) or (lambda n: None))
+    model, other = po.NaiveBayes().fit(rows), po.NaiveBayes().fit(frame, "y")
+    assert looks == ([] if column is None else ["categories"])
+    assert model.schema_.columns == other.schema_.columns
+    np.testing.assert_array_equal(model.predict_proba(frame), other.predict_proba(frame))

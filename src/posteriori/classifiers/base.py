@@ -38,6 +38,7 @@ from posteriori.tables import (
     Column,
     Labels,
     PartialLabels,
+    Scan,
     Schema,
     Table,
     Telling,
@@ -49,7 +50,7 @@ from posteriori.tables import (
 )
 from posteriori.tables.lazy import LazyTable
 from posteriori.tables.objects import is_missing
-from posteriori.tables.schema import categorical_column
+from posteriori.tables.schema import Stranger, categorical_column
 from posteriori.tables.writing import decode, write_column, write_table
 from posteriori.typing import Array
 
@@ -199,6 +200,28 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, last: bool) -> Self:
         """Learn from rows; first and last say whether there were none before, and none will follow."""
+        glance = X.glance() if first and isinstance(X, Scan) else None
+        try:
+            source, target, blocks, statistics = self._add_up(
+                X if glance is None else glance, y, classes, sample_weight, first, last
+            )
+        except Stranger:  # there are more categories than the first rows show
+            if glance is None:
+                raise
+            source, target, blocks, statistics = self._add_up(X, y, classes, sample_weight, first, last)
+        past = None if first else self._past_statistics(source.schema, target, blocks)
+        learned = learn(source, blocks, self._component_prior(target), past, statistics, self._limits())
+        weighed = replace(learned, model=self._weighed(learned, source))
+        self._adopt(weighed, target, source.unlabelled_weight)
+        if first:
+            self._classes_closed = classes is not None
+        self._transduce(source.with_telling(learned.telling))
+        return self
+
+    def _add_up(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, last: bool
+    ) -> tuple[MemorySource, Column, tuple[Block, ...], JointStatistics]:
+        """Return rows to learn from, their classes, which density is to make which columns, and what these need."""
         source, target = self._open(X, y, classes, sample_weight, first, last)
         blocks = self._blocks(source.schema)
         wanted = unsettled(blocks)
@@ -221,15 +244,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         else:
             blocks = resumed(blocks, self.model_.blocks)
         self._check_size(source.schema, target)
-        statistics = source.reduce(Collect(blocks))
-        past = None if first else self._past_statistics(source.schema, target, blocks)
-        learned = learn(source, blocks, self._component_prior(target), past, statistics, self._limits())
-        weighed = replace(learned, model=self._weighed(learned, source))
-        self._adopt(weighed, target, source.unlabelled_weight)
-        if first:
-            self._classes_closed = classes is not None
-        self._transduce(source.with_telling(learned.telling))
-        return self
+        return source, target, blocks, source.reduce(Collect(blocks))
 
     def _component_prior(self, target: Column) -> Prior:
         """Return the prior of the components of all classes."""

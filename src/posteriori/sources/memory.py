@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from posteriori.sources.threads import in_order, n_threads
-from posteriori.tables import Assignment, Batch, Column, Labels, PartialLabels, Schema, Table, Telling, quote
+from posteriori.tables import Assignment, Batch, Column, Labels, PartialLabels, Scan, Schema, Table, Telling, quote
 from posteriori.tables.labels import KnownLabels
 from posteriori.tables.lazy import LazyTable, StreamedTable
+from posteriori.tables.schema import Stranger
 from posteriori.tables.watching import told
 from posteriori.typing import Array
 
@@ -68,6 +69,8 @@ class MemorySource:
         The cells as numbers and codes, where they are to be read many times.
     first : int
         The number of the first row, where these are a part of more.
+    strict : bool
+        Whether a category that the schema lacks is an error, for it was taken not to occur.
     """
 
     table: Table
@@ -83,6 +86,7 @@ class MemorySource:
     progress: Callable[[int], None] | None = None
     held: Held | None = None
     first: int = 0
+    strict: bool = False
 
     @property
     def comes_anew(self) -> bool:
@@ -184,6 +188,8 @@ class MemorySource:
         if categorical:
             columns = [schema.columns[j] for j in categorical]
             codes, unseen = self.table.codes([self.places[j] for j in categorical], schema, columns, rows)
+            if unseen and self.strict:
+                raise Stranger(f"{quote(unseen)} holds a category that was taken not to occur")
         else:
             codes = np.empty((stop - start, 0), np.uint8)
         assignment = self._assignment(rows, stop - start)
@@ -232,7 +238,8 @@ class MemorySource:
         for part, rows in zip(self.table.parts(slices, columns), slices, strict=True):
             if inside is not None:
                 labels = replace(inside, table=part, place=len(places))
-            yield replace(self, table=part, labels=labels, places=range(len(places))), rows
+            strict = isinstance(self.table, Scan) and self.table.is_glance
+            yield replace(self, table=part, labels=labels, places=range(len(places)), strict=strict), rows
 
     def _slices(self) -> list[slice]:
         """Return batches of like size, a multiple of eight of them where there are several, for threads to share."""

@@ -29,6 +29,8 @@ from posteriori.tables.text import empty_lines_at_the_end, reason_of, short_row
 from posteriori.tables.watching import told
 
 _READ_AHEAD = 1 << 17  # rows that polars is asked for at a time
+_GLANCED_ROWS = 1 << 18
+_MANY_ROWS = 1 << 20  # from which on a pass for the categories alone is worth avoiding
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,8 @@ class Scan(StreamedTable):
         The polars data type of each column.
     categorical : frozenset of str
         The columns of numbers that are categories all the same.
+    is_glance : bool
+        Whether the categories are those of the first rows, on the chance that the others have no more.
     """
 
     paths: tuple[Path, ...]
@@ -52,6 +56,7 @@ class Scan(StreamedTable):
     target: str | None = None
     categorical: frozenset[str] = frozenset()
     _stamps: tuple[tuple[int, int], ...] = ()
+    is_glance: bool = False
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -80,6 +85,14 @@ class Scan(StreamedTable):
             f"Scan of {files}\n  {self.n_rows:,} rows × {len(self.types)} columns, {self.size / 1e6:,.1f} MB"
             f"\n  {listed}{more}{target}"
         )
+
+    def glance(self) -> Scan | None:
+        """Return the same rows with the categories of the first of them; None where that would not be worth it.
+
+        Who reads them learns by a `Stranger` that a later row has another one, and has to begin anew.
+        """
+        worth = self.n_rows >= _MANY_ROWS and any(self._cells_tell(j, False) for j in range(len(self.names)))
+        return replace(self, is_glance=True) if worth and not self._distinct else None
 
     def narrowed(self, names: Sequence[str], labels: str | None = None) -> Scan:
         """Return some of the columns; where labels names one of them, of the rows only that it has a label for."""
@@ -138,6 +151,9 @@ class Scan(StreamedTable):
 
     def _find_distinct(self, names: Sequence[str]) -> dict[str, PolarsTable]:
         types = {name: self.types[name] for name in names}
+        if self.is_glance:
+            with self._explained():
+                return distinct_of([self.frame.select(names).head(_GLANCED_ROWS).collect()], types, lambda _: None)
         return distinct_of(self._frames(names), types, told("categories", self.n_rows))
 
     def _require_full_rows(self) -> None:

@@ -249,10 +249,12 @@ def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
     if dtype in _STRINGS:
         if column.kinds != {"strings"} or len(series) <= _FEW:  # an Enum takes longer to set up than a few look-ups
             return encode_objects(series.to_list(), column)
-        if dtype == column.strings and not n_missing:
-            return np.add(series.to_physical().to_numpy(), 1, dtype=np.uint16, casting="unsafe"), 0
-        codes = series.cast(column.strings, strict=False).to_physical().cast(pl.UInt16) + 1
-        return codes.fill_null(0).to_numpy(), codes.null_count() - n_missing
+        known = series if dtype == column.strings else series.cast(column.strings, strict=False)
+        n_without = known.null_count()
+        places = known.to_physical()
+        if n_without:
+            return (places.cast(pl.UInt16) + 1).fill_null(0).to_numpy(), n_without - n_missing
+        return np.add(places.to_numpy(), 1, dtype=np.uint16, casting="unsafe"), 0
     if dtype != pl.Boolean and not dtype.is_numeric():
         raise _unusable(column.name, str(dtype))
     if n_missing and not dtype.is_float():  # as integers, which floats are too coarse to hold

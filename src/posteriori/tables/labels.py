@@ -14,7 +14,7 @@ from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.frames import PandasTable, PolarsTable
 from posteriori.tables.lazy import LazyTable
 from posteriori.tables.reading import Table
-from posteriori.tables.schema import Column, Schema, categorical_column, quote
+from posteriori.tables.schema import Column, Schema, Stranger, categorical_column, quote
 from posteriori.typing import Array
 
 
@@ -97,7 +97,7 @@ class Labels:
         if codes.all():
             return codes[:, 0].astype(np.int32) - 1
         if unseen and (self.code is None or self._strangers(column, rows)):
-            raise ValueError(f"y holds {self._strangers(column, rows)}, which is not among the classes")
+            raise Stranger(f"y holds {self._strangers(column, rows)}, which is not among the classes")
         if self.may_miss:
             return codes[:, 0].astype(np.int32) - 1
         first = self.offset + (rows.start or 0)

@@ -301,6 +301,10 @@ class Schema:
         return replace(self, columns=tuple(mine.extended(theirs, j in mixed) for j, (mine, theirs) in pairs))
 
 
+class Stranger(ValueError):
+    """A category that was taken not to occur does."""
+
+
 def quote(names: Iterable[str], most: int = 5) -> str:
     """Write column names as a sentence does: column 'a'; columns 'a', 'b' and 3 more."""
     listed = list(names)
