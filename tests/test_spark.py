@@ -131,13 +131,14 @@ def test_rows_without_label_teach(in_parts, frame):
 
 
 def test_models_are_compared(rows, frame):
-    found, expected = (po.cross_validate(["nb", "lda"], one.drop("width"), "y", folds=3) for one in (rows, frame))
+    columns = ["width", "rooms", "roof", "y"]  # with no missing number, for which LDA would take EM
+    found, expected = (po.cross_validate(["nb", "lda"], one.select(*columns), "y", folds=3) for one in (rows, frame))
     for name, posterior in expected.posteriors.items():
         np.testing.assert_allclose(found.posteriors[name], posterior, rtol=1e-9, atol=1e-12)
 
 
 def test_the_pool_is_that_of_memory(rows, frame):
-    models = [po.GenerativeClassifier(["nb", "lda"], folds=2).fit(one, "y") for one in (rows, frame)]
+    models = [po.GenerativeClassifier(["nb", "tan"], folds=2).fit(one, "y") for one in (rows, frame)]
     agree(*models, frame)
     assert column(models[0].predict(rows), "prediction") == models[1].predict(frame).tolist()
 
