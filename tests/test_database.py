@@ -63,15 +63,15 @@ def assert_same_sums(found, expected):
         case Moments():
             np.testing.assert_array_equal(found.weight, expected.weight)
             seen = expected.weight > 0
-            for mean in ("mean",):
-                a, b = (one.shift + one.offset for one in (found, expected))
-                np.testing.assert_allclose(a[seen], b[seen], rtol=1e-12, atol=1e-12, err_msg=mean)
+            mean, other = (one.shift + one.offset for one in (found, expected))
+            np.testing.assert_allclose(mean[seen], other[seen], rtol=1e-12, atol=1e-12)
             np.testing.assert_allclose(found.scatter, expected.scatter, rtol=1e-9, atol=1e-9)
         case OuterBins():
             assert found.cuts == expected.cuts
             assert_same_sums(found.excess, expected.excess)
         case Pairs():
-            assert_same_sums(found.counts, expected.counts)
+            assert_same_sums(found.codes, expected.codes)
+            assert_same_sums(found.numbers, expected.numbers)
         case _:
             raise AssertionError(type(expected))
 
@@ -124,7 +124,9 @@ def test_labels_may_be_of_any_type(frame, dtype):
 
 @pytest.mark.parametrize("sql", ["DECIMAL(18, 4)", "FLOAT", "HUGEINT", "USMALLINT", "DOUBLE"])
 def test_numbers_may_be_of_any_type(frame, sql):
-    rows = po.scan_sql(database_of(frame), f"SELECT CAST(width AS {sql}) AS a, rooms::{sql} AS b, y FROM plants")
+    rows = po.scan_sql(
+        database_of(frame), f"SELECT CAST(width - 999900 AS {sql}) AS a, rooms::{sql} AS b, y FROM plants"
+    )
     here = pl.concat([part.frame for part in rows.parts([slice(0, rows.n_rows)], range(3))])
     model, other = po.NaiveBayes().fit(rows, "y"), po.NaiveBayes().fit(here, "y")
     np.testing.assert_allclose(model.theta_, other.theta_, rtol=1e-9)
@@ -136,7 +138,8 @@ def test_numbers_may_be_of_any_type(frame, sql):
 def test_enumerations_are_strings(database, frame):
     database.execute("CREATE TYPE skies AS ENUM ('storm', 'rain', 'never', 'fog', 'clouds', 'clear')")
     rows = po.scan_sql(database, "SELECT height, CAST(sky AS skies) AS sky, y FROM plants", target="y")
-    agree(po.NaiveBayes().fit(rows), po.NaiveBayes().fit(frame.select("height", "sky", "y"), "y"), frame)
+    few = frame.select("height", "sky", "y")
+    agree(po.NaiveBayes().fit(rows), po.NaiveBayes().fit(few, "y"), few)
 
 
 def test_numbers_may_be_categories(database, frame):
@@ -158,11 +161,7 @@ def test_null_and_nan_are_missing_alike():
 def test_missing_labels_teach_where_they_may(frame):
     hidden = frame.with_columns(pl.when(pl.int_range(pl.len()) % 3 == 0).then(None).otherwise(pl.col("y")).alias("y"))
     rows = po.scan_sql(database_of(hidden), "plants", target="y")
-    for unlabelled in ("learn", "drop"):
-        if unlabelled == "drop":
-            continue
-        models = [po.NaiveBayes(unlabelled=unlabelled, max_iter=3, tol=1.0).fit(one, "y") for one in (rows, hidden)]
-        agree(*models, frame)
+    agree(*(po.NaiveBayes(unlabelled="learn", max_iter=3, tol=1.0).fit(one, "y") for one in (rows, hidden)), frame)
 
 
 def test_labels_and_weights_may_be_apart(database, frame):
@@ -182,7 +181,7 @@ def test_labels_and_weights_may_be_apart(database, frame):
         "SELECT avg(height) AS height, sky, y FROM plants GROUP BY sky, y, rooms",
         "SELECT height, sky, y FROM plants WHERE random() < 0.5",
         "SELECT height, sky, y FROM plants ORDER BY width LIMIT 3000",
-        "WITH some AS (SELECT * FROM plants) SELECT height, sky, y FROM some;",
+        "WITH few AS (SELECT * FROM plants) SELECT height, sky, y FROM few;",
         "(SELECT height, sky, y FROM plants) UNION ALL (SELECT height, sky, y FROM plants)",
         "FROM plants SELECT height, sky, y",
     ],
@@ -199,7 +198,7 @@ def test_a_database_is_opened_for_reading(frame, tmp_path, monkeypatch):
     path = tmp_path / "it's.db"
     with duckdb.connect(str(path)) as database:
         database.register("arrived", frame.to_arrow())
-        database.execute("CREATE SCHEMA \"a.b\"; CREATE TABLE \"a.b\".t AS SELECT * FROM arrived")
+        database.execute('CREATE SCHEMA "a.b"; CREATE TABLE "a.b".t AS SELECT * FROM arrived')
         database.execute("CREATE TABLE plants AS SELECT * FROM arrived")
     before = path.read_bytes()
     rows = po.scan_sql(f"duckdb:///{path}", "SELECT * FROM plants", target="y")
@@ -253,7 +252,7 @@ def test_what_is_wrong_with_a_query_is_one_sentence(database, tmp_path):
     with pytest.raises(ValueError, match="the query fails: .*nope") as error:
         po.scan_sql(database, "SELECT nope FROM plants")
     assert "\n" not in str(error.value)
-    with pytest.raises(ValueError, match="the query fails: .*SELEC"):
+    with pytest.raises(ValueError, match="the query fails: Parser Error"):
         po.scan_sql(database, "SELEC * FROM plants")
     with pytest.raises(ValueError, match="the query fails: .*nowhere"):
         po.scan_sql(database, "nowhere")

@@ -147,7 +147,7 @@ def test_the_pool_is_that_of_memory(rows, frame):
 
 
 def test_columns_may_be_called_anything(in_parts, frame):
-    names = {"height": "a.b", "sky": "c `d`", "roof": "e's \"f\"", "y": "the.target"}
+    names = {"height": "a.b", "sky": "c `d`", "roof": 'e\'s "f"', "y": "the.target"}
     renamed = frame.select(*names).rename(names)
     rows = in_parts(renamed, 2000)
     model, other = (po.NaiveBayes().fit(one, "the.target") for one in (rows, renamed))
