@@ -194,6 +194,14 @@ def test_rows_of_a_query_are_the_same_in_every_pass(database, query):
     agree(po.NaiveBayes().fit(rows), po.NaiveBayes().fit(first, "y"), first)
 
 
+def test_what_one_connection_alone_knows_is_kept(database, frame):
+    database.register("registered", frame.to_arrow())
+    database.execute("CREATE TEMP TABLE temporary AS SELECT * FROM plants")
+    for query in ("registered", "SELECT * FROM temporary"):
+        rows = po.scan_sql(database, query, target="y")
+        agree(po.NaiveBayes().fit(rows), po.NaiveBayes().fit(frame, "y"), frame)
+
+
 def test_a_database_is_opened_for_reading(frame, tmp_path, monkeypatch):
     path = tmp_path / "it's.db"
     with duckdb.connect(str(path)) as database:
@@ -249,18 +257,18 @@ def test_squares_that_overflow_are_told_of():
 
 
 def test_what_is_wrong_with_a_query_is_one_sentence(database, tmp_path):
-    with pytest.raises(ValueError, match="the query fails: .*nope") as error:
+    with pytest.raises(ValueError, match=r"the query fails: .*nope") as error:
         po.scan_sql(database, "SELECT nope FROM plants")
     assert "\n" not in str(error.value)
-    with pytest.raises(ValueError, match="the query fails: Parser Error"):
+    with pytest.raises(ValueError, match=r"the query fails: Parser Error"):
         po.scan_sql(database, "SELEC * FROM plants")
-    with pytest.raises(ValueError, match="the query fails: .*nowhere"):
+    with pytest.raises(ValueError, match=r"the query fails: .*nowhere"):
         po.scan_sql(database, "nowhere")
     with pytest.raises(ValueError, match="the query lacks column 'z'; it has columns 'height'"):
         po.scan_sql(database, "plants", target="z")
     with pytest.raises(ValueError, match="is no url of a DuckDB database"):
         po.scan_sql("sqlite:///a.db", "plants")
-    with pytest.raises(FileNotFoundError, match="there is no database 'absent.db'"):
+    with pytest.raises(FileNotFoundError, match=r"there is no database 'absent\.db'"):
         po.scan_sql("duckdb:///absent.db", "plants")
     (tmp_path / "text.db").write_text("no database at all, but some text that is long enough to be read")
     with pytest.raises(ValueError, match="cannot open"):
@@ -275,7 +283,7 @@ def test_what_is_wrong_with_a_query_is_one_sentence(database, tmp_path):
 
 def test_a_cell_that_cannot_be_computed_is_told_of(database):
     rows = po.scan_sql(database, "SELECT height, CAST(sky AS DOUBLE) AS sky, y FROM plants", target="y")
-    with pytest.raises(ValueError, match="the query fails: .*clouds|the query fails: .*rain"):
+    with pytest.raises(ValueError, match=r"the query fails: .*clouds|the query fails: .*rain"):
         po.NaiveBayes().fit(rows)
 
 
@@ -293,10 +301,10 @@ def test_a_database_that_has_changed_is_told_of(database):
     with pytest.raises(ValueError, match="the rows of the query are no longer the 5,000 that were counted; scan it"):
         po.NaiveBayes().fit(rows)
     database.execute("DROP TABLE plants")
-    with pytest.raises(ValueError, match="the query fails: .*plants"):
+    with pytest.raises(ValueError, match=r"the query fails: .*plants"):
         model.predict(rows)
     database.close()
-    with pytest.raises(ValueError, match="the query fails: .*[Cc]onnection"):
+    with pytest.raises(ValueError, match=r"the query fails: .*[Cc]onnection"):
         model.predict(rows)
 
 

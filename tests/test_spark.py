@@ -1,4 +1,4 @@
-"""Spark in local mode: a few of the tests of every source, for each pass is a job; and what may be wrong with a table."""
+"""Spark in local mode: a few of the tests of every source, for each pass is a job; and faults of tables."""
 
 import itertools
 import os
@@ -162,6 +162,8 @@ def test_columns_of_one_name_are_refused(rows):
         po.NaiveBayes().fit(rows.select("height", "width", "y").toDF("a", "a", "y"), "y")
     with pytest.raises(ValueError, match="'nope' is not a column of X"):
         po.NaiveBayes().fit(rows, "nope")
+    with pytest.raises(TypeError, match="y is a lazy table; add it to X as a column"):
+        po.NaiveBayes().fit(rows, rows.select("y"))
     with pytest.raises(TypeError, match="give a DataFrame"):
         po.NaiveBayes().fit(rows["height"], "y")
 
@@ -178,6 +180,13 @@ def test_executors_say_what_is_wrong_in_the_same_words(in_parts, frame):
     hidden = frame.with_columns(pl.when(pl.int_range(pl.len()) == 4321).then(None).otherwise(pl.col("y")).alias("y"))
     with pytest.raises(ValueError, match="row 4321 is missing"):
         po.NaiveBayes().fit(in_parts(hidden, 1000, 3000), "y")
+
+
+def test_identifiers_are_refused(spark):
+    """Where two partitions are added up, and none alone has too many categories."""
+    table = spark.sql("SELECT CONCAT('s', id) AS id, id % 2 AS y FROM range(0, 80000, 1, 2)")
+    with pytest.raises(ValueError, match="column 'id' has more than 65,535 categories"):
+        po.NaiveBayes().fit(table, "y")
 
 
 def test_no_rows_at_all_are_refused(rows):

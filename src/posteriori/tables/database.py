@@ -174,7 +174,8 @@ def scan_sql(
         ``"duckdb:///file.db"``, opened for reading; ``"duckdb://"`` for queries of files (``read_parquet('…')``).
     query : str
         A SELECT, or the name of a table. Where rows may come in another order each time (it joins, groups, draws
-        rows), its result is kept in a table in memory.
+        rows), or only the connection knows the table (it is temporary, or a registered frame), its result is kept in
+        a table in memory.
     target : str, optional
         The column of labels: ``fit(rows)`` then needs no y.
     categorical : list of str, optional
@@ -224,6 +225,8 @@ def scan_sql(
         empty = connection.sql(f"SELECT * FROM {source} LIMIT 0").pl()
         twice = name_twice(_names_of(connection, query))
         (home,) = connection.execute("SELECT current_database(), current_schema()").fetchall()
+        if not _is_shared(connection, source, home):
+            source = _kept(connection, source)
     except duckdb.Error as error:
         raise ValueError(f"the query fails: {first_line(error)}") from None
     if twice is not None:
@@ -294,6 +297,19 @@ def _keeps_order(query: str) -> bool:
         return False  # DuckDB has the last word on what is a query
     shuffles = (sql.Join, sql.Group, sql.Distinct, sql.SetOperation, sql.Window, sql.TableSample, sql.Rand, sql.AggFunc)
     return isinstance(tree, sql.Select) and not any(tree.find_all(*shuffles, sql.With, sql.Order, sql.Limit, sql.Uuid))
+
+
+def _is_shared(connection: Any, source: str, home: Sequence[str]) -> bool:
+    """Return whether other cursors see the rows, as they do not those of a temporary table or a registered frame."""
+    import duckdb
+
+    with connection.cursor() as cursor:
+        cursor.execute(f"USE {'.'.join(map(quoted, home))}")
+        try:
+            cursor.execute(f"SELECT * FROM {source} LIMIT 0")
+        except duckdb.CatalogException:
+            return False
+    return True
 
 
 def _kept(connection: Any, source: str) -> str:

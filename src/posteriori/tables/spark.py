@@ -183,7 +183,11 @@ def _add_packed(a: bytes, b: bytes) -> bytes:
     for result in (one, other):
         if isinstance(result, _Failure):
             return pickle.dumps(result)
-    return pickle.dumps(add(one, other), pickle.HIGHEST_PROTOCOL)
+    try:
+        result = add(one, other)
+    except Exception as error:
+        result = _Failure(error)
+    return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
 
 
 def _with_column(
