@@ -20,6 +20,7 @@ from posteriori.typing import Array
 
 T = TypeVar("T")
 
+_NO_TREE = 4  # partitions
 _MOST_ROWS = 1 << 16  # of the batches that Spark hands over, so many are one table
 
 
@@ -50,7 +51,8 @@ class SparkTable(PartitionedTable):
 
     def fold(self, task: Task[T], columns: Sequence[int], shares: Sequence[Any] | None = None) -> T:
         """Return the sum of task(tables, share) over all partitions, added up as a tree on the executors."""
-        if self._over_connect:  # which has no RDDs
+        # Connect has no RDDs, and of so few partitions a tree has one level, which is here.
+        if self._over_connect or len(self.lengths) <= _NO_TREE:
             return add_in_pairs(list(self.run(task, columns, shares)))
         results = self._results(task, columns, shares).rdd.map(lambda row: row.result)
         total = _unpacked(results.treeReduce(_add_packed))
