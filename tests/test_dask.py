@@ -189,9 +189,9 @@ def test_what_is_wrong_is_said_of_the_row_among_all(frame):
         po.NaiveBayes().fit(in_parts(infinite, 1000, 3000), "y")
     mixed = frame.astype({"rooms": object})
     mixed.loc[4321, "rooms"] = "many"
-    with dask.config.set({"dataframe.convert-string": False}), pytest.raises(ValueError) as there:
+    with dask.config.set({"dataframe.convert-string": False}), pytest.raises(ValueError, match="rooms") as there:
         po.NaiveBayes(distributions={"rooms": po.Gaussian()}).fit(in_parts(mixed, 1000, 3000), "y")
-    with pytest.raises(ValueError) as here:
+    with pytest.raises(ValueError, match="rooms") as here:
         po.NaiveBayes(distributions={"rooms": po.Gaussian()}).fit(mixed, "y")
     assert str(there.value) == str(here.value)
 
@@ -225,7 +225,7 @@ def test_a_model_goes_on_from_a_cluster_to_a_file(frame, tmp_path):
     model = po.NaiveBayes().fit(in_parts(frame, 2000), "y")
     save(model, tmp_path / "a.posteriori")
     assert load(tmp_path / "a.posteriori").predict(frame).tolist() == model.predict(frame).tolist()
-    X, y = model.sample(5, random_state=0)
+    X, _ = model.sample(5, random_state=0)
     assert X.shape == (5, 6)
     assert isinstance(X, pd.DataFrame)
 
@@ -317,7 +317,7 @@ def test_workers_say_what_is_wrong_in_the_same_words(cluster, frame):
     infinite.loc[4321, "width"] = np.inf
     with pytest.raises(ValueError, match=r"'width' holds inf in row 4321") as there:
         po.NaiveBayes().fit(in_parts(infinite, 1000, 3000), "y")
-    with pytest.raises(ValueError) as here:
+    with pytest.raises(ValueError, match="inf") as here:
         po.NaiveBayes().fit(infinite, "y")
     assert str(there.value) == str(here.value)
 

@@ -99,8 +99,16 @@ class Sums:
     # What is asked ----------------------------------------------------------------------------------------------
 
     def _weights(self) -> Array | None:
-        """Return the number of rows of each class; None where a label is missing or is of no class."""
+        """Return the number of rows of each class; None where a label is missing or is of no class.
+
+        Raises
+        ------
+        ValueError
+            There are not as many rows as there were.
+        """
         found = self.query.ask([f"{quoted(self._label)} AS label", "CAST(count(*) AS DOUBLE) AS n"], "GROUP BY ALL")
+        if found["n"].sum() != self.query.n_rows:
+            raise self.query.changed()
         component = self._components(found, "label")
         if (component < 0).any():
             return None

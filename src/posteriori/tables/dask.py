@@ -105,7 +105,7 @@ class DaskFrame(DaskTable):
 
         dtype = self.collection._meta.dtypes.iloc[j]
         if isinstance(dtype, pd.CategoricalDtype) and not _is_known(dtype):
-            dtype = pd.CategoricalDtype(sorted(cells))
+            dtype = pd.CategoricalDtype(sorted(cells, key=lambda cell: (isinstance(cell, str), cell)))
         return pandas_table(pd.DataFrame({self.names[j]: pd.Series(cells, dtype=dtype)}))
 
 

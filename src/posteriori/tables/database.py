@@ -14,6 +14,7 @@ import polars as pl
 
 from posteriori.tables.frames import PolarsTable, cells_tell
 from posteriori.tables.lazy import StreamedTable, too_many_categories
+from posteriori.tables.reading import name_twice
 from posteriori.tables.schema import MAX_CATEGORIES, quote
 
 _READ_AHEAD = 1 << 17  # rows that the database is asked for at a time
@@ -84,14 +85,14 @@ class Query(StreamedTable):
             while have < wanted:
                 frame = next(frames, None)
                 if frame is None:
-                    raise self._changed()
+                    raise self.changed()
                 held.append(frame)
                 have += frame.height
             joined = held[0] if len(held) == 1 else pl.concat(held, rechunk=False)
             yield PolarsTable(joined[:wanted], first=rows.start)
             held = [joined[wanted:]]
         if any(frame.height for frame in (*held, *frames)):
-            raise self._changed()
+            raise self.changed()
 
     def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         with self._explained() as cursor:
@@ -101,7 +102,8 @@ class Query(StreamedTable):
                 assert isinstance(frame, pl.DataFrame)
                 yield frame
 
-    def _changed(self) -> ValueError:
+    def changed(self) -> ValueError:
+        """Return the error that the rows are not those that were scanned."""
         return ValueError(f"the rows of the query are no longer the {self.n_rows:,} that were counted; scan it anew")
 
     @property
@@ -172,7 +174,8 @@ def scan_sql(
         ``"duckdb:///file.db"``, opened for reading; ``"duckdb://"`` for queries of files (``read_parquet('…')``).
     query : str
         A SELECT, or the name of a table. Where rows may come in another order each time (it joins, groups, draws
-        rows), its result is kept in a table in memory.
+        rows), or only the connection knows the table (it is temporary, or a registered frame), its result is kept in
+        a table in memory.
     target : str, optional
         The column of labels: ``fit(rows)`` then needs no y.
     categorical : list of str, optional
@@ -188,7 +191,7 @@ def scan_sql(
     FileNotFoundError
         There is no such database.
     ValueError
-        The query fails, the database is none of DuckDB's, or a column is not in the result.
+        The query fails, the database is none of DuckDB's, a column is not in the result, or two share a name.
     ImportError
         DuckDB is not installed.
 
@@ -220,9 +223,14 @@ def scan_sql(
         if not _keeps_order(query):
             source = _kept(connection, source)
         empty = connection.sql(f"SELECT * FROM {source} LIMIT 0").pl()
+        twice = name_twice(_names_of(connection, query))
         (home,) = connection.execute("SELECT current_database(), current_schema()").fetchall()
+        if not _is_shared(connection, source, home):
+            source = _kept(connection, source)
     except duckdb.Error as error:
         raise ValueError(f"the query fails: {first_line(error)}") from None
+    if twice is not None:
+        raise twice
     types = {name: pl.String() if isinstance(dtype, pl.Enum) else dtype for name, dtype in empty.schema.items()}
     absent = [name for name in (*(categorical or ()), *(() if target is None else (target,))) if name not in types]
     if absent:
@@ -259,8 +267,20 @@ def _literal(text: str) -> str:
 
 def _relation(query: str) -> str:
     """Return what may follow FROM: a query in brackets, or the name of a table as it is."""
-    bare = query.strip().rstrip(";").rstrip()
+    bare = _bare(query)
     return f"({bare}) AS rows_of_query" if len(bare.split()) > 1 else bare
+
+
+def _names_of(connection: Any, query: str) -> list[str]:
+    """Return the column names that a query gives: as a table, DuckDB would number those that occur twice."""
+    bare = _bare(query)
+    if len(bare.split()) == 1:
+        return []
+    return [row[0] for row in connection.execute(f"DESCRIBE {bare}").fetchall()]
+
+
+def _bare(query: str) -> str:
+    return query.strip().rstrip(";").rstrip()
 
 
 def _keeps_order(query: str) -> bool:
@@ -268,7 +288,7 @@ def _keeps_order(query: str) -> bool:
     import sqlglot
     from sqlglot import expressions as sql
 
-    bare = query.strip().rstrip(";").rstrip()
+    bare = _bare(query)
     if len(bare.split()) == 1:
         return True
     try:
@@ -277,6 +297,19 @@ def _keeps_order(query: str) -> bool:
         return False  # DuckDB has the last word on what is a query
     shuffles = (sql.Join, sql.Group, sql.Distinct, sql.SetOperation, sql.Window, sql.TableSample, sql.Rand, sql.AggFunc)
     return isinstance(tree, sql.Select) and not any(tree.find_all(*shuffles, sql.With, sql.Order, sql.Limit, sql.Uuid))
+
+
+def _is_shared(connection: Any, source: str, home: Sequence[str]) -> bool:
+    """Return whether other cursors see the rows, as they do not those of a temporary table or a registered frame."""
+    import duckdb
+
+    with connection.cursor() as cursor:
+        cursor.execute(f"USE {'.'.join(map(quoted, home))}")
+        try:
+            cursor.execute(f"SELECT * FROM {source} LIMIT 0")
+        except duckdb.CatalogException:
+            return False
+    return True
 
 
 def _kept(connection: Any, source: str) -> str:

@@ -248,6 +248,8 @@ def _open_labels(y: Any) -> Table:
             return PolarsTable(series.to_polars().alias("y").to_frame())
         if isinstance(series, nw.DataFrame):
             y = series.to_numpy()
+        elif isinstance(series, nw.LazyFrame) and not hasattr(y, "__array__"):
+            raise TypeError("y is a lazy table; add it to X as a column, and give y the name of that")
         else:
             values = np.asarray(y)
             y = np.array(y, dtype=object) if values.dtype.kind in "US" and not _all_strings(y) else values

@@ -167,5 +167,5 @@ def add_in_pairs(parts: Sequence[T | None]) -> T:
     while len(left) > 1:
         left = [add(*left[k : k + 2]) if k + 1 < len(left) else left[k] for k in range(0, len(left), 2)]
     if left[0] is None:
-        raise ValueError("no partition has a row; give at least one")
+        raise ValueError("Found array with 0 sample(s): no partition has a row; give at least one")
     return left[0]

@@ -20,6 +20,7 @@ from posteriori.typing import Array
 
 T = TypeVar("T")
 
+_NO_TREE = 4  # partitions
 _MOST_ROWS = 1 << 16  # of the batches that Spark hands over, so many are one table
 
 
@@ -50,7 +51,8 @@ class SparkTable(PartitionedTable):
 
     def fold(self, task: Task[T], columns: Sequence[int], shares: Sequence[Any] | None = None) -> T:
         """Return the sum of task(tables, share) over all partitions, added up as a tree on the executors."""
-        if self._over_connect:  # which has no RDDs
+        # Connect has no RDDs, and of so few partitions a tree has one level, which is here.
+        if self._over_connect or len(self.lengths) <= _NO_TREE:
             return add_in_pairs(list(self.run(task, columns, shares)))
         results = self._results(task, columns, shares).rdd.map(lambda row: row.result)
         total = _unpacked(results.treeReduce(_add_packed))
@@ -63,18 +65,17 @@ class SparkTable(PartitionedTable):
         sent: Any = shares
         if shares is not None and not self._over_connect:
             sent = self.frame.sparkSession.sparkContext.broadcast(list(shares))
-        work = functools.partial(_work_on_partition, task, sent)
-        return self._chosen(columns).mapInArrow(work, "partition int, result binary")
+        work = functools.partial(_work_on_partition, task, sent, [self.names[j] for j in columns])
+        return self._plain.select(*(_plain(j) for j in columns)).mapInArrow(work, "partition int, result binary")
 
     @property
     def _over_connect(self) -> bool:
         return "connect" in type(self.frame).__module__
 
-    def _chosen(self, columns: Sequence[int]) -> Any:
-        from pyspark.sql import functions
-
-        quoted = ("`" + self.names[j].replace("`", "``") + "`" for j in columns)
-        return self.frame.select(*map(functions.col, quoted))
+    @cached_property
+    def _plain(self) -> Any:
+        """The frame with columns of other names: mapInArrow cannot find a column in whose name there is a dot."""
+        return self.frame.toDF(*map(_plain, range(len(self.names))))
 
     @property
     def _narrowest(self) -> Sequence[int]:
@@ -99,7 +100,7 @@ class SparkTable(PartitionedTable):
             )
         kind = _as_arrow(example).type
         schema = StructType([*self.frame.schema.fields, StructField(title, from_arrow_type(kind))])
-        return self.frame.mapInArrow(functools.partial(_with_column, method, title), schema)
+        return self._plain.mapInArrow(functools.partial(_with_column, method, [*self.names, title]), schema)
 
 
 def spark_table(X: Any) -> SparkTable:
@@ -112,7 +113,9 @@ def spark_table(X: Any) -> SparkTable:
     ValueError
         Two columns share a name.
     """
-    if not hasattr(X, "mapInArrow"):
+    from pyspark.sql import DataFrame
+
+    if not isinstance(X, DataFrame):
         raise TypeError(f"X is a {type(X).__name__} of Spark; give a DataFrame")
     twice = name_twice(X.columns)
     if twice is not None:
@@ -127,7 +130,13 @@ class _Failure:
     error: Exception
 
 
-def _work_on_partition(task: Task[Any], shares: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _plain(j: int) -> str:
+    return f"c{j}"
+
+
+def _work_on_partition(
+    task: Task[Any], shares: Any, names: Sequence[str], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Yield what a task returns of a partition, packed, with the number of the partition."""
     from pyspark import TaskContext
 
@@ -138,27 +147,27 @@ def _work_on_partition(task: Task[Any], shares: Any, batches: Iterable[pa.Record
     try:
         if known is not None and number >= len(known):
             raise ValueError("X has more partitions than it had; cache or checkpoint it first")
-        result = task(_tables(batches), None if known is None else known[number])
+        result = task(_tables(batches, names), None if known is None else known[number])
     except Exception as error:
         result = _Failure(error)
     packed = pa.array([pickle.dumps(result, pickle.HIGHEST_PROTOCOL)], pa.binary())
     yield pa.RecordBatch.from_arrays([pa.array([number], pa.int32()), packed], ["partition", "result"])
 
 
-def _tables(batches: Iterable[pa.RecordBatch]) -> Iterator[PolarsTable]:
+def _tables(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[PolarsTable]:
     """Yield batches, several together, as tables."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         held.append(batch)
         if sum(part.num_rows for part in held) >= _MOST_ROWS:
-            yield PolarsTable(_frame(held))
+            yield PolarsTable(_frame(held, names))
             held = []
     if held:
-        yield PolarsTable(_frame(held))
+        yield PolarsTable(_frame(held, names))
 
 
-def _frame(batches: list[pa.RecordBatch]) -> pl.DataFrame:
-    frame = pl.from_arrow(pa.Table.from_batches(batches))
+def _frame(batches: list[pa.RecordBatch], names: Sequence[str]) -> pl.DataFrame:
+    frame = pl.from_arrow(pa.Table.from_batches(batches).rename_columns(list(names)))
     assert isinstance(frame, pl.DataFrame)
     return frame
 
@@ -176,17 +185,21 @@ def _add_packed(a: bytes, b: bytes) -> bytes:
     for result in (one, other):
         if isinstance(result, _Failure):
             return pickle.dumps(result)
-    return pickle.dumps(add(one, other), pickle.HIGHEST_PROTOCOL)
+    try:
+        result = add(one, other)
+    except Exception as error:
+        result = _Failure(error)
+    return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
 
 
 def _with_column(
-    method: Callable[[Any], Array], title: str, batches: Iterable[pa.RecordBatch]
+    method: Callable[[Any], Array], names: Sequence[str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches with what a method says of their rows in one more column."""
+    """Yield batches with what a method says of their rows in one more column, the last of `names`."""
     for batch in batches:
         if batch.num_rows:
-            said = _as_arrow(np.asarray(method(_frame([batch]))))
-            yield pa.RecordBatch.from_arrays([*batch.columns, said], [*batch.schema.names, title])
+            said = _as_arrow(np.asarray(method(_frame([batch], names[:-1]))))
+            yield pa.RecordBatch.from_arrays([*batch.columns, said], list(names))
 
 
 def _as_arrow(said: Array) -> pa.Array:
