@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+# A process a core runs the tests: threads of BLAS, which spin while they wait, would be in each other's way.
+os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
 import hypothesis
 import numpy as np
 import pandas as pd
@@ -13,6 +16,15 @@ import pytest
 # Kernels compile on first use, so no example has a deadline; the same examples run everywhere.
 hypothesis.settings.register_profile("posteriori", deadline=None, derandomize=True, max_examples=50)
 hypothesis.settings.load_profile("posteriori")
+
+
+_LONGEST = ("test_spark.py", "test_cli.py", "test_cli_files.py", "test_documentation.py", "test_dask.py")
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest, so that no process is left with one of them at the end."""
+    place = {name: number for number, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.name, len(place)))
 
 
 def cell_type(cells):
