@@ -824,7 +824,7 @@ def scratch(tmp_path_factory):
     return tmp_path_factory.mktemp("scratch")
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(st.lists(CELLS, min_size=1, max_size=4), min_size=0, max_size=14), st.integers(1, 3))
 @example([["1", "a"]] * 2 + [["2", "b"]] * 2, 1)
 @example([["1", "2", "a"], ["", "1", "b"], ["NA", "2", "a"], ["3", "", "b"]], 2)
@@ -839,7 +839,7 @@ def test_any_text_is_fitted_or_refused(scratch, rows, n_features):
         assert never_a_traceback("sample", model, "-n", 3, "--seed", 0) == 0
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(st.binary(max_size=60), st.sampled_from(["csv", "tsv", "parquet", "arrow", "ndjson", "csv.gz", "csv.zst"]))
 def test_any_bytes_are_refused_or_fitted(scratch, content, kind):
     table = scratch / f"b.{kind}"
@@ -847,7 +847,7 @@ def test_any_bytes_are_refused_or_fitted(scratch, content, kind):
     never_a_traceback("fit", table, "--target", "y", "--output", scratch / "m.posteriori")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(st.sampled_from(["parquet", "arrow", "ndjson", "csv.gz"]), st.data())
 def test_damaged_tables_are_refused_or_read(scratch, kind, data):
     whole = scratch / f"whole.{kind}"
@@ -859,7 +859,7 @@ def test_damaged_tables_are_refused_or_read(scratch, kind, data):
     never_a_traceback("fit", damaged, "--target", "y", "--output", scratch / "m.posteriori")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(st.data())
 def test_damaged_models_are_refused(scratch, fitted, data):
     content = fitted[1].read_bytes()

@@ -176,7 +176,7 @@ tables = st.fixed_dictionaries({
     "kind": st.sampled_from(["int", "negative", "float", "bool", "str", "object", "list"]),
     "weighted": st.booleans(),
 })  # fmt: skip
-many = settings(max_examples=60, deadline=None)
+many = settings(max_examples=30, deadline=None)
 
 
 def draw(table):

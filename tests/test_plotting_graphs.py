@@ -49,7 +49,7 @@ def graphs(draw):
     return size, [(f"v{i}", f"v{j}") for i, j in edges]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(graphs())
 def test_no_boxes_overlap_and_every_edge_goes_down(graph):
     size, edges = graph
