@@ -247,6 +247,10 @@ class _OneBatch:
         """Empty: no column of a sparse matrix is looked at by itself."""
         return self.batch.schema
 
+    def of_numbers(self) -> _OneBatch:
+        """Return the same rows: they are read already."""
+        return self
+
     def with_schema(self, schema: Schema) -> _OneBatch:
         """Return the same rows with the cut points of another schema of the same columns."""
         return _OneBatch(self.batch.with_schema(schema))

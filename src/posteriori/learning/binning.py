@@ -73,12 +73,12 @@ class Grids:
     def count(self, grid: Candidates, how: Callable[[Callable[[Batch], Counts]], Callable[[Batch], Counts]]) -> Counts:
         """Return the weights of the classes in a grid, one of those found, from one pass of `how(grid.count)`."""
         if grid.supervised not in self.counts:
-            self.counts[grid.supervised] = self.source.with_schema(grid.schema).reduce(how(grid.count))
+            self.counts[grid.supervised] = self.source.with_schema(grid.schema).of_numbers().reduce(how(grid.count))
         return self.counts[grid.supervised]
 
     def _sampled(self, columns: tuple[int, ...]) -> RowSample:
         if columns not in self.rows:
-            self.rows[columns] = self.source.reduce(_sample(columns)).rows()
+            self.rows[columns] = self.source.of_numbers().reduce(_sample(columns)).rows()
         return self.rows[columns]
 
 
@@ -110,7 +110,7 @@ def binned_schema(source: Source, bins: Mapping[int, Bins]) -> Schema:
     candidates = find_candidates(source, bins)
     if not candidates.supervised:
         return candidates.schema
-    return candidates.chosen(source.with_schema(candidates.schema).reduce(candidates.count))
+    return candidates.chosen(source.with_schema(candidates.schema).of_numbers().reduce(candidates.count))
 
 
 def find_candidates(
@@ -124,7 +124,7 @@ def find_candidates(
     sampled = sorted(set(bins) - set(cuts))
     if sampled:
         places = tuple(sampled)
-        rows = source.reduce(_sample(places)).rows() if sampled_rows is None else sampled_rows(places)
+        rows = source.of_numbers().reduce(_sample(places)).rows() if sampled_rows is None else sampled_rows(places)
         for place, j in enumerate(sampled):
             wanted = bins[j]
             most = wanted if isinstance(wanted, int) else _CANDIDATES

@@ -28,6 +28,9 @@ class Source(Protocol):
     def with_schema(self, schema: Schema) -> Source:
         """Return the same rows with the cut points of another schema of the same columns."""
 
+    def of_numbers(self) -> Source:
+        """Return the same rows, their categories not read, as if all were missing."""
+
     def reduce(self, accumulate: Callable[[Batch], S]) -> S:
         """Fold: add up accumulate(batch) over all batches. The one way that data is read to learn."""
 

@@ -71,6 +71,8 @@ class MemorySource:
         The number of the first row, where these are a part of more.
     strict : bool
         Whether a category that the schema lacks is an error, for it was taken not to occur.
+    numbers_only : bool
+        Whether categories are not read, as if all were missing: where only numbers are looked at.
     """
 
     table: Table
@@ -87,6 +89,7 @@ class MemorySource:
     held: Held | None = None
     first: int = 0
     strict: bool = False
+    numbers_only: bool = False
 
     @property
     def comes_anew(self) -> bool:
@@ -159,6 +162,10 @@ class MemorySource:
         """Return the same rows with their weights multiplied."""
         return replace(self, weight=factor * (1.0 if self.weight is None else self.weight))
 
+    def of_numbers(self) -> MemorySource:
+        """Return the same rows, their categories not read, as if all were missing."""
+        return replace(self, numbers_only=True)
+
     def with_schema(self, schema: Schema) -> MemorySource:
         """Return the same rows with the cut points of another schema of the same columns."""
         return replace(self, schema=schema)
@@ -185,13 +192,13 @@ class MemorySource:
             numbers = self.table.numbers([self.places[j] for j in continuous], columns, rows)
         else:
             numbers = np.empty((stop - start, 0))
-        if categorical:
+        if categorical and not self.numbers_only:
             columns = [schema.columns[j] for j in categorical]
             codes, unseen = self.table.codes([self.places[j] for j in categorical], schema, columns, rows)
             if unseen and self.strict:
                 raise Stranger(f"{quote(unseen)} holds a category that was taken not to occur")
         else:
-            codes = np.empty((stop - start, 0), np.uint8)
+            codes = np.zeros((stop - start, len(categorical)), np.uint8)
         assignment = self._assignment(rows, stop - start)
         fold = None if self.folds is None else self.folds[rows]
         return Batch.of(schema, self.first + start, numbers, codes, unseen, assignment, fold)
@@ -232,14 +239,16 @@ class MemorySource:
         if self.held is not None or not isinstance(self.table, StreamedTable):
             yield from ((self, rows) for rows in slices)
             return
-        places, labels = list(self.places), self.labels
+        labels = self.labels
         inside = labels if isinstance(labels, Labels) and labels.table is self.table else None
-        columns = places if inside is None else [*places, inside.place]
+        wanted = self.schema.of_kind("continuous") if self.numbers_only else range(len(self.places))
+        places = [wanted.index(j) if j in wanted else -1 for j in range(len(self.places))]
+        columns = [self.places[j] for j in wanted] + ([] if inside is None else [inside.place])
         for part, rows in zip(self.table.parts(slices, columns), slices, strict=True):
             if inside is not None:
-                labels = replace(inside, table=part, place=len(places))
+                labels = replace(inside, table=part, place=len(wanted))
             strict = isinstance(self.table, Scan) and self.table.is_glance
-            yield replace(self, table=part, labels=labels, places=range(len(places)), strict=strict), rows
+            yield replace(self, table=part, labels=labels, places=places, strict=strict), rows
 
     def _slices(self) -> list[slice]:
         """Return batches of like size, a multiple of eight of them where there are several, for threads to share."""

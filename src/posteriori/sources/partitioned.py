@@ -91,6 +91,7 @@ class PartitionedSource(MemorySource):
             n_jobs=1,  # the engine has others to share the processors with
             unlabelled_weight=self.unlabelled_weight,
             telling=self.telling,
+            numbers_only=self.numbers_only,
         )
 
     @cached_property
