@@ -103,8 +103,9 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         ----------
         X : array-like or data frame (n, d)
             NumPy, a list of rows, pandas, polars, pyarrow or anything that narwhals reads. NaN, None and null are
-            missing cells. Strings, booleans and categories are categorical, other numbers continuous. Or files, by
-            `posteriori.scan`: the model is that of the same rows in memory.
+            missing cells. Strings, booleans and categories are categorical, other numbers continuous. Or rows that stay
+            where they are: files by `posteriori.scan`, a DuckDB query by `posteriori.scan_sql`, a Dask DataFrame or
+            array, a Spark DataFrame. The model is that of the same rows in memory.
         y : array-like (n,) or str; of files that were scanned with a target, it may be left out
             The label of each row, or the name of the column of X that holds them. Where the parameter `unlabelled`
             says so, NaN, None and null are labels to be inferred, and their rows teach through EM. Or a table of
