@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from posteriori.tables.frames import PolarsTable, cells_tell
+from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable, too_many_categories
 from posteriori.tables.reading import name_twice
 from posteriori.tables.schema import MAX_CATEGORIES, quote
@@ -48,11 +48,6 @@ class Query(StreamedTable):
     categorical: frozenset[str] = frozenset()
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The column names."""
-        return tuple(self.types)
-
-    @cached_property
     def n_rows(self) -> int:
         """The number of rows."""
         return int(self.ask(["count(*)"]).item())
@@ -68,31 +63,6 @@ class Query(StreamedTable):
         rows = self.source if among is None else f"(SELECT {', '.join(among)} FROM {self.source})"
         with self._explained() as cursor:
             return cursor.sql(f"SELECT {', '.join(columns)} FROM {rows} {after}").pl()
-
-    def parts(self, slices: Sequence[slice], columns: Sequence[int]) -> Iterator[PolarsTable]:
-        """Yield some columns of some rows, slices that follow one another from the first row to the last.
-
-        Raises
-        ------
-        ValueError
-            The database is gone, or has changed since the query was scanned.
-        """
-        frames = self._frames([self.names[j] for j in columns])
-        held: list[pl.DataFrame] = []
-        for rows in slices:
-            wanted = rows.stop - rows.start
-            have = sum(frame.height for frame in held)
-            while have < wanted:
-                frame = next(frames, None)
-                if frame is None:
-                    raise self.changed()
-                held.append(frame)
-                have += frame.height
-            joined = held[0] if len(held) == 1 else pl.concat(held, rechunk=False)
-            yield PolarsTable(joined[:wanted], first=rows.start)
-            held = [joined[wanted:]]
-        if any(frame.height for frame in (*held, *frames)):
-            raise self.changed()
 
     def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         with self._explained() as cursor:
@@ -121,15 +91,6 @@ class Query(StreamedTable):
                 yield cursor
         except duckdb.Error as error:
             raise ValueError(f"the query fails: {first_line(error)}") from None
-
-    def _is_stated(self, j: int) -> bool:
-        return self.names[j] in self.categorical
-
-    def _cells_tell(self, j: int, categorical: bool) -> bool:
-        return cells_tell(self.types[self.names[j]], categorical or self._is_stated(j))
-
-    def _without_rows(self, j: int) -> PolarsTable:
-        return PolarsTable(pl.DataFrame(schema={self.names[j]: self.types[self.names[j]]}))
 
     def _find_distinct(self, names: Sequence[str]) -> dict[str, PolarsTable]:
         about = self.ask([f"approx_count_distinct({quoted(name)})" for name in names]).row(0)

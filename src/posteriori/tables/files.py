@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from posteriori.tables.frames import PolarsTable, cells_tell
+from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable, too_many_categories
 from posteriori.tables.scanning import (
     Types,
@@ -59,11 +59,6 @@ class Scan(StreamedTable):
     is_glance: bool = False
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The column names."""
-        return tuple(self.types)
-
-    @cached_property
     def n_rows(self) -> int:
         """The number of rows; of text files, which do not say, it is counted."""
         with self._explained():
@@ -106,31 +101,6 @@ class Scan(StreamedTable):
             vars(narrow)["_distinct"] = self._distinct
         return narrow
 
-    def parts(self, slices: Sequence[slice], columns: Sequence[int]) -> Iterator[PolarsTable]:
-        """Yield some columns of some rows, slices that follow one another from the first row to the last.
-
-        Raises
-        ------
-        OSError, ValueError
-            A file is gone, is damaged, or has changed since it was scanned: the message names it.
-        """
-        frames = self._frames([self.names[j] for j in columns])
-        held: list[pl.DataFrame] = []
-        for rows in slices:
-            wanted = rows.stop - rows.start
-            have = sum(frame.height for frame in held)
-            while have < wanted:
-                frame = next(frames, None)
-                if frame is None:
-                    raise self._changed()
-                held.append(frame)
-                have += frame.height
-            joined = held[0] if len(held) == 1 else pl.concat(held, rechunk=False)
-            yield PolarsTable(joined[:wanted], first=rows.start)  # in one piece or several
-            held = [joined[wanted:]]
-        if any(frame.height for frame in (*held, *frames)):
-            raise self._changed()
-
     def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         self._require_unchanged()
         with self._explained():
@@ -139,15 +109,6 @@ class Scan(StreamedTable):
             )
             yield from batches
         self._require_unchanged()
-
-    def _is_stated(self, j: int) -> bool:
-        return self.names[j] in self.categorical
-
-    def _cells_tell(self, j: int, categorical: bool) -> bool:
-        return cells_tell(self.types[self.names[j]], categorical or self._is_stated(j))
-
-    def _without_rows(self, j: int) -> PolarsTable:
-        return PolarsTable(pl.DataFrame(schema={self.names[j]: self.types[self.names[j]]}))
 
     def _find_distinct(self, names: Sequence[str]) -> dict[str, PolarsTable]:
         types = {name: self.types[name] for name in names}
@@ -179,7 +140,8 @@ class Scan(StreamedTable):
             if _stamp(path) != stamp:
                 raise ValueError(f"{str(path)!r} has changed since it was scanned; scan the files anew")
 
-    def _changed(self) -> ValueError:
+    def changed(self) -> ValueError:
+        """Return the error that the rows are not those that were scanned."""
         return ValueError(
             f"the rows of {self._listed} are no longer the {self.n_rows:,} that were counted; scan the files anew"
         )

@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
+from posteriori.tables.frames import PolarsTable, cells_tell
 from posteriori.tables.schema import Column, Schema
 from posteriori.typing import Array
 
@@ -118,14 +120,67 @@ class LazyTable(ABC):
 
 
 class StreamedTable(LazyTable):
-    """A lazy table whose rows come to this process, part after part."""
+    """A lazy table whose rows come to this process, part after part, as polars frames.
+
+    Attributes
+    ----------
+    types : dict
+        The polars data type of each column.
+    categorical : frozenset of str
+        The columns of numbers that are categories all the same.
+    """
+
+    types: dict[str, pl.DataType]
+    categorical: frozenset[str]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The column names."""
+        return tuple(self.types)
 
     @abstractmethod
-    def parts(self, slices: Sequence[slice], columns: Sequence[int]) -> Iterator[Table]:
+    def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield some columns of all rows, in their order."""
+
+    @abstractmethod
+    def changed(self) -> ValueError:
+        """Return the error that the rows are not those that were scanned."""
+
+    def parts(self, slices: Sequence[slice], columns: Sequence[int]) -> Iterator[PolarsTable]:
         """Yield some columns of some rows, slices that follow one another from the first row to the last.
 
         Each part counts its rows from where it begins, so that it is asked for them by the same slice.
+
+        Raises
+        ------
+        OSError, ValueError
+            What is read is gone, is damaged, or has changed since it was scanned.
         """
+        frames = self._frames([self.names[j] for j in columns])
+        held: list[pl.DataFrame] = []
+        for rows in slices:
+            wanted = rows.stop - rows.start
+            have = sum(frame.height for frame in held)
+            while have < wanted:
+                frame = next(frames, None)
+                if frame is None:
+                    raise self.changed()
+                held.append(frame)
+                have += frame.height
+            joined = held[0] if len(held) == 1 else pl.concat(held, rechunk=False)
+            yield PolarsTable(joined[:wanted], first=rows.start)  # in one piece or several
+            held = [joined[wanted:]]
+        if any(frame.height for frame in (*held, *frames)):
+            raise self.changed()
+
+    def _is_stated(self, j: int) -> bool:
+        return self.names[j] in self.categorical
+
+    def _cells_tell(self, j: int, categorical: bool) -> bool:
+        return cells_tell(self.types[self.names[j]], categorical or self._is_stated(j))
+
+    def _without_rows(self, j: int) -> PolarsTable:
+        return PolarsTable(pl.DataFrame(schema={self.names[j]: self.types[self.names[j]]}))
 
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
