@@ -115,7 +115,7 @@ def _require_sums(place: int, model: Any) -> None:
             "BayesianNetwork": "it keeps probabilities and not the counts behind them; learn it from all rows together",
         }
         raise TypeError(
-            f"model {place} is a {kind}, which cannot be merged: "
+            f"model {place} is of type {kind}, which cannot be merged: "
             + reasons.get(kind, "give classifiers of posteriori, such as NaiveBayes, which keep sums over their rows")
         )
     check_is_fitted(model, "one_class_" if isinstance(model, ChowLiuTree) else "model_")
