@@ -14,6 +14,10 @@ help: ## Print this help
 test: .venv ## Run the tests
 	$(PYTHON) -m pytest
 
+.PHONY: fuzz
+fuzz: .venv ## Try 100,000 mutated tables, options, model files and networks (an hour)
+	$(PYTHON) -m fuzz 20000
+
 .PHONY: lint
 lint: .venv ## Check style and formatting
 	$(PYTHON) -m ruff check .

@@ -1,0 +1,7 @@
+"""Every target by its name."""
+
+from __future__ import annotations
+
+from fuzz.target import Target
+
+TARGETS: dict[str, Target] = {target.name: target for target in ()}

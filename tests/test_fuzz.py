@@ -1,0 +1,13 @@
+"""Mutated inputs end in an answer or in one sentence, never in a crash; a longer run is `make fuzz`."""
+
+import pytest
+
+from fuzz.harness import run_in_child
+from fuzz.targets import TARGETS
+
+
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_no_input_provokes_an_unexpected_error(name):
+    report = run_in_child(TARGETS[name], first=0, count=100)
+    assert report.tried == 100
+    assert report.findings == []
