@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -14,6 +15,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.modelled import ModelledEstimator
+from posteriori.classifiers.numeric_codes import numeric_codes
 from posteriori.classifiers.row_by_row import row_by_row
 from posteriori.classifiers.validation import generator, reject_target, warn_of_empty_columns, warn_of_few_rows
 from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
@@ -21,11 +23,13 @@ from posteriori.densities.pooling import Pooled, PseudoRows
 from posteriori.densities.shrinkage import InTurn, TowardsSphere
 from posteriori.learning.em import Learned, Limits, first_model, learn, warn_of_haste
 from posteriori.learning.fit import Collect
-from posteriori.learning.starts import sampled, spread_seeds
+from posteriori.learning.restarts import best_of
+from posteriori.learning.starts import Rows, sampled, spread_seeds
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import MemorySource, source_of
-from posteriori.statistics import JointStatistics
-from posteriori.tables import Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
+from posteriori.sources.threads import blas
+from posteriori.statistics.resolution import rounding_variance
+from posteriori.tables import Column, Schema, Table, check_weights, infer_schema, quote, read_labels, read_table
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import write_table
 from posteriori.typing import Array
@@ -54,11 +58,13 @@ class MixtureModel(DensityMixin, ModelledEstimator):
     prior_alpha : float, default 0.0
         Pseudo-rows a component in p(z).
     n_init : int, default 5
-        Starts, of which the most likely end is kept: each from rows that lie far apart (k-means++).
+        Starts, each from rows that lie far apart (k-means++). All take a few steps of EM; the likelier half of them
+        goes on, and half of those, until one is left.
     start : array-like (n,), optional
         The component, 0, …, Z − 1, that each row starts in; in place of `n_init` starts.
-    categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
-        Columns that are categorical although their type is numeric.
+    categorical_features : "from_dtype", "auto", mask, indices or names, default "from_dtype"
+        Columns that are categorical although their type is numeric. "auto" takes those that hold from 2 to 10 distinct
+        values, all of them whole numbers: codes, grades, small counts.
     tol : float, default 1e-5
         EM ends at a gain in log-likelihood of at most this, in nats a row.
     max_iter : int, default 500
@@ -88,6 +94,12 @@ class MixtureModel(DensityMixin, ModelledEstimator):
 
     Notes
     -----
+    A recorded number stands for an interval of width δ, the resolution of its column: the median gap between its
+    distinct values (1 for whole numbers). Rounding alone has the variance δ²/12, so every covariance is at least
+    diag(δ²)/12 (``tied`` and ``diagonal`` ones too; a sphere has at least the largest δ²/12 as its variance). Without
+    that bound the likelihood is infinite where a component consists of equal values, and the BIC falls without end.
+    Where continuous values are dense δ is tiny and the bound has no effect. A bounded M-step is still a maximum.
+
     EM never lowers the likelihood where estimates are of maximum likelihood (``pseudo_rows=0, alpha=0``), and finds a
     local maximum; components have no order. Cells are taken to be missing at random.
 
@@ -178,19 +190,32 @@ class MixtureModel(DensityMixin, ModelledEstimator):
             A component has hardly a row, or a covariance is singular.
         """
         self._validate_params()
-        source, target = self._open(X, sample_weight)
-        blocks = self._blocks(source.schema)
-        hidden = source.reduce(Collect(blocks))
-        runs = [self._run(source, hidden, begun, blocks) for begun in self._starts(source, blocks)]
-        best = max(runs, key=lambda learned: learned.trace[-1])
+        with blas().limit(limits=1, user_api="blas"):  # rows are shared by threads, and the matrices are small
+            best, target = self._learned(X, sample_weight)
         self.statistics_ = best.statistics
         self.log_likelihood_trace_ = np.array(best.trace)
         self.converged_ = best.converged
         self._set_model(best.model, target)
-        warn_of_haste(best, self._limits(), stacklevel=3)
+        warn_of_haste(best, Limits(self.tol, self.max_iter), stacklevel=3)
         warn_of_empty_columns(best.model, best.statistics)
         self._warn_of_components(best)
         return self
+
+    def _learned(self, X: Any, sample_weight: Any) -> tuple[Learned, Column]:
+        """Return where EM leads from the best start, and the components as categories."""
+        source, target = self._open(X, sample_weight)
+        (rows,) = sampled(source, self._blocks(source.schema, ()))
+        blocks = self._blocks(source.schema, rounding_variance(rows.numbers))
+        hidden, prior = source.reduce(Collect(blocks)), Prior(self.prior_alpha)
+
+        def climb(start: GenerativeModel, max_steps: int) -> Learned:
+            return learn(source, blocks, prior, None, hidden, Limits(self.tol, max_steps), start)
+
+        starts = [
+            first_model(source.schema, blocks, prior, begun.reduce(Collect(blocks)))
+            for begun in self._starts(source, rows)
+        ]
+        return best_of(starts, climb, self.max_iter), target
 
     def _open(self, X: Any, sample_weight: Any) -> tuple[MemorySource, Column]:
         table = read_table(X)
@@ -200,47 +225,40 @@ class MixtureModel(DensityMixin, ModelledEstimator):
                 f"n_samples={table.n_rows} is less than n_components={self.n_components}; ask for fewer components"
             )
         columns = range(len(table.names))
-        schema = infer_schema(table, columns, sorted(self._categorical(table.names)), None)
+        automatic = isinstance(self.categorical_features, str) and self.categorical_features == "auto"
+        categorical = numeric_codes(table) if automatic else sorted(self._categorical(table.names))
+        schema = infer_schema(table, columns, categorical, None)
         target = categorical_column("component", range(self.n_components), "int64", declared=True)
         weight = check_weights(sample_weight, table.n_rows)
-        return source_of(table, schema, columns, None, target, weight, n_jobs=self.n_jobs), target
+        return source_of(table, schema, columns, None, target, weight, n_jobs=self.n_jobs).holding(), target
 
-    def _starts(self, source: MemorySource, blocks: tuple[Block, ...]) -> list[MemorySource]:
+    def _starts(self, source: MemorySource, rows: Rows) -> list[MemorySource]:
         """Return the rows, with the component of each to start from as its label, once for each start."""
         if self.start is not None:
             begun = replace(source, labels=read_labels(self.start, source.table))
             begun.batch(slice(0, source.table.n_rows))  # an error names a label that is no component
             return [begun]
         rng = generator(self.random_state)
-        (rows,) = sampled(source, blocks, int(rng.integers(2**31)))
         seeds = [spread_seeds(rows, self.n_components, rng) for _ in range(self.n_init if self.n_components > 1 else 1)]
         return [replace(source, labels=read_labels(source.map(one.nearest), source.table)) for one in seeds]
 
-    def _run(
-        self, source: MemorySource, hidden: JointStatistics, begun: MemorySource, blocks: tuple[Block, ...]
-    ) -> Learned:
-        """Return where EM leads from a start."""
-        prior = Prior(self.prior_alpha)
-        start = first_model(source.schema, blocks, prior, begun.reduce(Collect(blocks)))
-        return learn(source, blocks, prior, None, hidden, self._limits(), start)
-
-    def _limits(self) -> Limits:
-        return Limits(self.tol, self.max_iter)
-
-    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+    def _blocks(self, schema: Schema, least_variance: Sequence[float]) -> tuple[Block, ...]:
         continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
-        blocks = [Block(self._gaussian(), continuous)] if continuous else []
+        blocks = [Block(self._gaussian(tuple(map(float, least_variance))), continuous)] if continuous else []
         if categorical:
             blocks.append(Block(Categorical(self.alpha), categorical))
         return tuple(blocks)
 
-    def _gaussian(self) -> Density:
+    def _gaussian(self, least: tuple[float, ...]) -> Density:
         own = PseudoRows(self.pseudo_rows)
+        round_ = MultivariateGaussian(
+            own, InTurn((TowardsSphere(1.0),)), least_variance=(max(least, default=0.0),) * len(least)
+        )
         kinds: dict[str, Density] = {
-            "full": MultivariateGaussian(own),
-            "tied": MultivariateGaussian(Pooled()),
-            "spherical": MultivariateGaussian(own, InTurn((TowardsSphere(1.0),))),
-            "diagonal": Gaussian(self.pseudo_rows),
+            "full": MultivariateGaussian(own, least_variance=least),
+            "tied": MultivariateGaussian(Pooled(), least_variance=least),
+            "spherical": round_,
+            "diagonal": Gaussian(self.pseudo_rows, least_variance=least),
         }
         return kinds[self.covariance]
 
@@ -251,14 +269,10 @@ class MixtureModel(DensityMixin, ModelledEstimator):
     def _warn_of_components(self, learned: Learned) -> None:
         warn_of_few_rows(learned.statistics.weight, stacklevel=4)
         schema = learned.model.schema
-        for block, fitted, sums in zip(
-            learned.model.blocks, learned.model.parameters, learned.statistics.blocks, strict=True
-        ):
+        for block, sums in zip(learned.model.blocks, learned.statistics.blocks, strict=True):
             involved: list[int] = []
-            if isinstance(block.density, MultivariateGaussian):
+            if isinstance(block.density, MultivariateGaussian | Gaussian):
                 involved = block.density.undetermined(sums)
-            elif isinstance(block.density, Gaussian):
-                involved = block.density.undetermined(fitted, sums)
             if involved:
                 names = quote(schema.columns[block.columns[j]].name for j in involved)
                 warnings.warn(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -59,6 +59,9 @@ class Gaussian:
         for all (a linear boundary).
     ddof : {0, 1}, default 0
         0 divides by n (maximum likelihood), 1 by n − 1 (unbiased).
+    least_variance : tuple of float (d,), default ()
+        No variance is below this one of its column, in squared data units; empty for no such bound. Under the bound
+        the likelihood is bounded too, and max(variance, least_variance) is where it is largest.
 
     Notes
     -----
@@ -72,6 +75,7 @@ class Gaussian:
 
     smoothing: float = 1.0
     ddof: int = 0
+    least_variance: tuple[float, ...] = ()
     name = "gaussian"
     kind: ClassVar[View] = "continuous"
     needs = Moments
@@ -93,6 +97,8 @@ class Gaussian:
         overall_mean = np.where(seen, pooled.mean, 0.0)
         overall = pooled.scatter / np.where(seen, pooled.weight, 1.0)
         floor = np.where(overall > 0, _VARIANCE_FLOOR * overall, 1.0)
+        if self.least_variance:
+            floor = np.maximum(floor, np.array(self.least_variance))
 
         degrees = np.maximum(weight - self.ddof, 0.0)
         all_degrees = degrees.sum(axis=-2, keepdims=True)
@@ -111,12 +117,13 @@ class Gaussian:
             variance = np.where(present, variance, np.maximum(overall, floor))
         return GaussianParameters(np.where(present, statistics.mean, overall_mean), variance, shared)
 
-    def undetermined(self, parameters: GaussianParameters, statistics: Moments) -> list[int]:
-        """Return the columns in which `estimate` had to raise a variance, save those without any cell."""
+    def undetermined(self, statistics: Moments) -> list[int]:
+        """Return the columns in which a component has no variance, except those without any cell."""
         everyone = statistics.pooled()
         seen = everyone.weight[0] > 0
         overall = everyone.scatter[0] / np.where(seen, everyone.weight[0], 1.0)
-        raised = (parameters.variance <= 1.001 * _VARIANCE_FLOOR * overall) | (overall <= 0)
+        variance = replace(self, least_variance=()).estimate(statistics).variance
+        raised = (variance <= 1.001 * _VARIANCE_FLOOR * overall) | (overall <= 0)
         return np.flatnonzero((raised & (statistics.weight > 0)).any(axis=0)).tolist()
 
     def log_density(self, parameters: GaussianParameters, tile: Numbers) -> Array:

@@ -92,6 +92,9 @@ class MultivariateGaussian:
         Towards what each covariance is drawn afterwards.
     ddof : {0, 1}
         0 divides by n_z (maximum likelihood), 1 by n_z − 1 (unbiased).
+    least_variance : tuple of float (d,), default ()
+        Every covariance is at least the diagonal matrix of these, in squared data units (`raised_to`), so that no
+        variance is smaller, conditional ones included; empty for no such bound.
 
     References
     ----------
@@ -102,6 +105,7 @@ class MultivariateGaussian:
     pooling: Pooling = field(default_factory=PerClass)
     shrinkage: Shrinkage = field(default_factory=InTurn)
     ddof: int = 0
+    least_variance: tuple[float, ...] = ()
     name = "multivariate gaussian"
     kind: ClassVar[View] = "continuous"
     needs = Scatter
@@ -165,6 +169,8 @@ class MultivariateGaussian:
 
     def _mended(self, covariance: Array, statistics: Scatter) -> Array:
         scale, least = _scale(statistics), _least(statistics)
+        if self.least_variance:
+            covariance = raised_to(covariance, np.array(self.least_variance))
         return np.stack([mend(one, scale, least) for one in covariance])
 
     def _raw(self, statistics: Scatter) -> Array:
@@ -384,6 +390,42 @@ def _scale(statistics: Scatter) -> Array:
     """Return the variance of the present cells of all rows together, (d,)."""
     everyone = statistics.cells.pooled()
     return everyone.scatter[0] / np.where(everyone.weight[0] > 0, everyone.weight[0], 1.0)
+
+
+def raised_to(covariance: Array, least: Array) -> Array:
+    r"""Return the covariances of largest likelihood among those that are at least a diagonal matrix F.
+
+    .. math:: \operatorname{argmax}_{\Sigma \succeq F} -\log|\Sigma| - \operatorname{tr}(\Sigma^{-1} S)
+        = F^{1/2} V \max(\Lambda, 1) V^\top F^{1/2}, \quad F^{-1/2} S F^{-1/2} = V \Lambda V^\top
+
+    It is a constrained M-step, so EM with it never lowers the likelihood. Among spherical F a sphere stays one.
+
+    Parameters
+    ----------
+    covariance : ndarray (G, d, d)
+        S, singular or not.
+    least : ndarray (d,)
+        The diagonal of F, in squared data units; columns where it is 0 are left as they are.
+
+    References
+    ----------
+    The trace inequality of von Neumann: Mirsky, A trace inequality of John von Neumann, Monatshefte für Mathematik 79
+    (1975), by which the best Σ has the eigenvectors of S.
+    """
+    bounded = np.flatnonzero(least > 0)
+    if not len(bounded):
+        return covariance
+    unit = np.sqrt(np.outer(least[bounded], least[bounded]))
+    block = np.ix_(np.arange(len(covariance)), bounded, bounded)
+    values, vectors = np.linalg.eigh(covariance[block] / unit)
+    low = np.flatnonzero(values[:, 0] < 1.0)
+    if not len(low):
+        return covariance
+    raised = np.array(covariance)
+    block = np.ix_(low, bounded, bounded)
+    gain = (vectors[low] * np.maximum(1.0 - values[low], 0.0)[:, np.newaxis, :]) @ vectors[low].transpose(0, 2, 1)
+    raised[block] += gain * unit
+    return raised
 
 
 def mend(covariance: Array, scale: Array, least: float = _LEAST) -> Array:

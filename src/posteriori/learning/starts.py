@@ -21,34 +21,58 @@ _APART = 2.0  # the expected squared distance of two cells of a column of varian
 
 @dataclass(frozen=True)
 class Rows:
-    """A uniform sample of rows: those whose numbers have the smallest hashes, so that batches may come in any order.
+    """A uniform sample of the distinct rows, each with the weight of all rows that equal it.
+
+    The rows kept are those whose cells have the smallest hashes. So the sample depends neither on the order nor on
+    the size of batches, and a row of weight 2 counts as two equal rows of weight 1.
 
     Attributes
     ----------
     key : ndarray (m,)
+        The hash of the cells.
     numbers : ndarray (m, d)
         NaN where missing.
     codes : ndarray (m, d)
         0 where missing.
     weight : ndarray (m,)
+    count : ndarray (m,)
+        How many rows of any weight there are of each.
     """
 
     key: Array
     numbers: Array
     codes: Array
     weight: Array
+    count: Array
+
+    @classmethod
+    def of(cls, batch: Batch, chosen: Array) -> Rows:
+        """Return the sample of some rows of a batch, chosen by a mask."""
+        weight = np.ones(len(batch)) if batch.assignment is None else batch.assignment.weight
+        numbers, codes = batch.numbers.values[chosen], batch.codes.values[chosen]
+        return cls(_hashes(numbers, codes), numbers, codes, weight[chosen], np.ones(len(numbers)))._smallest()
 
     def __add__(self, other: Rows) -> Rows:
-        pairs = [(getattr(self, name), getattr(other, name)) for name in ("key", "numbers", "codes", "weight")]
-        return Rows(*map(np.concatenate, pairs)).smallest()
+        names = ("key", "numbers", "codes", "weight", "count")
+        return Rows(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))._smallest()
 
-    def smallest(self) -> Rows:
-        """Return as many rows as are kept, in the order of their hashes."""
-        return self.chosen(np.argsort(self.key)[:_SAMPLED_ROWS])
+    def _smallest(self) -> Rows:
+        """Return as many distinct rows as are kept, in the order of their hashes."""
+        key, first, place = np.unique(self.key, return_index=True, return_inverse=True)
+        weight, count = (np.bincount(place, part, len(key)) for part in (self.weight, self.count))
+        first = first[:_SAMPLED_ROWS]
+        m = len(first)
+        return Rows(key[:m], self.numbers[first], self.codes[first], weight[:m], count[:m])
 
-    def chosen(self, places: Array) -> Rows:
-        """Return some of the rows."""
-        return Rows(self.key[places], self.numbers[places], self.codes[places], self.weight[places])
+
+def _hashes(numbers: Array, codes: Array) -> Array:
+    """Return a hash of each row's cells, (n,); equal rows have equal ones."""
+    key = np.zeros(len(numbers), np.uint64)
+    cells = numbers.astype(np.float64) + 0.0  # −0.0 becomes 0.0
+    cells[np.isnan(cells)] = np.nan  # of all the bit patterns of NaN, one
+    for column in (*cells.view(np.uint64).T, *codes.astype(np.uint64).T):
+        key = scatter(key ^ column)
+    return key
 
 
 @dataclass(frozen=True)
@@ -85,9 +109,9 @@ class Samples:
 
 
 def sampled(
-    source: LabelledSource, blocks: tuple[Block, ...], seed: int, members: Callable[[Batch], Array] | None = None
+    source: LabelledSource, blocks: tuple[Block, ...], members: Callable[[Batch], Array] | None = None
 ) -> tuple[Rows, ...]:
-    """Return rows to start from, of any weight; of each group that members(batch), (n, G) booleans, tells.
+    """Return distinct rows of any weight to start from; of each group in members(batch), (n, G) booleans.
 
     Raises
     ------
@@ -98,13 +122,10 @@ def sampled(
     def accumulate(batch: Batch) -> Samples:
         for block in blocks:
             reject_outside(block, batch)
-        number = np.arange(batch.start, batch.start + len(batch), dtype=np.uint64)
-        key = scatter(number ^ scatter(np.array([seed], np.uint64)))
         weight = np.ones(len(batch)) if batch.assignment is None else batch.assignment.weight
-        everyone = Rows(key, batch.numbers.values, batch.codes.values, weight)
         groups = np.ones((len(batch), 1), np.bool_) if members is None else members(batch)
         counted = groups & (weight > 0)[:, np.newaxis]
-        return Samples(tuple(everyone.chosen(np.flatnonzero(chosen)).smallest() for chosen in counted.T))
+        return Samples(tuple(Rows.of(batch, chosen) for chosen in counted.T))
 
     return source.reduce(accumulate).rows
 
@@ -171,12 +192,12 @@ def beginnings(
         partly = (told.recorded < 0) & np.isneginf(told.log_likelihood).any(axis=1)
         return likely | (partly[:, np.newaxis] & (told.log_likelihood[:, first] > -np.inf))
 
-    samples = sampled(source, blocks, seed, members)
+    samples = sampled(source, blocks, members)
     for c, (rows, wanted) in enumerate(zip(samples, many, strict=True)):
-        if len(rows.key) < wanted:
+        if rows.count.sum() < wanted:
             label = source.classes.categories[c] if source.classes else c
             raise ValueError(
-                f"class {label!r} has {len(rows.key)} rows, fewer than its {wanted} components; ask for fewer"
+                f"class {label!r} has {rows.count.sum():.0f} rows, fewer than its {wanted} components; ask for fewer"
             )
     rng = np.random.default_rng(seed)
     return [

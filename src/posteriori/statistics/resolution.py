@@ -1,0 +1,62 @@
+"""How finely numbers were recorded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posteriori.typing import Array
+
+MOST_WHOLE_NUMBERS = 10  # distinct values up to which a column of whole numbers is a code, a grade or a small count
+_ROUNDING = 1e-9  # of the range of a column: values closer than this are taken for one
+
+
+def resolution(values: Array) -> Array:
+    r"""Return the resolution δ of each column: the median gap between its distinct values, (d,), in data units.
+
+    A recorded number stands for an interval of width δ. The gap of a value is its distance from the nearest other
+    value, and the median runs over the distinct values, so that neither repeated rows nor a few odd values matter.
+    Whole numbers have δ = 1, and δ → 0 as continuous values become dense. It commutes with shifts and changes of unit.
+
+    Parameters
+    ----------
+    values : ndarray (n, d)
+        NaN where missing.
+
+    Returns
+    -------
+    ndarray (d,)
+        0 where a column has fewer than two distinct values.
+    """
+    return np.array([_median_gap(_distinct(column)) for column in values.T])
+
+
+def rounding_variance(values: Array) -> Array:
+    """Return δ²/12, the variance of the error of rounding to the resolution δ, (d,), in squared data units.
+
+    References
+    ----------
+    Sheppard, On the calculation of the most probable values of frequency-constants for data arranged according to
+    equidistant divisions of a scale, Proceedings of the London Mathematical Society 29 (1898).
+    """
+    return resolution(values) ** 2 / 12.0
+
+
+def few_whole_numbers(values: Array) -> Array:
+    """Return which columns hold from 2 to 10 distinct values, all of them whole numbers, (d,) booleans."""
+    distinct = [_distinct(column) for column in values.T]
+    return np.array([2 <= len(one) <= MOST_WHOLE_NUMBERS and bool((one == np.floor(one)).all()) for one in distinct])
+
+
+def _distinct(column: Array) -> Array:
+    """Return the distinct values, ascending; those that differ by rounding only are one."""
+    found = np.unique(column[np.isfinite(column)]).astype(np.float64)
+    if len(found) < 2:
+        return found
+    return found[np.concatenate([[True], np.diff(found) > _ROUNDING * (found[-1] - found[0])])]
+
+
+def _median_gap(distinct: Array) -> float:
+    if len(distinct) < 2:
+        return 0.0
+    gap = np.diff(distinct)
+    return float(np.median(np.minimum(np.append(gap, np.inf), np.insert(gap, 0, np.inf))))
