@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ import polars as pl
 from posteriori.classifiers import MixtureModel
 from posteriori.cli.facts import Facts, model_facts
 from posteriori.cli.tables import console, count, label_text, new_table, number, print_grid, print_table
+from posteriori.tables import quote
 from posteriori.typing import Array
 
 _MOST_COLUMNS = 8
@@ -61,6 +63,20 @@ def cluster_facts(rows: pl.DataFrame, fitted: Sequence[Candidate], best: Candida
     }
 
 
+def edge(sizes: Sequence[int], best: int, n_rows: int) -> Facts | None:
+    """Return what to say where the number of clusters of least BIC is the largest or the smallest that was tried."""
+    if len(sizes) < 2:
+        return None
+    if best == max(sizes) and best < n_rows:
+        further = f"{best}..{min(2 * best, n_rows)}"
+        message = f"BIC is still falling at k = {best}, the largest tried; try -k {further}"
+        return {"k": best, "side": "largest", "try": further, "message": message}
+    if best == min(sizes) and best > 1:
+        message = f"BIC is least at k = {best}, the smallest tried; try -k 1..{best}"
+        return {"k": best, "side": "smallest", "try": f"1..{best}", "message": message}
+    return None
+
+
 def print_clusters(facts: Facts) -> None:
     """Print the candidates, and the clusters of the best by the columns that tell them apart best."""
     out = console()
@@ -74,6 +90,13 @@ def print_clusters(facts: Facts) -> None:
         table.add_row(str(one["k"]), f"{one['log_likelihood']:,.1f}", count(one["n_parameters"]), *figures, mark)
     table.columns[-1].justify = "left"
     print_table(out, table)
+    if facts["edge"] is not None:
+        out.print(f"{facts['edge']['message']}\n", soft_wrap=True)
+    if facts["taken_as_categories"]:
+        names = facts["taken_as_categories"]
+        which = f"{quote(names, len(names))} {'hold' if len(names) > 1 else 'holds'} few whole numbers only"
+        again = shlex.quote(",".join(names))
+        out.print(f"{which} and counted as categories; --numeric {again} makes them numbers\n", soft_wrap=True)
     labels = [str(one["component"]) for one in facts["clusters"]]
     sizes = [
         [f"{one['rows']:,}" for one in facts["clusters"]],

@@ -35,12 +35,20 @@ def cluster(
     components: Annotated[
         str, typer.Option("--components", "-k", metavar="K", help="How many: 3, or 2,4,6, or 2..8 to compare them.")
     ] = "2..8",
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out: identifiers, known classes.")
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", "--drop", metavar="A,B", help="Columns to leave out: identifiers, known classes."),
     ] = None,
     categorical: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B", help="Columns that are categorical although they hold numbers."),
+        typer.Option(
+            metavar="A,B",
+            help="Columns that are categorical although they hold numbers; columns of 2 to 10 whole numbers are.",
+        ),
+    ] = None,
+    numeric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Columns of 2 to 10 whole numbers that are quantities and no categories."),
     ] = None,
     covariance: Annotated[
         Covariance,
@@ -53,6 +61,7 @@ def cluster(
         Path | None,
         typer.Option(
             "--output",
+            "-o",
             "--out",
             metavar="FILE",
             help="Where to save the model; default: the table's name with .clusters.posteriori, here.",
@@ -69,10 +78,11 @@ def cluster(
 
     In a cluster numbers are jointly Gaussian, and categories independent; missing cells are integrated out. Of
     several numbers of clusters the one of the least BIC, -2 log p(rows) + parameters x log(rows), is kept and saved.
+    A column of 2 to 10 distinct whole numbers counts as categories unless --numeric names it.
 
     Example:
 
-        posteriori cluster penguins.csv -k 2..3 --drop species,year --assign clusters.csv
+        posteriori cluster penguins.csv -k 2..5 --ignore species,year --assign clusters.csv
     """
     sizes = _sizes(components)
     destination = output or Path(f"{stem_of([str(table)])}.clusters.posteriori")
@@ -81,11 +91,15 @@ def cluster(
     check_place(destination, table)
     write = open_output(assign, table, destination) if assign is not None else None
     frame = read_frame(table)
-    dropped = columns_named(drop, frame.columns, "--drop")
-    features = [name for name in frame.columns if name not in dropped]
+    ignored = columns_named(ignore, frame.columns, "--ignore")
+    features = [name for name in frame.columns if name not in ignored]
     if not features:
-        raise Refusal("--drop leaves out every column; leave at least one in")
-    chosen = columns_named(categorical, features, "--categorical")
+        raise Refusal("--ignore leaves out every column; leave at least one in")
+    stated = columns_named(categorical, features, "--categorical")
+    numbers = columns_named(numeric, features, "--numeric")
+    both = next((name for name in stated if name in numbers), None)
+    if both is not None:
+        raise Refusal(f"--categorical and --numeric both name {both!r}; leave out one of the two")
     if max(sizes) > frame.height:
         raise Refusal(f"-k asks for {max(sizes)} clusters and {table.name!r} has {frame.height} rows; ask for fewer")
     if write is not None:
@@ -96,16 +110,18 @@ def cluster(
     import polars as pl
 
     from posteriori.classifiers import MixtureModel
+    from posteriori.classifiers.numeric_codes import numeric_codes
     from posteriori.cli import cluster_facts, tables
     from posteriori.persistence import save
+    from posteriori.tables import read_table
 
     rows = frame.select(features)
     fitted = []
     with refusing(), progress_bar("clustering", frame.height * len(sizes)) as progress:
+        codes = [features[j] for j in numeric_codes(read_table(rows)) if features[j] not in (*stated, *numbers)]
+        chosen = [*stated, *codes] or "from_dtype"
         for size in sizes:
-            model = MixtureModel(
-                size, covariance=covariance.value, categorical_features=chosen or "from_dtype", random_state=seed
-            )
+            model = MixtureModel(size, covariance=covariance.value, categorical_features=chosen, random_state=seed)
             fitted.append(cluster_facts.candidate(model.fit(rows), rows))
             if progress is not None:
                 progress(frame.height)
@@ -119,6 +135,8 @@ def cluster(
         "command": "cluster",
         "table": str(table),
         "covariance": covariance.value,
+        "taken_as_categories": codes,
+        "edge": cluster_facts.edge(sizes, best.model.n_components, frame.height),
         **cluster_facts.cluster_facts(rows, fitted, best, posterior),
         "output": str(destination),
         "assigned": None if assign is None else str(assign),
