@@ -59,7 +59,7 @@ def birds(folder):
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 def test_cluster_prints_what_the_library_says(covariance):
-    arguments = ("cluster", "penguins.csv", "-k", "1,2", "--drop", "species,year", "--covariance", covariance)
+    arguments = ("cluster", "penguins.csv", "-k", "1,2", "--ignore", "species,year", "--covariance", covariance)
     found = json.loads(succeeds(*arguments, "--seed", "1", "--json"))
     table = load_penguins().drop("species", "year")
     models = [po.MixtureModel(k, covariance=covariance, random_state=1).fit(table) for k in (1, 2)]
@@ -77,7 +77,7 @@ def test_cluster_prints_what_the_library_says(covariance):
 
 
 def test_rows_are_assigned_and_new_ones_predicted():
-    succeeds("cluster", "penguins.csv", "-k", "3", "--drop", "species", "--assign", "out.csv", "--out", "m.posteriori")
+    succeeds("cluster", "penguins.csv", "-k", "3", "--ignore", "species", "--assign", "out.csv", "--out", "m.posteriori")
     written, model = pl.read_csv("out.csv", null_values="NA"), po.load("m.posteriori")
     table = load_penguins()
     assert written.columns == [*table.columns, "component", "probability"]
@@ -95,11 +95,44 @@ def test_rows_are_assigned_and_new_ones_predicted():
 
 
 def test_cluster_marks_the_best_and_describes_it():
-    out = succeeds("cluster", "penguins.csv", "-k", "1..2", "--drop", "species,year")
+    out = succeeds("cluster", "penguins.csv", "-k", "1..2", "--ignore", "species,year")
     assert out.count("← least BIC") == 1
     assert "body_mass_g" in out
     assert "Biscoe" in out
     assert "saved to penguins.clusters.posteriori" in out
+
+
+def test_columns_of_few_whole_numbers_are_categories_unless_numeric():
+    arguments = ("cluster", "penguins.csv", "-k", "2", "--ignore", "species", "-o", "m.posteriori")
+    assert "--numeric year makes them numbers" in succeeds(*arguments)
+    found = json.loads(succeeds(*arguments, "--json"))
+    assert found["taken_as_categories"] == ["year"]
+    table = load_penguins().drop("species")
+    model = po.MixtureModel(2, categorical_features="auto", random_state=0).fit(table)
+    assert_allclose(po.load("m.posteriori").predict_proba(table), model.predict_proba(table))
+    for option, kind in (("--numeric", "continuous"), ("--categorical", "categorical")):
+        found = json.loads(succeeds(*arguments, option, "year", "--json"))
+        assert found["taken_as_categories"] == []
+        assert {column["name"]: column["kind"] for column in found["columns"]}["year"] == kind
+
+
+def test_a_best_size_at_the_edge_says_what_to_try():
+    rng = np.random.default_rng(0)
+    pl.DataFrame(rng.normal(size=(300, 2)) + 20.0 * rng.integers(0, 4, 300)[:, np.newaxis]).write_csv("four.csv")
+    common = ("cluster", "four.csv", "-o", "m.posteriori", "-k")
+    assert "BIC is still falling at k = 3, the largest tried; try -k 3..6" in succeeds(*common, "2..3")
+    assert "BIC is least at k = 4, the smallest tried; try -k 1..4" in succeeds(*common, "4..6")
+    edges = {k: json.loads(succeeds(*common, k, "--json"))["edge"] for k in ("2,3", "4..6", "3..5", "4")}
+    assert (edges["2,3"]["side"], edges["2,3"]["try"]) == ("largest", "3..6")
+    assert (edges["4..6"]["side"], edges["4..6"]["try"]) == ("smallest", "1..4")
+    assert edges["3..5"] is edges["4"] is None
+    assert "BIC is" not in succeeds(*common, "3..5")
+
+
+def test_the_old_names_of_options_still_work():
+    new = succeeds("cluster", "penguins.csv", "-k", "2", "--ignore", "species,year", "-o", "m.posteriori")
+    old = succeeds("cluster", "penguins.csv", "-k", "2", "--drop", "species,year", "--out", "m.posteriori")
+    assert new == old
 
 
 def test_what_cluster_cannot_do_is_one_sentence():
@@ -107,9 +140,11 @@ def test_what_cluster_cannot_do_is_one_sentence():
     assert "ends before it begins; write 2..4" in refused("cluster", "penguins.csv", "-k", "4..2")
     assert "one at least" in refused("cluster", "penguins.csv", "-k", "0")
     assert "has 344 rows; ask for fewer" in refused("cluster", "penguins.csv", "-k", "400")
-    assert "did you mean 'species'?" in refused("cluster", "penguins.csv", "--drop", "specie")
+    assert "did you mean 'species'?" in refused("cluster", "penguins.csv", "--ignore", "specie")
+    both = ("--categorical", "year", "--numeric", "year")
+    assert "both name 'year'; leave out one of the two" in refused("cluster", "penguins.csv", *both)
     every = ",".join(load_penguins().columns)
-    assert "every column" in refused("cluster", "penguins.csv", "--drop", every)
+    assert "every column" in refused("cluster", "penguins.csv", "--ignore", every)
     load_penguins().rename({"year": "component"}).write_csv("named.csv")
     assert "'component', which" in refused("cluster", "named.csv", "--assign", "out.csv")
     assert "overwrite" in refused("cluster", "named.csv", "--assign", "named.csv")

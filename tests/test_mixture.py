@@ -18,14 +18,7 @@ import posteriori as po
 NAMES = {"full": "full", "tied": "tied", "diagonal": "diag", "spherical": "spherical"}
 
 
-def unequal(estimator):
-    """Return the checks that do not hold: rows are numbered, and starts are chosen by their numbers."""
-    return {"check_sample_weight_equivalence_on_dense_data": "starts of weighted and of repeated rows are others"}
-
-
-@parametrize_with_checks(
-    [po.MixtureModel(n_init=1), po.MixtureModel(3, covariance="diagonal", n_init=1)], expected_failed_checks=unequal
-)
+@parametrize_with_checks([po.MixtureModel(n_init=1), po.MixtureModel(3, covariance="diagonal", n_init=1)])
 @pytest.mark.filterwarnings("ignore:a covariance is singular", "ignore:components with hardly", "ignore:EM stopped")
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

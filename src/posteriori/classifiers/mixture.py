@@ -57,9 +57,9 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         Pseudo-count a category.
     prior_alpha : float, default 0.0
         Pseudo-rows a component in p(z).
-    n_init : int, default 5
-        Starts, each from rows that lie far apart (k-means++). All take a few steps of EM; the likelier half of them
-        goes on, and half of those, until one is left.
+    n_init : int, default 10
+        Starts, each from rows that lie far apart (k-means++). All take a few steps of EM; the likeliest third of them
+        goes on, and a third of those, until one is left.
     start : array-like (n,), optional
         The component, 0, …, Z − 1, that each row starts in; in place of `n_init` starts.
     categorical_features : "from_dtype", "auto", mask, indices or names, default "from_dtype"
@@ -144,7 +144,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         pseudo_rows: float = 1.0,
         alpha: float = 1.0,
         prior_alpha: float = 0.0,
-        n_init: int = 5,
+        n_init: int = 10,
         start: Any = None,
         categorical_features: Any = "from_dtype",
         tol: float = 1e-5,

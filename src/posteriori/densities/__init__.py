@@ -158,6 +158,9 @@ class ExpectingDensity(Density, Protocol):
     def expect(self, parameters: Any, tile: Any, assignment: Assignment) -> tuple[Statistics, float]:
         """Return the expected statistics of the rows, and the log-likelihood of their present cells, in nats."""
 
+    def expect_shares(self, parameters: Any, tile: Any, shares: Array) -> Statistics:
+        """Return the expected statistics of rows of which every component has a share, (n, Z)."""
+
     def coordinates(self, parameters: Any, reference: Any) -> Array:
         """Return the parameters as a vector of any real numbers, without units: counted in those of the reference."""
 

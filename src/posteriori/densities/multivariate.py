@@ -15,7 +15,7 @@ from posteriori import kernels
 from posteriori.densities.multivariate_left_out import chain_left_out
 from posteriori.densities.pooling import PerClass, Pooled, Pooling
 from posteriori.densities.shrinkage import Covariances, InTurn, LedoitWolf, Shrinkage
-from posteriori.statistics.moments import Moments
+from posteriori.statistics.moments import Moments, sums_of_shares
 from posteriori.statistics.quartic import OfComplete, QuarticNorms
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment, Numbers
@@ -280,6 +280,25 @@ class MultivariateGaussian:
             scatter[z] += apart.T @ apart
         cells = Moments.of(tile, assignment)
         return Scatter(weight, parameters.mean.copy(), offset, scatter, cells), log_likelihood
+
+    def expect_shares(self, parameters: MultivariateGaussianParameters, tile: Numbers, shares: Array) -> Scatter:
+        """Return the expected second moments of rows of which every component has a share, (n, Z)."""
+        n_components, d = parameters.mean.shape
+        offset, scatter = np.zeros((n_components, d)), np.zeros((n_components, d, d))
+        weight = sums_of_shares(shares)
+        absent = np.isnan(tile.values)
+        for z in range(n_components):
+            rows = np.flatnonzero(shares[:, z])
+            w, missing, g = shares[rows, z], absent[rows], parameters.group(z)
+            deviation = np.where(missing, 0.0, tile.values[rows] - parameters.mean[z])
+            whitened = deviation @ parameters.whitener[g]
+            kernels.expect_missing(
+                missing, w, whitened, parameters.whitener[g], parameters.precision[g], deviation, scatter[z]
+            )
+            offset[z] = w @ deviation / (weight[z] if weight[z] > 0 else 1.0)
+            apart = (deviation - offset[z]) * np.sqrt(w)[:, np.newaxis]
+            scatter[z] += apart.T @ apart
+        return Scatter(weight, parameters.mean.copy(), offset, scatter, Moments.of_shares(tile, shares))
 
     def coordinates(
         self, parameters: MultivariateGaussianParameters, reference: MultivariateGaussianParameters

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +18,7 @@ from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mix
 from posteriori.densities.tree_tables import Normals, normals_given
 from posteriori.statistics.joint_counts import JointCounts
 from posteriori.statistics.pairs import Pairs
-from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers
+from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers, one_by_one
 from posteriori.tables.schema import View
 from posteriori.typing import Array
 
@@ -267,6 +269,11 @@ class Tree:
                 out,
             )
         return out
+
+    def expect_shares(self, parameters: TreeParameters, tile: Mixed, shares: Array) -> Pairs:
+        """Return the expected counts along the trees of rows of which every component has a share, (n, Z)."""
+        parts = (self.expect(parameters, part, given)[0] for part, given in one_by_one(tile, shares))
+        return functools.reduce(operator.add, parts)
 
     def expect(self, parameters: TreeParameters, tile: Mixed, assignment: Assignment) -> tuple[Pairs, float]:
         """Return the expected counts along the trees, and the log-likelihood of what is present, in nats."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +21,7 @@ from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics, of_shares
 from posteriori.statistics.moments import sums_of_shares
-from posteriori.tables import Assignment, Batch, Schema, Telling, one_by_one
+from posteriori.tables import Assignment, Batch, Schema, Telling
 from posteriori.typing import Array
 
 
@@ -171,8 +169,7 @@ def _sums_of_shares(model: GenerativeModel, place: int, batch: Batch, shares: Ar
         if sums.is_exact():
             return sums
     density = cast(ExpectingDensity, block.density)  # or its statistics would be exact
-    parts = (density.expect(model.parameters[place], *part)[0] for part in one_by_one(tile, shares))
-    return functools.reduce(operator.add, parts)
+    return density.expect_shares(model.parameters[place], tile, shares)
 
 
 def _log_likelihood_of_labelled(model: GenerativeModel, place: int, batch: Batch) -> float:

@@ -16,8 +16,8 @@ Climb = Callable[[GenerativeModel, int], Learned]
 def best_of(starts: Sequence[GenerativeModel], climb: Climb, max_steps: int) -> Learned:
     """Return where EM leads from the best of several starts, found by successive halving.
 
-    Each start takes 8 steps of EM, the likelier half of them goes on to 24 in all, half of those to 56, and so on. The
-    last one goes on until EM converges or has taken max_steps.
+    Each start takes 8 steps of EM, the likeliest third of them goes on to 24 in all, a third of those to 56, and so on.
+    The last one goes on until EM converges or has taken max_steps.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def best_of(starts: Sequence[GenerativeModel], climb: Climb, max_steps: int) -> 
     steps = _FIRST_STEPS if len(starts) > 1 else max_steps
     runs = [climb(start, min(steps, max_steps)) for start in starts]
     while len(runs) > 1:
-        runs = sorted(runs, key=lambda run: -run.trace[-1])[: len(runs) // 2]
+        runs = sorted(runs, key=lambda run: -run.trace[-1])[: -(-len(runs) // 3)]
         steps = 2 * steps + _FIRST_STEPS if len(runs) > 1 else max_steps
         runs = [_continued(run, climb, min(steps, max_steps)) for run in runs]
     return runs[0]
