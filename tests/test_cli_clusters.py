@@ -77,7 +77,9 @@ def test_cluster_prints_what_the_library_says(covariance):
 
 
 def test_rows_are_assigned_and_new_ones_predicted():
-    succeeds("cluster", "penguins.csv", "-k", "3", "--ignore", "species", "--assign", "out.csv", "--out", "m.posteriori")
+    succeeds(
+        "cluster", "penguins.csv", "-k", "3", "--ignore", "species", "--assign", "out.csv", "--out", "m.posteriori"
+    )
     written, model = pl.read_csv("out.csv", null_values="NA"), po.load("m.posteriori")
     table = load_penguins()
     assert written.columns == [*table.columns, "component", "probability"]

@@ -29,7 +29,7 @@ from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import MemorySource, source_of
 from posteriori.sources.threads import blas
 from posteriori.statistics.resolution import rounding_variance
-from posteriori.tables import Column, Schema, Table, check_weights, infer_schema, quote, read_labels, read_table
+from posteriori.tables import Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import write_table
 from posteriori.typing import Array
@@ -205,7 +205,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         """Return where EM leads from the best start, and the components as categories."""
         source, target = self._open(X, sample_weight)
         (rows,) = sampled(source, self._blocks(source.schema, ()))
-        blocks = self._blocks(source.schema, rounding_variance(rows.numbers))
+        blocks = self._blocks(source.schema, rounding_variance(rows.numbers).tolist())
         hidden, prior = source.reduce(Collect(blocks)), Prior(self.prior_alpha)
 
         def climb(start: GenerativeModel, max_steps: int) -> Learned:
@@ -244,7 +244,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
 
     def _blocks(self, schema: Schema, least_variance: Sequence[float]) -> tuple[Block, ...]:
         continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
-        blocks = [Block(self._gaussian(tuple(map(float, least_variance))), continuous)] if continuous else []
+        blocks = [Block(self._gaussian(tuple(least_variance)), continuous)] if continuous else []
         if categorical:
             blocks.append(Block(Categorical(self.alpha), categorical))
         return tuple(blocks)

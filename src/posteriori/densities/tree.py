@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy.special import logsumexp
@@ -272,7 +272,8 @@ class Tree:
 
     def expect_shares(self, parameters: TreeParameters, tile: Mixed, shares: Array) -> Pairs:
         """Return the expected counts along the trees of rows of which every component has a share, (n, Z)."""
-        parts = (self.expect(parameters, part, given)[0] for part, given in one_by_one(tile, shares))
+        pairs = one_by_one(tile, shares)
+        parts = (self.expect(parameters, cast(Mixed, part), given)[0] for part, given in pairs)
         return functools.reduce(operator.add, parts)
 
     def expect(self, parameters: TreeParameters, tile: Mixed, assignment: Assignment) -> tuple[Pairs, float]:
