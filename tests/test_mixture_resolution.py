@@ -1,4 +1,4 @@
-"""Mixtures of recorded numbers: the resolution of a column bounds its variance, and few whole numbers are categories."""
+"""Mixtures of recorded numbers: the resolution of a column bounds its variance; few whole numbers are categories."""
 
 import itertools
 

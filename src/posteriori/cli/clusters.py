@@ -82,7 +82,7 @@ def cluster(
 
     Example:
 
-        posteriori cluster penguins.csv -k 2..5 --ignore species,year --assign clusters.csv
+        posteriori cluster penguins.csv -k 2..6 --ignore species,year --assign clusters.csv
     """
     sizes = _sizes(components)
     destination = output or Path(f"{stem_of([str(table)])}.clusters.posteriori")

@@ -128,7 +128,7 @@ class MultivariateGaussian:
 
     def undetermined(self, statistics: Scatter) -> list[int]:
         """Return the columns for which `estimate` had to mend a covariance, save those without any cell."""
-        scale, least = _scale(statistics), _least(statistics)
+        scale, least = statistics.variance_of_cells, _least(statistics)
         columns = {j for one in self._raw(statistics) for j in dependent_columns(one, scale, least)}
         return sorted(columns & set(np.flatnonzero(statistics.cells.weight.any(axis=0)).tolist()))
 
@@ -168,7 +168,7 @@ class MultivariateGaussian:
         return replace(self, shrinkage=self.shrinkage.found(estimated, mean_quartic)), statistics
 
     def _mended(self, covariance: Array, statistics: Scatter) -> Array:
-        scale, least = _scale(statistics), _least(statistics)
+        scale, least = statistics.variance_of_cells, _least(statistics)
         if self.least_variance:
             covariance = raised_to(covariance, np.array(self.least_variance))
         return np.stack([mend(one, scale, least) for one in covariance])
@@ -183,7 +183,7 @@ class MultivariateGaussian:
         covariance = self.pooling.covariances(degrees, statistics.scatter)
         variation = np.diagonal(statistics.scatter, axis1=1, axis2=2)
         within = Pooled().covariances(degrees, variation)[0]
-        varies = within > _least(statistics) * _scale(statistics)
+        varies = within > _least(statistics) * statistics.variance_of_cells
         unit = np.sqrt(np.where(varies, within, 0.0))
         return Covariances(covariance[:1] if self.pooling.shared else covariance, degrees, unit)
 
@@ -403,12 +403,6 @@ _RAISED = 1e-6
 
 def _least(statistics: Scatter) -> float:
     return _LEAST if statistics.is_exact() else _RAISED
-
-
-def _scale(statistics: Scatter) -> Array:
-    """Return the variance of the present cells of all rows together, (d,)."""
-    everyone = statistics.cells.pooled()
-    return everyone.scatter[0] / np.where(everyone.weight[0] > 0, everyone.weight[0], 1.0)
 
 
 def raised_to(covariance: Array, least: Array) -> Array:

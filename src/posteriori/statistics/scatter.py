@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -50,6 +51,12 @@ class Scatter:
     def mean(self) -> Array:
         """The mean, (Z, d), in data units."""
         return self.shift + self.offset
+
+    @cached_property
+    def variance_of_cells(self) -> Array:
+        """The variance of the present cells of all components together, (d,)."""
+        everyone = self.cells.pooled()
+        return everyone.scatter[0] / np.where(everyone.weight[0] > 0, everyone.weight[0], 1.0)
 
     @classmethod
     def of(cls, tile: Numbers, assignment: Assignment) -> Scatter:
