@@ -78,8 +78,8 @@ def cross_validate(
 
     The generative classifiers of posteriori are all learned from one pass over the rows, whose statistics are kept per
     fold. This gives what refitting every fold would, the cut points of binned columns included. It is approximate for
-    bins of more than 50,000 rows (fewer with more than 167 columns), whose cut points come from a sample, and for models
-    that take EM, within its tolerance: see Notes. Other classifiers, and `GenerativeClassifier`, are refitted.
+    bins of more than 50,000 rows (fewer with more than 167 columns), whose cut points come from a sample, and for
+    models that take EM, within its tolerance: see Notes. Other classifiers, and `GenerativeClassifier`, are refitted.
 
     Parameters
     ----------
