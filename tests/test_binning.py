@@ -141,7 +141,9 @@ def test_a_sample_of_rows_is_a_commutative_monoid(n, data):
         assert_array_equal(other.values, whole.values)
         assert_array_equal(other.weight, whole.weight)
     counted = np.count_nonzero(np.arange(n) % 4)
-    assert len(whole.key) == min(counted, 8)
+    assert len(whole.number) == min(counted, 8)
+    assert whole.n_rows == total.n_rows == counted
+    assert whole.is_complete == (counted <= 8)
     assert (whole.weight == (whole.values[:, 0] - 0.5) % 4).all()
 
 
@@ -392,28 +394,16 @@ def test_a_binned_column_must_hold_numbers(table):
 # Cross-validation -------------------------------------------------------------------------------------------------
 
 
-def test_folds_share_cuts_that_look_at_no_label(table):
-    result = out_of_fold(binned(6), table, "y", folds=4)
-    cuts = result.estimator.cuts_
-    assert_array_equal(cuts["age"], binned(6).fit(table, "y").cuts_["age"])
-    for k in range(4):
-        held_out = result.fold == k
-        refit = po.NaiveBayes(distributions={name: Binned(points) for name, points in cuts.items()})
-        expected = refit.fit(table[~held_out], "y").predict_proba(table[held_out])
-        assert_allclose(result.posterior[held_out], expected, atol=1e-9)
-
-
-def test_folds_choose_by_the_labels_of_the_others(table):
-    few = table.assign(size=(2 * table["size"]).round())  # so that every fold has the grid of all rows
-    few["size"] = few["size"].clip(-3, 5)
-    weight = np.random.default_rng(1).integers(1, 3, len(few)).astype(float)
-    result = out_of_fold(binned("mdlp"), few, "y", folds=3, sample_weight=weight)
-    whole = binned("mdlp").fit(few, "y", sample_weight=weight)
-    assert_allclose(result.estimator.predict_joint_log_proba(few), whole.predict_joint_log_proba(few), rtol=1e-9)
+@pytest.mark.parametrize("bins", [6, "mdlp", (0.0, 1.0)])
+def test_each_fold_is_cut_by_the_rows_of_the_others(table, bins):
+    weight = np.random.default_rng(1).integers(1, 3, len(table)).astype(float)
+    result = out_of_fold(binned(bins), table, "y", folds=3, sample_weight=weight)
+    whole = binned(bins).fit(table, "y", sample_weight=weight)
+    assert_allclose(result.estimator.predict_joint_log_proba(table), whole.predict_joint_log_proba(table), rtol=1e-9)
     for k in range(3):
         held_out = result.fold == k
-        refit = binned("mdlp").fit(few[~held_out], "y", sample_weight=weight[~held_out])
-        assert_allclose(result.posterior[held_out], refit.predict_proba(few[held_out]), atol=1e-9)
+        refit = binned(bins).fit(table[~held_out], "y", sample_weight=weight[~held_out])
+        assert_allclose(result.posterior[held_out], refit.predict_proba(table[held_out]), atol=1e-9)
 
 
 def test_progress_of_folds_with_their_own_cuts(table):

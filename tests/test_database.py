@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 import posteriori as po
-from posteriori.learning.binning import binned_schema, bins_of
+from posteriori.learning.cut_points import binned_schema, bins_of
 from posteriori.learning.fit import Collect
 from posteriori.sources import MemorySource
 from posteriori.statistics import Counts, JointCounts, Moments, OuterBins, Pairs

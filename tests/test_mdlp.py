@@ -353,12 +353,14 @@ def test_a_fitted_discretizer_can_be_pickled(frame):
     assert_array_equal(copy.transform(frame), discretizer.transform(frame))
 
 
-def test_many_rows_are_transformed_in_batches():
+def test_many_rows_are_cut_near_the_best_place_and_transformed_in_batches():
     values = np.arange(200_000.0).reshape(-1, 1)
     values[::7] = np.nan
     discretizer = po.MDLPDiscretizer().fit(values, np.arange(200_000) >= 150_000)
+    cuts = discretizer.cuts_[0]
+    assert np.abs(cuts - 150_000).min() < 400  # two bins of the grid
     bins = discretizer.transform(values)[:, 0]
-    assert_array_equal(bins, np.where(np.isnan(values[:, 0]), np.nan, np.arange(200_000) >= 150_000))
+    assert_array_equal(bins, np.where(np.isnan(values[:, 0]), np.nan, np.searchsorted(cuts, values[:, 0], "right")))
 
 
 # What is refused ----------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from posteriori.classifiers.validation import (
     warn_of_few_rows,
 )
 from posteriori.explain import Explanation
-from posteriori.learning.binning import binned_schema, bins_of
+from posteriori.learning.cut_points import binned_schema, bins_of
 from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled, warn_of_haste
 from posteriori.learning.fit import Collect
 from posteriori.learning.held_out import held_out_weight
@@ -241,7 +241,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         if self.weights is not None and not last:
             raise ValueError('weights="conditional" takes all rows at once, and partial_fit sees each once; use fit')
         if first:
-            source = source.with_schema(binned_schema(source.with_telling(None), bins_of(blocks)))
+            source = source.with_schema(binned_schema(source.with_telling(None), bins_of(blocks), self.n_jobs))
         else:
             blocks = resumed(blocks, self.model_.blocks)
         self._check_size(source.schema, target)

@@ -77,7 +77,9 @@ def cross_validate(
     """Judge models by what each fold's rows get from models of the others.
 
     The generative classifiers of posteriori are all learned from one pass over the rows, whose statistics are kept per
-    fold, which gives what refitting every fold would. Other classifiers, and `GenerativeClassifier`, are refitted.
+    fold. This gives what refitting every fold would, the cut points of binned columns included. It is approximate for
+    bins of more than 50,000 rows (fewer with more than 167 columns), whose cut points come from a sample, and for
+    models that take EM, within its tolerance: see Notes. Other classifiers, and `GenerativeClassifier`, are refitted.
 
     Parameters
     ----------
@@ -106,6 +108,12 @@ def cross_validate(
     ------
     ValueError
         There are fewer than two folds, or more than rows or groups; or as `fit` does.
+
+    Notes
+    -----
+    Where a model takes EM (hidden labels, or missing numbers in a `GaussianDiscriminant`), it starts in each fold from
+    the model of all rows, unless its bins differ. At the default tolerance posteriors of four tables with missing
+    numbers differ from those of a refit by up to 0.03, and log-losses by up to 0.0004 nats.
 
     References
     ----------

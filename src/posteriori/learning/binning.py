@@ -1,147 +1,66 @@
-"""Where to cut continuous columns: by quantiles, or by what tells the classes apart."""
+"""Where to cut one column: by quantiles, or by minimum description length given the classes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.binned import Binned, Bins
-from posteriori.model import Block, reject_outside
-from posteriori.sources import Source
-from posteriori.statistics import Counts
-from posteriori.statistics.row_sample import RowSample
-from posteriori.tables import Assignment, Batch, Codes, Schema
 from posteriori.typing import Array
 
-_CANDIDATES = 1000  # bins of the grid from which cut points are chosen by class
-_SAMPLED_ROWS = 50_000  # from which quantiles are taken, and fewer of very wide tables
-_SAMPLED_CELLS = 1 << 23
-_LARGEST_TABLE = 4  # numbers a row, of which k·log k is looked up rather than computed
+_LARGEST_TABLE = 4  # numbers per row, of which k·log k is looked up rather than computed
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """A schema whose columns are cut where that needs no labels, and those that still have to choose.
+class SortedCells:
+    """The present cells of a column, sorted once, so that the cut points of each fold take no further sort.
 
     Attributes
     ----------
-    schema : Schema
-        The columns in `supervised` are cut into a fine grid.
-    supervised : tuple of int
-        Their positions.
+    rows : ndarray (n,)
+        The row of each cell, ordered by value, then by class, then as the rows are.
+    pair : ndarray (n,)
+        The number of each cell's pair of value and class.
+    value, component : ndarray (m,)
+        Of each pair, in that order; the class is −1 where it is unknown.
     """
 
-    schema: Schema
-    supervised: tuple[int, ...]
+    rows: Array
+    pair: Array
+    value: Array
+    component: Array
 
-    def count(self, batch: Batch) -> Counts:
-        """Return the weight of each class in the grid, from a batch under the schema of the grid."""
-        if batch.assignment is None:
-            raise ValueError("the batch has no labels to choose cut points by")
-        known = batch.labelled()
-        return Counts.of(cast(Codes, known.take(self.supervised, "categorical")), cast(Assignment, known.assignment))
+    @classmethod
+    def of(cls, values: Array, component: Array) -> SortedCells:
+        """Return the cells of a column, NaN where missing, whose rows have these classes. O(n·log n)."""
+        rows = np.flatnonzero(~np.isnan(values))
+        rows = rows[np.lexsort((component[rows], values[rows]))]
+        ordered, classes = values[rows].astype(np.float64), component[rows]
+        new = np.ones(len(rows), np.bool_)
+        new[1:] = (ordered[1:] != ordered[:-1]) | (classes[1:] != classes[:-1])
+        return cls(rows, np.cumsum(new) - 1, ordered[new], classes[new])
 
-    def chosen(self, counts: Counts) -> Schema:
-        """Return the schema with those cuts of the grid that minimum description length chooses."""
-        cuts = {}
-        for place, j in enumerate(self.supervised):
-            grid = np.array(self.schema.columns[j].cuts)
-            cuts[j] = grid[mdlp_of_counts(counts.column(place))].tolist()
-        return self.schema.with_cuts(cuts)
+    def cuts(self, bins: int | Literal["mdlp"], weight: Array) -> Array:
+        """Return the cut points of a number of bins of equal weight, or those of minimum description length.
 
+        Rows of weight 0 leave no trace: the cut points are, to the last bit, those of a table without these rows.
+        Every distinct value is tried.
 
-@dataclass
-class Grids:
-    """The candidates of several models of the same rows: what they share is read once."""
-
-    source: Source
-    rows: dict[tuple[int, ...], RowSample] = field(default_factory=dict)
-    found: dict[tuple[tuple[int, Bins], ...], Candidates] = field(default_factory=dict)
-    counts: dict[tuple[int, ...], Counts] = field(default_factory=dict)
-
-    def of(self, bins: Mapping[int, Bins]) -> Candidates:
-        """Return what `find_candidates` would."""
-        key = tuple(sorted(bins.items()))
-        if key not in self.found:
-            self.found[key] = find_candidates(self.source, bins, self._sampled)
-        return self.found[key]
-
-    def count(self, grid: Candidates, how: Callable[[Callable[[Batch], Counts]], Callable[[Batch], Counts]]) -> Counts:
-        """Return the weights of the classes in a grid, one of those found, from one pass of `how(grid.count)`."""
-        if grid.supervised not in self.counts:
-            self.counts[grid.supervised] = self.source.with_schema(grid.schema).of_numbers().reduce(how(grid.count))
-        return self.counts[grid.supervised]
-
-    def _sampled(self, columns: tuple[int, ...]) -> RowSample:
-        if columns not in self.rows:
-            self.rows[columns] = self.source.of_numbers().reduce(_sample(columns)).rows()
-        return self.rows[columns]
-
-
-def bins_of(blocks: Sequence[Block]) -> dict[int, Bins]:
-    """Return the bins that the densities of some blocks ask for, by the position of the column."""
-    return {j: block.density.bins for block in blocks if isinstance(block.density, Binned) for j in block.columns}
-
-
-def binned_schema(source: Source, bins: Mapping[int, Bins]) -> Schema:
-    """Return the schema of a source in which some continuous columns are binned.
-
-    Parameters
-    ----------
-    source : Source
-        Labelled, where a column's bins are "mdlp".
-    bins : mapping
-        From the position of a column to a number of bins of equal weight, "mdlp", or cut points: see `Binned`.
-
-    Returns
-    -------
-    Schema
-
-    Notes
-    -----
-    Cost: no pass where cut points are given; one, which keeps at most 50,000 rows, for quantiles; a second one, O(n·d),
-    for "mdlp". Quantiles are exact up to 50,000 rows (fewer with more than 160 columns), and those of a uniform sample
-    beyond; "mdlp" counts all rows on a grid of at most 1000 of them (`MDLPDiscretizer` tries every value).
-    """
-    candidates = find_candidates(source, bins)
-    if not candidates.supervised:
-        return candidates.schema
-    return candidates.chosen(source.with_schema(candidates.schema).of_numbers().reduce(candidates.count))
-
-
-def find_candidates(
-    source: Source, bins: Mapping[int, Bins], sampled_rows: Callable[[tuple[int, ...]], RowSample] | None = None
-) -> Candidates:
-    """Return the cut points that the columns have by themselves; the parameters are those of `binned_schema`.
-
-    sampled_rows, where given, returns rows of some columns in place of a pass.
-    """
-    cuts: dict[int, Sequence[float]] = {j: wanted for j, wanted in bins.items() if isinstance(wanted, tuple)}
-    sampled = sorted(set(bins) - set(cuts))
-    if sampled:
-        places = tuple(sampled)
-        rows = source.of_numbers().reduce(_sample(places)).rows() if sampled_rows is None else sampled_rows(places)
-        for place, j in enumerate(sampled):
-            wanted = bins[j]
-            most = wanted if isinstance(wanted, int) else _CANDIDATES
-            cuts[j] = quantile_cuts(rows.values[:, place], rows.weight, most).tolist()
-    supervised = tuple(j for j in sampled if bins[j] == "mdlp")
-    return Candidates(source.schema.with_cuts(cuts), supervised)
-
-
-def _sample(columns: tuple[int, ...]) -> Callable[[Batch], RowSample]:
-    block = Block(Binned(), columns)
-    size = min(_SAMPLED_ROWS, max(_SAMPLED_CELLS // len(columns), _CANDIDATES))
-
-    def accumulate(batch: Batch) -> RowSample:
-        reject_outside(block, batch)  # an infinite cell, between which and others no cut can lie
-        return RowSample.of(batch, columns, size)
-
-    return accumulate
+        Parameters
+        ----------
+        bins : int or "mdlp"
+        weight : ndarray
+            The weight of each row of the column, ≥ 0.
+        """
+        weight = np.bincount(self.pair, weight[self.rows], len(self.value))
+        if bins != "mdlp":
+            return quantile_cuts(self.value, weight, bins)
+        kept = (weight > 0) & (self.component >= 0)
+        value, component = self.value[kept], self.component[kept]
+        behind = mdlp_cuts(value, component, weight[kept], int(component.max(initial=-1)) + 1)
+        return midpoints(value[behind], value[behind + 1])
 
 
 def quantile_cuts(values: Array, weight: Array, bins: int) -> Array:

@@ -1,23 +1,22 @@
 """Every fold's models from one pass: statistics are kept per fold, and a fold's model is the sum of the others'.
 
-What several models need is added up once. Cut points that look at the class are the exception: they must not have seen
-the rows that are held out, so that each fold has its own, and its statistics are of all its rows under them.
+What several models need is added up once. Cut points are the exception: they must not have seen the rows that are held
+out. Where they differ between folds, each fold has statistics of its own, of the rows outside it under its cut points.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import accumulate as running
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from posteriori.learning.binning import Grids, bins_of
+from posteriori.learning.cut_points import CutPoints, bins_of
 from posteriori.learning.em import Learned, Limits, learn
 from posteriori.learning.fit import Collect
+from posteriori.learning.fold_sums import components_of_folds, outside, per_fold, sums_without_each
 from posteriori.learning.trimming import Trimmed
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior
 from posteriori.sources import MemorySource
@@ -25,8 +24,6 @@ from posteriori.sources.threads import blas, n_threads
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Schema
 from posteriori.typing import Array
-
-T = TypeVar("T")
 
 _ENOUGH_ROWS = 2000  # for threads to be worth their start
 
@@ -113,8 +110,7 @@ def cross_fit(
         Called with the number of rows of each batch done.
     """
     rows = _Folded(replace(source, folds=fold), fold, folds)
-    grids = Grids(rows.source.with_telling(None))
-    schemas = _schemas(rows, grids, plans)
+    schemas = _schemas(CutPoints(rows.source.with_telling(None), folds, source.n_jobs), plans)
     wanted: list[_Wanted] = []
     places = [_want(wanted, plan, of_fold, folds) for plan, of_fold in zip(plans, schemas, strict=True)]
     sums = replace(rows.source, progress=progress).reduce(_collect_each(wanted, folds))
@@ -182,23 +178,16 @@ def score_held_out(
         return np.concatenate(list(replace(source, folds=fold, progress=progress).stream(score)))
 
 
-def _schemas(rows: _Folded, grids: Grids, plans: Sequence[Plan]) -> list[list[Schema]]:
+def _schemas(cut_points: CutPoints, plans: Sequence[Plan]) -> list[list[Schema]]:
     """Return, for each plan, the schema with its cut points of the rows outside each fold, and last of all rows."""
-    cut: dict[Any, list[Schema]] = {}
+    found: dict[Any, list[Schema]] = {}
     keys = []
     for plan in plans:
         bins = bins_of(plan.blocks)
         keys.append(tuple(sorted(bins.items())))
-        if keys[-1] in cut:
-            continue
-        grid = grids.of(bins)
-        if not grid.supervised:
-            cut[keys[-1]] = [grid.schema] * (rows.folds + 1)
-            continue
-        counts = grids.count(grid, lambda count: _per_fold(count, rows.folds))
-        parts = [counts.reindexed(some) for some in _components(len(counts.table), rows.folds)]
-        cut[keys[-1]] = [grid.chosen(part) for part in _sums_without_each(parts)]
-    return [cut[key] for key in keys]
+        if keys[-1] not in found:
+            found[keys[-1]] = cut_points.schemas(bins)
+    return [found[key] for key in keys]
 
 
 def _want(wanted: list[_Wanted], plan: Plan, schemas: list[Schema], folds: int) -> list[tuple[int, list[int]]]:
@@ -228,44 +217,11 @@ def _collect_each(wanted: Sequence[_Wanted], folds: int) -> Callable[[Batch], _S
     def accumulate(batch: Batch) -> _Sums:
         parts = []
         for one, collected in zip(wanted, sums, strict=True):
-            cut = batch.with_schema(one.schema)
-            parts.append(_per_fold(collected, folds)(cut) if one.per_fold else collected(_leave_out(cut, one.without)))
+            rows = outside(batch, None if one.per_fold else one.without).with_schema(one.schema)
+            parts.append(per_fold(collected, folds)(rows) if one.per_fold else collected(rows))
         return _Sums(tuple(parts))
 
     return accumulate
-
-
-def _leave_out(batch: Batch, k: int | None) -> Batch:
-    """Return the batch with no weight on the rows of a fold."""
-    if k is None:
-        return batch
-    assert batch.assignment is not None
-    weight = np.where(batch.fold == k, 0.0, batch.assignment.weight)
-    return replace(batch, assignment=replace(batch.assignment, weight=weight))
-
-
-def _per_fold(accumulate: Callable[[Batch], T], folds: int) -> Callable[[Batch], T]:
-    """Return a function to statistics with a component for each pair of fold and class, fold first.
-
-    Rows of no fold count in an extra one, the last.
-    """
-
-    def accumulate_per_fold(batch: Batch) -> T:
-        labels = batch.assignment
-        assert labels is not None
-        assert batch.fold is not None
-        pair = np.where(batch.fold < 0, folds, batch.fold) * labels.n_components + labels.component
-        component = np.where(labels.component < 0, -1, pair).astype(np.int32)
-        pairs = replace(labels, component=component, n_components=(folds + 1) * labels.n_components)
-        return accumulate(replace(batch, assignment=pairs))
-
-    return accumulate_per_fold
-
-
-def _components(n: int, folds: int) -> list[range]:
-    """Return the components of each fold, of n pairs of fold and class; last those of rows of no fold."""
-    n_classes = n // (folds + 1)
-    return [range(k * n_classes, (k + 1) * n_classes) for k in range(folds + 1)]
 
 
 def _without_each(wanted: _Wanted, sums: JointStatistics, folds: int) -> list[JointStatistics]:
@@ -273,23 +229,17 @@ def _without_each(wanted: _Wanted, sums: JointStatistics, folds: int) -> list[Jo
     if not wanted.per_fold:
         return [sums]
     same: list[Any] = [None] * len(sums.blocks)
-    parts = [replace(sums.reindexed(some, same), hidden=0.0) for some in _components(len(sums.weight), folds)]
+    parts = [replace(sums.reindexed(some, same), hidden=0.0) for some in components_of_folds(len(sums.weight), folds)]
     parts[-1] = replace(parts[-1], hidden=sums.hidden)  # once in every sum
-    return _sums_without_each(parts)
-
-
-def _sums_without_each(parts: list[T]) -> list[T]:
-    """Return the sum of all parts but each, and last of all: of the folds', the last part being in every sum."""
-    *of_fold, always = parts
-    before = list(running([always, *of_fold], operator.add))
-    after = list(running(reversed(of_fold), operator.add))[::-1]
-    sums = [before[k] if k + 1 == len(of_fold) else operator.add(before[k], after[k + 1]) for k in range(len(of_fold))]
-    return [*sums, before[-1]]
+    return sums_without_each(parts)
 
 
 def _learn(rows: MemorySource, plan: Plan, statistics: JointStatistics, full: Learned | None) -> Learned:
-    """Return the model of some rows; where it takes EM, that starts from the model of all of them."""
+    """Return the model of some rows; where it takes EM, that starts from the model of all of them.
+
+    A model with other cut points is no start: its bins are others. EM then starts as it would in a refit.
+    """
     start = None
-    if full is not None and full.trace:
+    if full is not None and full.trace and full.model.schema == rows.schema:
         start, rows = full.model, rows.with_telling(full.telling)
     return learn(rows, plan.blocks, plan.prior, None, statistics, plan.limits, start)

@@ -76,8 +76,12 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Leav
 
     As learning is adding up statistics, leaving a row out is subtracting its own: from counts its weight, from moments
     by Chan's update backwards, from a covariance a matrix of rank one (Sherman & Morrison). The result is what
-    refitting n times would give. What was chosen by looking at all rows stays: cut points (those of "mdlp" have seen
-    the labels), trees, parents, Ledoit and Wolf's share of shrinkage, and weights of factors.
+    refitting n times would give, if what was chosen by looking at all rows stays as it is: the cut points of binned
+    columns, trees, parents, Ledoit and Wolf's share of shrinkage, and weights of factors. Where a model chooses any of
+    these, a refit without the row may choose otherwise. Cut points of "mdlp" have seen the label of the row left out,
+    so that scores look better than they are: the log-loss of ``NaiveBayes(distributions="binned")`` is 0.029 nats on
+    wine where refits give 0.051, and 0.169 on iris where they give 0.239; with ``bins=8`` it is 0.080 and 0.078 on
+    wine, and 0.200 both on iris. `cross_validate` cuts the columns of each fold without its rows.
 
     Parameters
     ----------

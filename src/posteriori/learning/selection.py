@@ -1,4 +1,4 @@
-"""Exact cross-validation from one pass: what models say of rows that they were not trained on."""
+"""Cross-validation from one pass: what models say of rows that they were not trained on."""
 
 from __future__ import annotations
 
@@ -149,12 +149,21 @@ def out_of_fold(
 ) -> OutOfFold:
     """Predict every row by the model of the folds it is not in, and fit the estimator to all of them.
 
-    One pass adds up the statistics of each fold; the model of fold k is estimated from the merged statistics of the
-    others, which is what refitting k times would give; a second pass scores the rows. Columns binned by quantiles are
-    cut where all rows say, whose labels have no part in it; those binned by "mdlp" are cut for each fold by the labels
-    of the others. Rows without label teach the models of all folds, and are not judged: they are left out of what is
-    returned; where their weight is to be chosen ("held_out"), all labelled rows choose it once, for all folds. Where a
-    model takes EM, that starts in each fold from the model of all rows.
+    The model of fold k is estimated from the statistics of the rows outside it, added up in one pass for all folds; a
+    second pass scores the rows. The result is what refitting every fold gives, with these exceptions:
+
+    - Binned columns are cut for each fold by the rows outside it: exactly up to 50,000 rows (fewer with more than 167
+      columns). Of more rows a uniform sample is looked at, which is not the sample that a refit would draw, so that
+      posteriors agree approximately; the grid from which "mdlp" then chooses has seen the numbers of all rows, and the
+      choice none of the labels held out.
+    - Where a model takes EM, it starts in each fold from the model of all rows, unless its bins differ, and so ends
+      elsewhere within its tolerance. On tables with missing numbers (hepatitis, colic, autos, sick) posteriors of
+      `GaussianDiscriminant` differ from those of a refit by up to 0.03 and log-losses by 0.0004 nats at most; where EM
+      is cut short (20 steps, as of the members of `GenerativeClassifier`), by up to 0.1 and 0.006 nats.
+    - Weights of factors (`weights="conditional"`) agree to 1e-7, the tolerance of their optimiser.
+
+    Rows without label teach the models of all folds, and are not judged: they are left out of what is returned; where
+    their weight is to be chosen ("held_out"), all labelled rows choose it once, for all folds.
 
     Parameters
     ----------

@@ -22,46 +22,66 @@ class RowSample:
     ----------
     size : int
         The most rows that are kept.
-    key : ndarray (m,)
-        The hash of each row's number; up to 2·size, so that additions need not choose each time.
+    n_rows : int
+        How many rows of positive weight there are, kept or not.
+    number : ndarray (m,)
+        The number of each row in its table; up to 2·size, so that additions need not choose each time.
     values : ndarray (m, d)
         The numbers of some columns, NaN where missing.
     weight : ndarray (m,)
+    component : ndarray (m,)
+        The class of each row, −1 where it is unknown.
+    fold : ndarray (m,)
+        The cross-validation fold of each row, −1 where it is in none.
     """
 
     size: int
-    key: Array
+    n_rows: int
+    number: Array
     values: Array
     weight: Array
+    component: Array
+    fold: Array
 
     @classmethod
     def of(cls, batch: Batch, columns: Sequence[int], size: int) -> RowSample:
         """Return the sample of a batch's rows: some continuous columns, by their positions in the schema."""
         places = [batch.schema.of_kind("continuous").index(column) for column in columns]
         values = np.ascontiguousarray(batch.numbers.values[:, places])
-        weight = np.ones(len(batch)) if batch.assignment is None else batch.assignment.weight
-        key = scatter(np.arange(batch.start, batch.start + len(batch), dtype=np.uint64))
-        counted = weight > 0
-        if not counted.all():
-            key, values, weight = key[counted], values[counted], weight[counted]
-        return cls(size, key, values, weight)._smallest(2 * size)
+        n, labels = len(batch), batch.assignment
+        weight = np.ones(n) if labels is None else labels.weight
+        component = np.full(n, -1, np.int32) if labels is None else labels.component
+        fold = np.full(n, -1, np.int32) if batch.fold is None else batch.fold
+        number = np.arange(batch.start, batch.start + n, dtype=np.uint64)
+        sample = cls(size, int(np.count_nonzero(weight > 0)), number, values, weight, component, fold)
+        return (sample if sample.n_rows == n else sample._take(weight > 0))._smallest(2 * size)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the sample is all rows of positive weight."""
+        return self.n_rows <= self.size
 
     def __add__(self, other: RowSample) -> RowSample:
-        pairs = ((self.key, other.key), (self.values, other.values), (self.weight, other.weight))
-        return RowSample(self.size, *map(np.concatenate, pairs))._smallest(2 * self.size)
+        pairs = zip(self._by_row, other._by_row, strict=True)
+        return RowSample(self.size, self.n_rows + other.n_rows, *map(np.concatenate, pairs))._smallest(2 * self.size)
 
     def rows(self) -> RowSample:
-        """Return the rows of the sample and no others, in an order that depends on nothing but them."""
+        """Return the rows of the sample and no others, in the order of the table."""
         kept = self._smallest(self.size)
-        order = np.argsort(kept.key)
-        return RowSample(self.size, kept.key[order], kept.values[order], kept.weight[order])
+        return kept._take(np.argsort(kept.number))
+
+    @property
+    def _by_row(self) -> tuple[Array, ...]:
+        return self.number, self.values, self.weight, self.component, self.fold
+
+    def _take(self, chosen: Array) -> RowSample:
+        return RowSample(self.size, self.n_rows, *(part[chosen] for part in self._by_row))
 
     def _smallest(self, most: int) -> RowSample:
         """Return the sample itself, or, where it holds more than `most` rows, `size` of them."""
-        if len(self.key) <= most:
+        if len(self.number) <= most:
             return self
-        kept = np.argpartition(self.key, self.size - 1)[: self.size]
-        return RowSample(self.size, self.key[kept], self.values[kept], self.weight[kept])
+        return self._take(np.argpartition(scatter(self.number), self.size - 1)[: self.size])
 
 
 def scatter(number: Array) -> Array:

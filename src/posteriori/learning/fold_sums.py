@@ -1,0 +1,61 @@
+"""Sums kept per fold, and from them the sums of the rows outside each fold."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import accumulate as running
+from typing import TypeVar
+
+import numpy as np
+
+from posteriori.tables import Batch
+
+T = TypeVar("T")
+
+
+def per_fold(accumulate: Callable[[Batch], T], folds: int) -> Callable[[Batch], T]:
+    """Return a function to statistics with a component for each pair of fold and class, fold first.
+
+    Rows of no fold count in an extra one, the last.
+    """
+
+    def accumulate_per_fold(batch: Batch) -> T:
+        labels = batch.assignment
+        assert labels is not None
+        fold = np.full(len(batch), -1, np.int32) if batch.fold is None else batch.fold
+        pair = np.where(fold < 0, folds, fold) * labels.n_components + labels.component
+        component = np.where(labels.component < 0, -1, pair).astype(np.int32)
+        pairs = replace(labels, component=component, n_components=(folds + 1) * labels.n_components)
+        return accumulate(replace(batch, assignment=pairs))
+
+    return accumulate_per_fold
+
+
+def components_of_folds(n: int, folds: int) -> list[range]:
+    """Return the components of each fold, of n pairs of fold and class; last those of rows of no fold."""
+    n_classes = n // (folds + 1)
+    return [range(k * n_classes, (k + 1) * n_classes) for k in range(folds + 1)]
+
+
+def sums_without_each(parts: list[T]) -> list[T]:
+    """Return the sum of all parts without each fold's, and last the sum of all.
+
+    The last part is that of rows of no fold, which is in every sum.
+    """
+    *of_fold, always = parts
+    before = list(running([always, *of_fold], operator.add))
+    after = list(running(reversed(of_fold), operator.add))[::-1]
+    sums = [before[k] if k + 1 == len(of_fold) else operator.add(before[k], after[k + 1]) for k in range(len(of_fold))]
+    return [*sums, before[-1]]
+
+
+def outside(batch: Batch, k: int | None) -> Batch:
+    """Return the rows of a batch that are outside a fold; None for all."""
+    if k is None:
+        return batch
+    assert batch.fold is not None
+    assert batch.assignment is not None
+    rows = np.flatnonzero(batch.fold != k)
+    return replace(batch.rows(rows), assignment=batch.assignment.rows(rows))
