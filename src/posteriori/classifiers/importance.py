@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 from posteriori.learning.importance import HeldOutRows, Importance, Predictor, importance_under_model
 from posteriori.typing import Array
@@ -67,8 +68,7 @@ class MeasuresImportance:
         if rows.is_large:
             _ = self.importance_
 
-    def __getstate__(self) -> dict[str, object]:
+    def __getstate__(self) -> Any:
         if "_held_out_rows" in vars(self):
             _ = self.importance_
-        return super().__getstate__()  # type: ignore[misc]
-
+        return super().__getstate__()

@@ -41,7 +41,7 @@ def log_factors_given_others(parameters: MultivariateGaussianParameters, values:
             own = np.diagonal(precision)
             pulled = (values[np.ix_(rows, shown)] - mean[shown]) @ precision
             given = 0.5 * (np.log(own / (2.0 * math.pi)) - pulled**2 / own)
-            factors[np.ix_(shown, rows, [z])] = given.T[:, :, np.newaxis]
+            factors[np.ix_(shown, rows, np.array([z]))] = given.T[:, :, np.newaxis]
     return factors
 
 

@@ -41,13 +41,11 @@ class AgainstPrior:
     def verdict(self) -> str:
         """Say "informative", "uninformative" or "overconfident".
 
-        "overconfident": the log-loss is above that of the prior, although the posteriors lean towards the truth.
-        "uninformative": the log-loss is not below that of the prior by more than its standard error, and the
-        posteriors do not lean towards the truth.
+        "uninformative": the log-loss is not below that of the prior by more than two standard errors, and the
+        posteriors do not lean towards the truth. "overconfident": they do, and yet the log-loss is above that of the
+        prior.
         """
-        if self.difference < -self.standard_error:
-            return "informative"
-        if not self.informs:
+        if not self.informs and self.difference >= -_SURE * self.standard_error:
             return "uninformative"
         return "overconfident" if self.difference > 0 else "informative"
 

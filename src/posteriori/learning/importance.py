@@ -148,7 +148,9 @@ def importance_under_model(predictor: Predictor, shares: Array) -> Importance:
     """
     rng = np.random.default_rng(0)
     gains = []
-    for one, n in zip(predictor.members, np.diff(np.round(np.cumsum([0.0, *shares]) * _DRAWN)).astype(int), strict=True):
+    for one, n in zip(
+        predictor.members, np.diff(np.round(np.cumsum([0.0, *shares]) * _DRAWN)).astype(int), strict=True
+    ):
         batch = _drawn(_model_of(one), n, rng)
         for part in _parts(predictor, np.arange(n)):
             whole, without = predictor.log_posteriors(batch.rows(part))
@@ -165,7 +167,9 @@ def _model_of(member: GenerativeModel | Trimmed) -> GenerativeModel:
 def _parts(predictor: Predictor, rows: Array) -> Iterator[Array]:
     """Yield some rows at a time, so that their posteriors without each column fit into memory."""
     model = _model_of(predictor.members[0])
-    numbers = len(predictor.members) * len(model.schema.columns) * max(_model_of(m).n_components for m in predictor.members)
+    numbers = (
+        len(predictor.members) * len(model.schema.columns) * max(_model_of(m).n_components for m in predictor.members)
+    )
     size = max(1, _MOST_NUMBERS // numbers)
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
@@ -175,10 +179,10 @@ def _drawn(model: GenerativeModel, n: int, rng: np.random.Generator) -> Batch:
     """Return rows drawn from a model."""
     component = rng.choice(model.n_components, size=n, p=np.exp(model.log_prior))
     columns, schema = model.sample(component, rng), model.schema
-    numbers = np.empty((n, len(schema.of_kind("continuous"))))
-    codes = np.empty((n, len(schema.of_kind("categorical"))), schema.code_dtype)
-    for cells, kind in ((numbers, "continuous"), (codes, "categorical")):
-        for place, j in enumerate(schema.of_kind(kind)):
+    continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
+    numbers, codes = np.empty((n, len(continuous))), np.empty((n, len(categorical)), schema.code_dtype)
+    for cells, positions in ((numbers, continuous), (codes, categorical)):
+        for place, j in enumerate(positions):
             cells[:, place] = columns[j]
     return Batch.of(schema, 0, numbers, codes, {})
 
