@@ -50,6 +50,6 @@ def plot_feature_information(model: Any, *, most: int = 20, ax: Axes | None = No
     ax.set_yticks(places, [shorten(names[j]) for j in chosen])
     ax.set_ylim(len(chosen) - 0.5, -0.5)
     rows = f"{found.n_rows:,}"
-    how = f"{rows} held-out rows" if found.held_out else f"expected by the model, {rows} rows drawn"
-    ax.set_xlabel(f"log-loss added without the column, nats ({how})")
+    how = f"on {rows} held-out rows" if found.held_out else f"expected by the model, over {rows} rows it drew"
+    ax.set_xlabel(f"log-loss added without the column (nats)\n{how}")
     return ax

@@ -49,6 +49,7 @@ def plot_posterior_along(model: Any, feature: Feature, X: Any, y: Any, resolutio
         below.set_xlim(points[0], points[-1])
     given = feature.shown.schema.target or "class"
     ax.set(ylabel=f"p({given} | {feature.column.name})", ylim=(0.0, 1.02))
+    below.set_ylabel(f"p({feature.column.name}, {given})")
     ax.tick_params(labelbottom=False)
     draw_legend(ax)
     return ax
