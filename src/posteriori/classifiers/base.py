@@ -291,8 +291,7 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
         """Return rows to learn from as a source, and the classes; first says to infer the schema from these rows."""
         self._validate_params()
         table = read_table(X)
-        has_parameter = "unlabelled" in self.get_params()
-        labels = labels_to_learn(read_teaching_labels(y, table), self.unlabelled, has_parameter, last)
+        labels = labels_to_learn(read_teaching_labels(y, table), self.unlabelled, self._learns_unlabelled, last)
         columns = [j for j in range(len(table.names)) if not isinstance(labels, Labels) or j != labels.target_place]
         if not columns:
             raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
@@ -315,6 +314,11 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
             )
         rows = source_of(table, schema, places, labels, target, weight, None, self.n_jobs, share, telling)
         return rows, target
+
+    @property
+    def _learns_unlabelled(self) -> bool:
+        """Whether the user of the estimator may let rows without label teach."""
+        return "unlabelled" in self.get_params()
 
     def _share_of_unlabelled(
         self, X: Any, y: Any, weight: Array | None, labels: Labels | PartialLabels, target: Column

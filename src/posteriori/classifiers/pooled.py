@@ -44,6 +44,12 @@ from posteriori.typing import Array
 _POOL = "pool"
 
 
+class _Reader(NaiveBayes):
+    """Reads the rows of a pool, which takes one label per row: advice to let unlabelled rows teach is not for it."""
+
+    _learns_unlabelled = False
+
+
 class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
     r"""Every generative model that a table is worth, fitted from one pass, judged on rows not seen, and pooled.
 
@@ -204,11 +210,8 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Opened:
         """Return the rows dealt out to folds; as many as there are rows, where these are fewer."""
-        reader = NaiveBayes(categorical_features=self.categorical_features, n_jobs=self.n_jobs)
-        opened = Opened.of(reader, X, y, sample_weight, self.folds, random_state=seed, at_most=True, most=MOST_JUDGED)
-        if opened.source.telling is not None:
-            raise ValueError("y is a mask of possible classes, and a pool takes one label a row; name the classes")
-        return opened
+        reader = _Reader(categorical_features=self.categorical_features, n_jobs=self.n_jobs)
+        return Opened.of(reader, X, y, sample_weight, self.folds, random_state=seed, at_most=True, most=MOST_JUDGED)
 
     def _estimators(self, opened: Opened) -> dict[str, GenerativeEstimator]:
         common = {"categorical_features": self.categorical_features, "n_jobs": self.n_jobs}

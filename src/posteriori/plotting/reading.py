@@ -110,6 +110,15 @@ class Feature:
         each = [np.exp(model.log_marginal(self.position, cells)) for model in self.shown.models]
         return np.tensordot(self.shown.shares, each, axes=1)
 
+    def log_density(self, cells: Array) -> Array:
+        """Return log p(x_j) in nats, (n,), the class unknown too."""
+        log_prior = self.shown.class_log_prior
+        with np.errstate(divide="ignore"):
+            log_shares = np.log(self.shown.shares)
+        each = [model.log_marginal(self.position, cells) + log_prior for model in self.shown.models]
+        stacked = np.concatenate([one + share for one, share in zip(each, log_shares, strict=True)], axis=1)
+        return np.logaddexp.reduce(stacked, axis=1)
+
     def posterior(self, cells: Array) -> Array:
         """Return p(y | x_j), (n, C), the other columns unknown; NaN where no class can produce the cell."""
         schema, n = self.shown.schema, len(cells)
