@@ -212,8 +212,8 @@ def table(kind):
     if kind == "categories":
         return pl.DataFrame({"a": (y * 3).astype(str), "b": rng.integers(3, size=40).astype(str)}), y, po.NaiveBayes()
     if kind == "26 classes":
-        y = np.repeat(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), 4)
-        X = {"n": rng.normal(size=104), "long": [f"category {k}" for k in range(104)]}
+        y = np.repeat(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), 8)
+        X = {"n": rng.normal(size=208), "long": [f"category {k // 2}" for k in range(208)]}
         return pl.DataFrame(X), y, po.NaiveBayes()
     if kind == "one class":
         return rng.normal(size=(20, 2)), np.zeros(20, int), po.NaiveBayes()
