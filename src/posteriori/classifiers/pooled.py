@@ -93,6 +93,11 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         …). For the pool, its weights are fitted without the fold that they are judged on.
     out_of_fold_ : OutOfFold
         The pool's posteriors of the training rows that are judged; not kept in files.
+    importance_ : Importance
+        Feature importance: the increase of the pool's log-loss on held-out rows, 2,000 at most, when a column is
+        unknown, with standard errors. Computed on first access, and kept in files.
+    feature_information_, feature_information_error_ : ndarray (d,)
+        The same, and its standard error, in nats per row.
     left_out_ : dict
         Why a candidate was not tried, by name.
     class_prior_, class_log_prior_ : ndarray (C,)
@@ -115,7 +120,8 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
 
     Cost: one pass for all statistics, of every fold and candidate; one that scores the rows by every candidate, 200,000
     of them at most, spread evenly over the classes (the others teach in all folds); a second look for those that need
-    one; and a convex fit of M + C numbers on at most 20,000 rows.
+    one; and a convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows once per column; until
+    then the members' models of each fold are kept.
 
     References
     ----------
