@@ -18,14 +18,13 @@ import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
 from posteriori.cli import commands, facts, main, messages, progress, reading, tables, writing
 from posteriori.datasets import load_penguins
 from posteriori.explain.merging import merge_classes
 from posteriori.learning import metrics
-from posteriori.learning.information import mutual_information
 from posteriori.learning.selection import out_of_fold
 from posteriori.tables.text import MISSING
 
@@ -156,7 +155,7 @@ def test_fit_prints_the_numbers_of_the_library(fitted):
     assert (found["rows"], found["n_parameters"]) == (344, scored.estimator.n_parameters_)
     full = po.count_parameters(3, categorical=[3, 2], gaussian=5)
     assert (found["n_parameters"], found["n_parameters_full_joint"]) == (full.naive, full.full_joint)
-    nats = dict(zip(scored.estimator.schema_.names, mutual_information(scored.estimator.model_), strict=True))
+    nats = dict(zip(scored.estimator.schema_.names, scored.estimator.feature_information_, strict=True))
     assert {entry["feature"]: entry["nats"] for entry in found["information"]} == nats
     assert [entry["nats"] for entry in found["information"]] == sorted(nats.values(), reverse=True)
     assert [(entry["class"], entry["rows"]) for entry in found["classes"]] == [
@@ -164,6 +163,21 @@ def test_fit_prints_the_numbers_of_the_library(fitted):
         ("Chinstrap", 68),
         ("Gentoo", 124),
     ]
+
+
+def test_fit_says_that_noise_tells_nothing_and_that_copies_make_over_confident(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = rng.random(800) < 0.3
+    pl.DataFrame({"u": rng.normal(size=800), "y": y}).write_csv("noise.csv")
+    copies = dict.fromkeys((f"x{k}" for k in range(30)), rng.normal(0.8 * y))
+    pl.DataFrame(copies | {"y": y}).write_csv("copies.csv")
+    noise = succeeds("fit", "noise.csv", "--target", "y")
+    assert "tell nothing about the target" in noise
+    assert "over-confident" not in noise
+    copied = succeeds("fit", "copies.csv", "--target", "y", "--model", "nb")
+    assert "over-confident" in copied
+    assert "tell nothing" not in copied
 
 
 @pytest.mark.parametrize(("name", "pooling"), [("lda", "pooled"), ("qda", "per_class"), ("rda", 0.5)])
@@ -175,8 +189,10 @@ def test_fit_and_show_of_discriminant_analyses(name, pooling):
     assert found["model"] == name
     assert found["cross_validation"]["model"]["log_loss"] == metrics.log_loss(scored.components, scored.posterior)
     assert (found["n_parameters"], found["n_parameters_full_joint"]) == (model.n_parameters_, None)
-    nats = dict(zip(model.model_.schema.names, mutual_information(model.model_), strict=True))
+    nats = dict(zip(model.model_.schema.names, model.feature_information_, strict=True))
     assert {entry["feature"]: entry["nats"] for entry in found["information"]} == nats
+    assert found["information_rows"] == {"rows": 344, "held_out": True}
+    assert_array_equal(po.load("m.posteriori").feature_information_, model.feature_information_)
     shown = json.loads(succeeds("show", "m.posteriori", "--json"))
     numeric = [column for column in shown["columns"] if column["kind"] == "continuous"]
     assert_allclose(np.transpose([column["mean"] for column in numeric]), model.means_)

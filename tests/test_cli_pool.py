@@ -49,6 +49,11 @@ def test_fit_pools_by_default(fitted):
     assert pool["log_loss"] == pytest.approx(again.cv_results_["log_loss"][-1], abs=1e-6)
     assert pool["log_loss"] == pytest.approx(facts["cross_validation"]["model"]["log_loss"], abs=1e-9)
     assert facts["cross_validation"]["model"]["log_loss"] < 0.1
+    nats = {entry["feature"]: entry["nats"] for entry in facts["information"]}
+    assert nats == dict(zip(model.schema_.names, model.feature_information_, strict=True))
+    errors = {entry["feature"]: entry["standard_error"] for entry in facts["information"]}
+    assert errors == dict(zip(model.schema_.names, model.feature_information_error_, strict=True))
+    assert json.loads(succeeds("show", "penguins.posteriori", "--json"))["information"] == facts["information"]
 
 
 def test_what_auto_has_not_is_asked_of_naive_bayes():

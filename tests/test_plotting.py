@@ -25,8 +25,10 @@ from posteriori.plotting import (
     plot_densities,
     plot_discriminants,
     plot_explanation,
+    plot_feature_information,
 )
-from posteriori.plotting.canvas import class_colours
+from posteriori.plotting.canvas import PALETTE, class_colours
+from posteriori.plotting.reading import Feature, Shown
 
 PENGUINS = load_penguins().drop("year")
 MEASURES = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
@@ -558,6 +560,114 @@ def test_every_text_lies_within_the_figure_and_no_legend_over_the_axes(model, dr
         assert ax.get_legend().get_window_extent().y0 >= ax.bbox.y1 - 1
 
 
+@pytest.fixture(scope="module")
+def pool():
+    return po.GenerativeClassifier(["lda", "tan", "nb", "binned weighted"]).fit(PENGUINS, "species")
+
+
+def unknown_but(features, rows):
+    others = [name for name in rows.columns if name not in (*features, "species")]
+    return rows.with_columns(pl.lit(None, rows.schema[name]).alias(name) for name in others)
+
+
+def test_densities_of_a_pool_are_the_mixture_of_its_members_and_have_area_one(pool):
+    for feature in ("bill_length_mm", "island"):
+        drawn = plot_densities(pool, feature)
+        alone = {name: plot_densities(one, feature) for name, one in pool.members_.items()}
+        weight = pl.Series(list(pool.weights_.values()), dtype=pl.Float64).to_numpy()
+        share = weight / weight.sum()
+        if feature == "island":
+            found = np.array([bar.get_height() for bar in drawn.patches])
+            parts = [[bar.get_height() for bar in ax.patches] for ax in alone.values()]
+            assert_allclose(found, share @ np.array(parts))
+            continue
+        for c, line in enumerate(drawn.lines):
+            x, y = line.get_data()
+            assert_allclose(np.trapezoid(y, x), 1.0, atol=0.02)
+            shown = [Feature.of(one, feature).densities(np.asarray(x))[:, c] for one in pool.members_.values()]
+            assert_allclose(y, share @ np.array(shown), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["pool", "weighted", "gaussian"])
+def test_regions_show_the_posterior_of_the_classifier(name, pool):
+    weighted = po.NaiveBayes(distributions="binned", weights="conditional")
+    model = {"pool": pool, "weighted": weighted, "gaussian": po.NaiveBayes()}[name]
+    model = model if name == "pool" else model.fit(PENGUINS, "species")
+    pair = ("bill_length_mm", "body_mass_g")
+    ax = plot_decision_regions(model, PENGUINS, features=pair, resolution=15)
+    across, up = np.meshgrid(*(_centres(ax, axis) for axis in (0, 1)))
+    rows = unknown_but(pair, PENGUINS.head(1)).select(pl.all().repeat_by(across.size).explode())
+    rows = rows.with_columns(pl.Series(pair[0], across.ravel()), pl.Series(pair[1], up.ravel()))
+    best = model.predict_proba(rows).argmax(axis=1)
+    colours = np.array([to_rgb(colour) for colour in PALETTE[:3]])
+    shades = np.asarray(ax.collections[0].get_array()).reshape(-1, 3)
+    strength = (1.0 - shades).max(axis=1, keepdims=True) / (1.0 - colours[best]).max(axis=1, keepdims=True)
+    assert_allclose(shades, 1.0 - strength * (1.0 - colours[best]), atol=1e-9)
+
+
+def _centres(ax, axis):
+    corners = np.unique(ax.collections[0].get_coordinates()[..., axis])
+    return (corners[1:] + corners[:-1]) / 2.0
+
+
+@pytest.mark.parametrize("feature", ["bill_length_mm", "island"])
+def test_along_one_feature_the_posterior_stands_above_the_joint_densities(feature, pool):
+    for model in (pool, po.NaiveBayes().fit(PENGUINS, "species")):
+        upper = plot_decision_regions(model, PENGUINS, "species", features=(feature,), resolution=20)
+        lower = upper.figure.axes[1]
+        assert upper.get_position().y0 >= lower.get_position().y1 - 1e-9
+        if feature == "island":
+            found = np.array([bar.get_height() for bar in upper.patches]).reshape(3, -1).T
+            cells = model.schema_.columns[model.schema_.names.index(feature)].categories
+        else:
+            found = np.stack([line.get_ydata() for line in upper.lines], axis=1)
+            cells = upper.lines[0].get_xdata()
+        rows = unknown_but((), PENGUINS.head(1)).select(pl.all().repeat_by(len(cells)).explode())
+        rows = rows.with_columns(pl.Series(feature, list(cells)))
+        assert_allclose(found, model.predict_proba(rows), atol=1e-12)
+        if feature != "island":
+            joint = np.array([np.interp(cells, *line.get_data()) for line in lower.lines[:3]]).T
+            expected = np.exp(Shown.of(model).class_log_prior) * Feature.of(model, feature).densities(np.asarray(cells))
+            assert_allclose(joint[2:-2], expected[2:-2], atol=2e-3)
+
+
+def test_a_model_of_one_feature_is_drawn_along_it():
+    table = PENGUINS.select("bill_length_mm", "species")
+    _, ax = plt.subplots()
+    assert plot_decision_regions(po.NaiveBayes().fit(table, "species"), table, "species", ax=ax) is ax
+    assert len(ax.figure.axes) == 2
+    free = plt.figure().add_axes((0.1, 0.1, 0.8, 0.8))
+    plot_decision_regions(po.NaiveBayes().fit(table, "species"), table, "species", ax=free)
+    assert len(free.figure.axes) == 2
+
+
+def test_gaussian_pictures_of_a_pool_are_those_of_its_weightiest_gaussian_member(pool):
+    lda = pool.members_["lda"]
+    pair = {"features": ("bill_length_mm", "bill_depth_mm")}
+    for draw in (lambda m: plot_covariances(m, **pair), lambda m: plot_discriminants(m, PENGUINS, "species")):
+        of_pool, alone = draw(pool), draw(lda)
+        for line, expected in zip(of_pool.lines, alone.lines, strict=True):
+            assert_allclose(line.get_xydata(), expected.get_xydata())
+        assert "member lda" in of_pool.get_title(loc="right")
+        assert not alone.get_title(loc="right")
+    without = po.GenerativeClassifier(["nb"]).fit(PENGUINS, "species")
+    with pytest.raises(ValueError, match="none of the pool's members"):
+        plot_covariances(without, **pair)
+
+
+def test_bars_of_importance_are_the_attribute_with_its_errors(pool):
+    for model in (pool, po.NaiveBayes().fit(PENGUINS, "species")):
+        ax = plot_feature_information(model, most=3)
+        order = np.argsort(-model.feature_information_)[:3]
+        assert_allclose([bar.get_width() for bar in ax.patches], model.feature_information_[order])
+        assert [label.get_text() for label in ax.get_yticklabels()] == [model.schema_.names[j] for j in order]
+        spans = np.array([segment[:, 0] for segment in ax.collections[0].get_segments()])
+        assert_allclose(np.ptp(spans, axis=1), 2 * 1.96 * model.feature_information_error_[order])
+        assert ("held-out" in ax.get_xlabel()) == model.importance_.held_out
+    with pytest.raises(ValueError, match="most is 0"):
+        plot_feature_information(pool, most=0)
+
+
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
 def test_without_matplotlib_one_sentence_says_what_to_install(model, draw, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
@@ -582,7 +692,6 @@ ERRORS = [
     (lambda m: plot_densities(m, "sex", X=P, y=["Emu"] * len(P)), "y holds 'Emu'"),
     (lambda m: plot_decision_regions(m, P), "4 continuous features, not two"),
     (lambda m: plot_decision_regions(m, P, features=("sex", "body_mass_g")), "column 'sex' is categorical"),
-    (lambda m: plot_decision_regions(m, P, features=(1,)), "not two different"),
     (lambda m: plot_decision_regions(m, P, features=(1, "bill_length_mm")), "not two different"),
     (lambda m: plot_decision_regions(m, P, features=(1, 2), resolution=1), "resolution is 1"),
     (lambda m: plot_decision_regions(m, P[3:4], features=(1, 2)), "'bill_length_mm' of X has no cell"),

@@ -322,3 +322,12 @@ def test_mistakes_are_named(penguins):
         po.cross_validate(["nb", "nb"], penguins, "species")
     with pytest.raises(ValueError, match="is empty"):
         po.cross_validate([], penguins, "species")
+
+
+def test_advice_on_missing_labels_is_such_that_the_pool_takes_it():
+    X, y = np.arange(20.0).reshape(10, 2), np.array([0.0, 1.0, 0.0, 1.0, np.nan, 1.0, 0.0, 1.0, 0.0, 1.0])
+    with pytest.raises(ValueError, match="drop or label such rows") as caught:
+        po.GenerativeClassifier(["nb"]).fit(X, y)
+    assert "unlabelled" not in str(caught.value)
+    with pytest.raises(ValueError, match='unlabelled="learn"'):
+        po.NaiveBayes().fit(X, y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
@@ -14,12 +15,10 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.base import BaseEstimator
 
 import posteriori as po
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
-from posteriori.explain import Explanation
 from posteriori.learning import metrics
 from posteriori.learning.selection import out_of_fold
 from posteriori.reporting import features, markup, pictures
@@ -28,6 +27,7 @@ from posteriori.reporting.judged import judge_rows
 from posteriori.reporting.rows import choose_examples
 from posteriori.reporting.scores import candidates_section, weights_section
 from posteriori.reporting.subject import Subject, take_rows
+from posteriori.reporting.writing import percent
 
 PENGUINS = load_penguins()
 SECTIONS = ["table", "scores", "calibration", "confusion", "features", "strange", "explained"]
@@ -212,8 +212,8 @@ def table(kind):
     if kind == "categories":
         return pl.DataFrame({"a": (y * 3).astype(str), "b": rng.integers(3, size=40).astype(str)}), y, po.NaiveBayes()
     if kind == "26 classes":
-        y = np.repeat(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), 4)
-        X = {"n": rng.normal(size=104), "long": [f"category {k}" for k in range(104)]}
+        y = np.repeat(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), 8)
+        X = {"n": rng.normal(size=208), "long": [f"category {k // 2}" for k in range(208)]}
         return pl.DataFrame(X), y, po.NaiveBayes()
     if kind == "one class":
         return rng.normal(size=(20, 2)), np.zeros(20, int), po.NaiveBayes()
@@ -365,43 +365,54 @@ def test_weights():
     assert "bias" not in Page(weights_section({"TAN": 1.0}, [0.0, 0.0], ["a", "b"]).write()).text
 
 
-class Pool(BaseEstimator):
-    """A pool as po.GenerativeClassifier has it: members, weights, a bias a class."""
-
-    def fit(self, X, y):
-        members = {"tan": po.TreeAugmentedNaiveBayes(), "lda": po.GaussianDiscriminant()}
-        self.out_of_fold_ = out_of_fold(members["tan"], X, y)
-        self.members_ = {name: model.fit(X, y) for name, model in members.items()}
-        self.weights_, self.class_bias_ = {"tan": 0.4, "lda": 0.6}, np.array([0.1, 0.0, -0.1])
-        self.classes_ = self.members_["tan"].classes_
-        self.cv_results_, self.left_out_ = RESULTS, {}
-        return self
-
-    def explain(self, X):
-        parts = [(self.weights_[name], model.explain(X)) for name, model in self.members_.items()]
-        factors = sum(w * part.log_factors for w, part in parts)
-        prior = self.class_bias_ + sum(w * part.log_prior for w, part in parts)
-        return Explanation(self.classes_, parts[0][1].feature_names, parts[0][1].values, prior, factors)
-
-    def score_samples(self, X):
-        return self.members_["lda"].score_samples(X)
-
-
 def test_a_pool(monkeypatch):
     monkeypatch.setattr(features, "_MOST_PICTURES", 1)
-    pool = Pool().fit(PENGUINS, "species")
+    pool = po.GenerativeClassifier(["tan", "lda"]).fit(PENGUINS, "species")
     page = check(po.report(pool, PENGUINS, "species"))
     ids = [attributes["id"] for attributes in page.of("h2")]
     assert ids == ["table", "scores", "candidates", "weights", *SECTIONS[2:5], "tree", *SECTIONS[5:]]
     assert "This is the member tan of the pool." in page.text
-    assert "as its member lda sees them" in page.text
-    assert page.text.count("Bayes’ rule, written out for the member lda") == 5
+    assert "the mixture of the members by their weights" in page.text
+    assert page.text.count("Bayes’ rule, written out for the member") == 5
+    information, error = pool.feature_information_, pool.feature_information_error_
+    for j in np.argsort(-information)[:3]:
+        assert f"{pool.schema_.names[j]}{information[j]:.3f} ± {error[j]:.3f}" in page.text
     del pool.out_of_fold_
     with pytest.raises(ValueError, match="give that as out_of_fold"):
         po.report(pool, PENGUINS, "species")
 
 
-# Markup --------------------------------------------------------------------------------------------------------------
+def test_a_common_value_far_from_the_mean_is_not_strange():
+    rng = np.random.default_rng(0)
+    debt = np.where(rng.random(500) < 0.82, 0.0, rng.exponential(2000.0, 500))
+    rows = pl.DataFrame({"debt": debt, "age": rng.normal(40.0, 10.0, 500), "y": rng.integers(0, 2, 500)})
+    for model in (po.GaussianDiscriminant(), po.GenerativeClassifier(["lda", "binned weighted"])):
+        page = check(po.report(model.fit(rows, "y"), rows, "y"))
+        strange = page.text.split("what is unusual about it")[1].split("For a typical row")[0]
+        assert "debt = 0 " not in strange
+        assert re.search(r"(debt|age) = \S+ \(mean", strange)
+
+
+def test_under_a_heading_stands_the_answer_that_it_is_about():
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 60)
+    rows = pl.DataFrame(rng.normal(0.5 * y, size=(6, 60)).T).with_columns(y=pl.Series(y).cast(pl.String))
+    model = po.GaussianDiscriminant(pooling="per_class").fit(rows, "y")
+    judged = judge_rows(Subject.of(model, rows, "y"))
+    page = check(po.report(model, rows, "y"))
+    for title, place in ((one.title, one.place) for one in choose_examples(Subject.of(model, rows, "y"), judged)):
+        part = page.text.split(f"{title}: row {judged.rows[place]}")[1].split("Its steps")[0]
+        said = " ".join(percent(judged.confidence[place]).replace("\N{NARROW NO-BREAK SPACE}", " ").split())
+        truth, predicted = (model.classes_[k] for k in (judged.components[place], judged.predicted[place]))
+        assert f"It is truly {truth}. Held out, it was predicted {predicted}: {said}" in part
+
+
+def test_columns_of_noise_are_said_to_tell_nothing():
+    rng = np.random.default_rng(1)
+    rows = pl.DataFrame({"u": rng.normal(size=300), "y": rng.random(300) < 0.2})
+    page = check(po.report(po.NaiveBayes().fit(rows, "y"), rows, "y"))
+    assert "These columns tell nothing about y: log-loss" in page.text
+    assert "too sure of themselves" not in page.text
 
 
 def test_markup_is_kept_and_text_is_escaped():

@@ -17,6 +17,7 @@ import safetensors.numpy
 
 from posteriori import classifiers, densities, model, networks, statistics, tables
 from posteriori.beside import beside
+from posteriori.learning import importance
 from posteriori.typing import Array
 
 FORMAT = 1
@@ -57,6 +58,7 @@ _DATACLASSES: dict[str, type[Any]] = {
         densities.shrinkage.TowardsUnits,
         densities.Tree,
         densities.TreeParameters,
+        importance.Importance,
         model.Block,
         model.FactorWeights,
         model.GenerativeModel,
@@ -88,6 +90,7 @@ _STATE = (
     "class_bias_",
     "cv_results_",
     "left_out_",
+    "_importance",
 )
 
 
@@ -171,6 +174,8 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
         raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({kinds})")
     if not path:  # those that are a parameter of another may wait to be fitted
         check_is_fitted(estimator)
+    if "_held_out_rows" in vars(estimator):  # of which the file keeps what they say only
+        _ = estimator.importance_
     state = {key: vars(estimator)[key] for key in _STATE if key in vars(estimator)}
     return {
         "model": name,

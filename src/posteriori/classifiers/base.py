@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.accuracy import accuracy_of
 from posteriori.classifiers.forgetting import take_out
+from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.modelled import ModelledEstimator
 from posteriori.classifiers.row_by_row import row_by_row
 from posteriori.classifiers.validation import (
@@ -30,6 +31,7 @@ from posteriori.learning.cut_points import binned_schema, bins_of
 from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled, warn_of_haste
 from posteriori.learning.fit import Collect
 from posteriori.learning.held_out import held_out_weight
+from posteriori.learning.importance import Predictor
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior, log_sum
 from posteriori.sources import MemorySource, source_of
 from posteriori.statistics import JointStatistics
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork
 
 
-class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
+class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator):
     """A prior times class-conditional densities, behind scikit-learn's methods.
 
     A model says which density makes which columns (`_blocks`) and what its prior is (`_prior`); reading, folding,
@@ -289,8 +291,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         """Return rows to learn from as a source, and the classes; first says to infer the schema from these rows."""
         self._validate_params()
         table = read_table(X)
-        has_parameter = "unlabelled" in self.get_params()
-        labels = labels_to_learn(read_teaching_labels(y, table), self.unlabelled, has_parameter, last)
+        labels = labels_to_learn(read_teaching_labels(y, table), self.unlabelled, self._learns_unlabelled, last)
         columns = [j for j in range(len(table.names)) if not isinstance(labels, Labels) or j != labels.target_place]
         if not columns:
             raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
@@ -313,6 +314,11 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
             )
         rows = source_of(table, schema, places, labels, target, weight, None, self.n_jobs, share, telling)
         return rows, target
+
+    @property
+    def _learns_unlabelled(self) -> bool:
+        """Whether the user of the estimator may let rows without label teach."""
+        return "unlabelled" in self.get_params()
 
     def _share_of_unlabelled(
         self, X: Any, y: Any, weight: Array | None, labels: Labels | PartialLabels, target: Column
@@ -350,6 +356,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
             self.label_confusion_ = learned.telling.confusion
 
     def _set_model(self, model: GenerativeModel, target: Column) -> Self:
+        self._forget_importance()
         self._keep_model(model, target)
         self.classes_ = write_column(target)
         return self
@@ -590,6 +597,9 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         return select_posterior(self.model_, labels, table, dialect, columns, type(self).__name__)
 
     # Fitted values ----------------------------------------------------------------------------------------------
+
+    def _predictor(self) -> tuple[Predictor, Array]:
+        return Predictor((self._fitted,)), np.ones(1)
 
     @property
     def class_log_prior_(self) -> Array:

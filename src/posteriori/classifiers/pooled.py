@@ -16,14 +16,24 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.accuracy import accuracy_of
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.candidates import CANDIDATES, named_estimator, worthwhile
+from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.row_by_row import row_by_row
 from posteriori.classifiers.validation import generator, matched_places, require_in_memory, warn_of_empty_columns
 from posteriori.explain import Explanation
 from posteriori.learning.cross_fitting import CrossFitted
+from posteriori.learning.importance import Predictor
 from posteriori.learning.pool import Pool, fit_pool, heard
 from posteriori.learning.scores import scores_of
-from posteriori.learning.selection import MOST_JUDGED, Opened, OutOfFold, judge, results_of
+from posteriori.learning.selection import (
+    MOST_JUDGED,
+    Opened,
+    OutOfFold,
+    held_out_rows,
+    judge_and_sample,
+    results_of,
+    sample_of,
+)
 from posteriori.model import GenerativeModel
 from posteriori.sources import MemorySource, source_of
 from posteriori.sources.threads import blas
@@ -34,7 +44,13 @@ from posteriori.typing import Array
 _POOL = "pool"
 
 
-class GenerativeClassifier(ClassifierMixin, BaseEstimator):
+class _Reader(NaiveBayes):
+    """Reads the rows of a pool, which takes one label per row: advice to let unlabelled rows teach is not for it."""
+
+    _learns_unlabelled = False
+
+
+class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
     r"""Every generative model that a table is worth, fitted from one pass, judged on rows not seen, and pooled.
 
     .. math:: p(y \mid x) \propto \exp\Big(b_y + \sum_m w_m \log p_m(y \mid x)\Big), \qquad w_m \ge 0
@@ -77,6 +93,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         …). For the pool, its weights are fitted without the fold that they are judged on.
     out_of_fold_ : OutOfFold
         The pool's posteriors of the training rows that are judged; not kept in files.
+    importance_ : Importance
+        Feature importance: the increase of the pool's log-loss on held-out rows, 2,000 at most, when a column is
+        unknown, with standard errors. Computed on first access, and kept in files.
+    feature_information_, feature_information_error_ : ndarray (d,)
+        The same, and its standard error, in nats per row.
     left_out_ : dict
         Why a candidate was not tried, by name.
     class_prior_, class_log_prior_ : ndarray (C,)
@@ -99,7 +120,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     Cost: one pass for all statistics, of every fold and candidate; one that scores the rows by every candidate, 200,000
     of them at most, spread evenly over the classes (the others teach in all folds); a second look for those that need
-    one; and a convex fit of M + C numbers on at most 20,000 rows.
+    one; and a convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows once per column; until
+    then the members' models of each fold are kept.
 
     References
     ----------
@@ -176,7 +198,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         estimators = self._estimators(opened)
         with warnings.catch_warnings():  # of members whose share says how good they are
             warnings.simplefilter("ignore")
-            found, fitted = judge(list(estimators.values()), opened, progress)
+            sampled = sample_of(opened)
+            found, fitted, batch = judge_and_sample(list(estimators.values()), opened, progress, sampled)
         log_posteriors = heard(found)
         for estimator, one in zip(estimators.values(), fitted, strict=True):
             estimator._classes_closed = False
@@ -184,17 +207,17 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         with blas().limit(limits=1, user_api="blas"):  # many products of short rows
             pool = self._pool_of(log_posteriors, opened)
             self._adopt(estimators, pool)
-            self._judge(opened, estimators, log_posteriors, fitted, pool)
+            pools = [self._pool_of(log_posteriors, opened, opened.fold != k, pool) for k in range(opened.folds)]
+            self._judge(opened, estimators, log_posteriors, fitted, pool, pools)
+            assert batch is not None
+            self._keep_held_out(held_out_rows(opened, sampled, batch, _predictors(fitted, pools)))
         warn_of_empty_columns(fitted[0].full.model, fitted[0].full.statistics)
         return self
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Opened:
         """Return the rows dealt out to folds; as many as there are rows, where these are fewer."""
-        reader = NaiveBayes(categorical_features=self.categorical_features, n_jobs=self.n_jobs)
-        opened = Opened.of(reader, X, y, sample_weight, self.folds, random_state=seed, at_most=True, most=MOST_JUDGED)
-        if opened.source.telling is not None:
-            raise ValueError("y is a mask of possible classes, and a pool takes one label a row; name the classes")
-        return opened
+        reader = _Reader(categorical_features=self.categorical_features, n_jobs=self.n_jobs)
+        return Opened.of(reader, X, y, sample_weight, self.folds, random_state=seed, at_most=True, most=MOST_JUDGED)
 
     def _estimators(self, opened: Opened) -> dict[str, GenerativeEstimator]:
         common = {"categorical_features": self.categorical_features, "n_jobs": self.n_jobs}
@@ -243,12 +266,12 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         log_posteriors: Array,
         fitted: Sequence[CrossFitted],
         pool: Pool,
+        pools: Sequence[Pool],
     ) -> None:
         """Set what cross-validation says of every candidate, and of the pool."""
         pooled = np.empty(log_posteriors.shape[:2])
-        for k in range(opened.folds):
+        for k, others in enumerate(pools):
             held_out = opened.fold == k
-            others = self._pool_of(log_posteriors, opened, ~held_out, pool)
             pooled[held_out] = others.log_posterior(log_posteriors[held_out])
         self.out_of_fold_: OutOfFold = results_of(opened, pooled, fitted[0], self)
         each = [*np.exp(np.moveaxis(log_posteriors, 2, 0)), np.exp(pooled)]
@@ -421,6 +444,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         weight = np.array(list(self.weights_.values()))
         return weight / weight.sum() if weight.sum() > 0 else np.full(len(weight), 1.0 / len(weight))
 
+    def _predictor(self) -> tuple[Predictor, Array]:
+        return Predictor(tuple(self._models()), self._pool), self._shares
+
     def _models(self) -> list[GenerativeModel]:
         check_is_fitted(self, "members_")
         return [estimator.model_ for estimator in self.members_.values()]
@@ -463,6 +489,16 @@ def _stated(members: Any, common: Mapping[str, Any]) -> dict[str, GenerativeEsti
     if not estimators:
         raise ValueError('members is empty; leave it "auto", or name at least one model')
     return estimators
+
+
+def _predictors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Predictor]:
+    """Return what predicts each fold: the members of positive weight, learned without it, as the others pool them."""
+    predictors = []
+    for k, pool in enumerate(pools):
+        kept = np.flatnonzero(pool.weight > 0) if (pool.weight > 0).any() else np.array([int(pool.weight.argmax())])
+        members = tuple(fitted[m].without[k] for m in kept)
+        predictors.append(Predictor(members, Pool(pool.weight[kept], pool.bias)))
+    return predictors
 
 
 def _rows_lacking_a_number(batch: Batch) -> int:

@@ -13,6 +13,7 @@ import polars as pl
 
 from posteriori.densities import MultivariateGaussianParameters
 from posteriori.learning import metrics
+from posteriori.learning.against_prior import compare_with_prior
 from posteriori.learning.information import mutual_information
 from posteriori.parameter_count import count_parameters
 from posteriori.tables import Column, Schema, quote
@@ -52,9 +53,10 @@ def fit_facts(scan: Scan, summary: Summary, scored: OutOfFold) -> Facts:
             "rows": len(scored.fold),
             "model": model,
             "class_prior": class_prior,
+            **against_prior(scored),
         },
         **parameter_counts(estimator),
-        "information": information(estimator),
+        **information(estimator),
         "candidates": candidate_facts(estimator),
         "left_out": getattr(estimator, "left_out_", {}),
     }
@@ -104,11 +106,34 @@ def out_of_fold_scores(scored: OutOfFold) -> tuple[Facts, Facts]:
     return sums[0], sums[1]
 
 
-def information(estimator: GenerativeEstimator) -> list[Facts]:
-    """Return the features with their mutual information with the class, in nats, the greatest first."""
-    nats = mutual_information(spokesman(estimator).model_)
-    order = np.argsort(-nats, kind="stable")
-    return [{"feature": estimator.schema_.names[j], "nats": float(nats[j])} for j in order]
+def against_prior(scored: OutOfFold) -> Facts:
+    """Return by how much the log-loss is above that of the class prior, and whether the columns inform at all."""
+    found = compare_with_prior(scored.components, scored.posterior, scored.prior, scored.weight)
+    return {
+        "log_loss_above_prior": found.difference,
+        "log_loss_above_prior_se": found.standard_error,
+        "verdict": found.verdict,
+    }
+
+
+def information(estimator: Any) -> Facts:
+    """Return the features by falling importance: the information that the model's posterior loses without each.
+
+    In nats per row, with its standard error, and on which rows it was measured.
+    """
+    found = estimator.importance_
+    order = np.argsort(-found.information, kind="stable")
+    return {
+        "information": [
+            {
+                "feature": estimator.schema_.names[j],
+                "nats": float(found.information[j]),
+                "standard_error": float(found.standard_error[j]),
+            }
+            for j in order
+        ],
+        "information_rows": {"rows": found.n_rows, "held_out": found.held_out},
+    }
 
 
 def parameter_counts(estimator: GenerativeEstimator) -> Facts:
@@ -272,7 +297,8 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
         columns[j]["probability"] = np.exp(model.log_marginal_of_codes(j)).T
         if column.is_binned:
             columns[j]["cuts"] = list(column.cuts or ())
-    nats = mutual_information(model)
+    classifies = hasattr(estimator, "classes_")
+    nats = estimator.feature_information_ if classifies else mutual_information(model)
     covariances = [
         facts
         for block, parameters in zip(model.blocks, model.parameters, strict=True)
@@ -282,7 +308,7 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
     statistics = getattr(estimator, "statistics_", None)
     return {
         "model": type(estimator).__name__,
-        "target": model.schema.target if hasattr(estimator, "classes_") else "component",
+        "target": model.schema.target if classifies else "component",
         "rows": None if statistics is None else float(statistics.weight.sum()),
         "classes": labels_of(estimator),
         "prior": np.exp(model.class_log_prior),
@@ -309,7 +335,7 @@ def pool_facts(estimator: Any) -> Facts:
             for name, one in estimator.members_.items()
         ],
         "candidates": candidate_facts(estimator),
-        "information": information(estimator),
+        **information(estimator),
     }
 
 

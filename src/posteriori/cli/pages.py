@@ -55,12 +55,8 @@ def print_fit(facts: Facts) -> None:
         _print_candidates(out, facts["candidates"])
     for name, reason in facts["left_out"].items():
         out.print(f"not tried: {name}, for {reason}")
-    if found["model"]["log_loss"] > found["class_prior"]["log_loss"]:
-        out.print(
-            "hint: the log-loss is above that of the class prior: features that depend on each other make "
-            "the probabilities over-confident; trust the predicted classes more than how sure they look\n"
-        )
-    _print_information(out, facts["information"])
+    _print_verdict(out, found)
+    _print_information(out, facts)
     _print_parameter_count(out, facts)
     out.print(f"saved to {facts['output']}", soft_wrap=True)
     if facts["report"]:
@@ -92,7 +88,7 @@ def print_pool(facts: Facts) -> None:
         table.add_row(one["member"], f"{one['weight']:.4f}", count(one["n_parameters"]))
     print_table(out, table)
     _print_candidates(out, facts["candidates"])
-    _print_information(out, facts["information"])
+    _print_information(out, facts)
 
 
 def _class_line(facts: Facts, width: int) -> str:
@@ -145,18 +141,38 @@ def _print_scores(out: Console, title: str, found: Facts) -> None:
     print_table(out, table)
 
 
-def _print_information(out: Console, features: Sequence[Facts]) -> None:
-    table = new_table("most informative", "nats", "")
+def _print_verdict(out: Console, found: Facts) -> None:
+    """Say why the log-loss is no better than that of the class prior, where it is not."""
+    loss, of_prior = found["model"]["log_loss"], found["class_prior"]["log_loss"]
+    if found["verdict"] == "uninformative":
+        out.print(
+            f"hint: these columns tell nothing about the target: log-loss {loss:.4f} against {of_prior:.4f} for the "
+            "class prior\n"
+        )
+    elif found["verdict"] == "overconfident":
+        out.print(
+            "hint: the log-loss is above that of the class prior: features that depend on each other make "
+            "the probabilities over-confident; trust the predicted classes more than how sure they look\n"
+        )
+
+
+def _print_information(out: Console, facts: Facts) -> None:
+    """Print the feature importance, with standard errors, the greatest first."""
+    features, measured = facts["information"], facts["information_rows"]
+    table = new_table("feature importance", "nats lost without it", "")
     table.columns[0].max_width = NAME
     table.columns[2].justify = "left"
     greatest = max((feature["nats"] for feature in features), default=0.0)
     for feature in features[:_MOST_FEATURES]:
-        table.add_row(label_text(feature["feature"]), f"{feature['nats']:.4f}", _bar(feature["nats"], greatest))
+        nats = f"{feature['nats']:.4f} ± {feature['standard_error']:.4f}"
+        table.add_row(label_text(feature["feature"]), nats, _bar(feature["nats"], greatest))
     out.print(table)
     if len(features) > _MOST_FEATURES:
         rest = len(features) - _MOST_FEATURES
         out.print(f"and {rest} more feature{'s' if rest > 1 else ''}")
-    out.print()
+    rows = f"{measured['rows']:,}"
+    where = f"on {rows} held-out rows" if measured["held_out"] else f"expected by the model, over {rows} rows it drew"
+    out.print(f"log-loss added when the column is unknown, {where}\n")
 
 
 def _bar(nats: float, greatest: float) -> str:

@@ -42,6 +42,7 @@ __all__ = [
     "GaussianParameters",
     "KDependence",
     "LeaveOneOutDensity",
+    "MarginalDensity",
     "MaskingDensity",
     "Missingness",
     "MissingnessParameters",
@@ -118,6 +119,17 @@ class ChainedDensity(Density, Protocol):
 
     def given(self, parameters: Any) -> tuple[tuple[int, ...], ...]:
         """Return, for each column, the places of those on which its factor is conditional."""
+
+
+@runtime_checkable
+class MarginalDensity(Density, Protocol):
+    """A density of dependent columns that integrates out each of them in turn faster than one after another.
+
+    Law (tests/test_importance.py): `without_each` is `log_density` of the rows with that column missing.
+    """
+
+    def without_each(self, parameters: Any, tile: Any) -> Array:
+        """Return log p(x₋ⱼ | z) in nats, (d, n, Z): with each column unknown in turn."""
 
 
 @runtime_checkable

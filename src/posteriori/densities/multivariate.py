@@ -13,6 +13,7 @@ from scipy.linalg import solve_triangular
 
 from posteriori import kernels
 from posteriori.densities.multivariate_left_out import chain_left_out
+from posteriori.densities.multivariate_without import log_factors_given_others
 from posteriori.densities.pooling import PerClass, Pooled, Pooling
 from posteriori.densities.shrinkage import Covariances, InTurn, LedoitWolf, Shrinkage
 from posteriori.statistics.moments import Moments, sums_of_shares
@@ -226,6 +227,11 @@ class MultivariateGaussian:
                 chain = -0.5 * (u**2 + math.log(2.0 * math.pi)) - np.log(np.diagonal(lower))
                 factors[np.ix_(rows, np.array([z]), o)] = chain[:, np.newaxis]
         return factors
+
+    def without_each(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
+        """Return log p(x₋ⱼ | z) in nats, (d, n, Z): with each column unknown in turn."""
+        whole = self.log_density(parameters, tile)
+        return whole - log_factors_given_others(parameters, tile.values)
 
     def left_out(
         self,

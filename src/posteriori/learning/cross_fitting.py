@@ -23,6 +23,7 @@ from posteriori.sources import MemorySource
 from posteriori.sources.threads import blas, n_threads
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Schema
+from posteriori.tables.batch import joined
 from posteriori.typing import Array
 
 _ENOUGH_ROWS = 2000  # for threads to be worth their start
@@ -156,15 +157,18 @@ def score_held_out(
     fold: Array,
     fitted: Sequence[CrossFitted],
     progress: Callable[[int], None] | None = None,
-) -> Array:
+    sampled: Array | None = None,
+) -> tuple[Array, Batch | None]:
     """Return log p(y | x) in nats of each row of a fold, by each plan's model of the rows outside it, (m, C, M).
 
-    A row that no class can produce is NaN.
+    A row that no class can produce is NaN. The second value holds the cells of the rows that `sampled` (n,) marks, so
+    that they can be looked at again without another pass; None where it is not given.
     """
     n_classes = fitted[0].full.model.n_classes
 
-    def score(batch: Batch) -> Array:
+    def score(batch: Batch) -> tuple[Array, Batch | None]:
         assert batch.fold is not None
+        kept = None if sampled is None else batch.rows(sampled[batch.start : batch.start + len(batch)])
         log_posterior = np.empty((np.count_nonzero(batch.fold >= 0), n_classes, len(fitted)))
         place = np.cumsum(batch.fold >= 0) - 1
         for k in range(len(fitted[0].without)):
@@ -172,10 +176,11 @@ def score_held_out(
             part = batch.rows(rows)
             for m, one in enumerate(fitted):
                 log_posterior[place[rows], :, m] = one.without[k].log_posterior(part)
-        return log_posterior
+        return log_posterior, kept
 
     with blas().limit(limits=1, user_api="blas"):
-        return np.concatenate(list(replace(source, folds=fold, progress=progress).stream(score)))
+        scores, kept = zip(*replace(source, folds=fold, progress=progress).stream(score), strict=True)
+    return np.concatenate(scores), None if sampled is None else joined(kept)
 
 
 def _schemas(cut_points: CutPoints, plans: Sequence[Plan]) -> list[list[Schema]]:

@@ -11,8 +11,9 @@ import numpy as np
 
 from posteriori.learning.cross_fitting import CrossFitted, Plan, cross_fit, score_held_out
 from posteriori.learning.folds import deal_out, evenly
+from posteriori.learning.importance import HeldOutRows, Predictor, most_rows
 from posteriori.sources import MemorySource
-from posteriori.tables import Column
+from posteriori.tables import Batch, Column
 from posteriori.typing import Array
 
 MOST_JUDGED = 200_000  # rows: an accuracy of 0.8 is then known to 0.001, and what is kept of each row stays small
@@ -130,10 +131,37 @@ def judge(
     estimators: Sequence[Any], opened: Opened, progress: Callable[[int], None] | None = None
 ) -> tuple[Array, list[CrossFitted]]:
     """Return log p(y | x) of each row by each estimator's model of the other folds, (n, C, M), and all the models."""
+    return judge_and_sample(estimators, opened, progress)[:2]
+
+
+def judge_and_sample(
+    estimators: Sequence[Any],
+    opened: Opened,
+    progress: Callable[[int], None] | None = None,
+    sampled: Array | None = None,
+) -> tuple[Array, list[CrossFitted], Batch | None]:
+    """Return what `judge` returns, and the cells of some of the judged rows, by their places among these."""
     plans = [opened.plan(estimator) for estimator in estimators]
     fold, source = opened.fold_of_rows, opened.source.holding()
     fitted = cross_fit(source, fold, opened.folds, plans, progress)
-    return score_held_out(source, fold, fitted, progress), fitted
+    marked = None
+    if sampled is not None:
+        marked = np.zeros(len(fold), np.bool_)
+        marked[opened.judged[sampled]] = True
+    log_posterior, kept = score_held_out(source, fold, fitted, progress, marked)
+    return log_posterior, fitted, kept
+
+
+def sample_of(opened: Opened) -> Array:
+    """Return the places, among the judged rows, of those by which feature importance is measured: evenly by class."""
+    return evenly(opened.components, most_rows(len(opened.source.schema.columns)))
+
+
+def held_out_rows(opened: Opened, sampled: Array, batch: Batch, predictors: Sequence[Predictor]) -> HeldOutRows:
+    """Return the sampled rows with what predicts each fold: a predictor for each, of the rows outside it."""
+    fold = opened.fold[sampled]
+    folds = [(np.flatnonzero(fold == k), predictor) for k, predictor in enumerate(predictors)]
+    return HeldOutRows(batch, opened.components[sampled], opened.weight[sampled], tuple(folds))
 
 
 def out_of_fold(
@@ -165,6 +193,8 @@ def out_of_fold(
     Rows without label teach the models of all folds, and are not judged: they are left out of what is returned; where
     their weight is to be chosen ("held_out"), all labelled rows choose it once, for all folds.
 
+    The estimator's `feature_information_` is measured on rows held out in these passes, 2,000 at most.
+
     Parameters
     ----------
     estimator : GenerativeEstimator
@@ -191,9 +221,12 @@ def out_of_fold(
         There are fewer than two folds, or more than rows; or as `fit` does.
     """
     opened = Opened.of(estimator, X, y, sample_weight, folds, random_state=random_state, most=most)
-    log_posterior, (fitted,) = judge([estimator], opened, progress)
+    sampled = sample_of(opened)
+    log_posterior, (fitted,), batch = judge_and_sample([estimator], opened, progress, sampled)
     estimator._classes_closed = False
     estimator._adopt(fitted.full, opened.target, opened.source.unlabelled_weight)
+    assert batch is not None
+    estimator._keep_held_out(held_out_rows(opened, sampled, batch, [Predictor((one,)) for one in fitted.without]))
     return results_of(opened, log_posterior[:, :, 0], fitted, estimator)
 
 

@@ -4,6 +4,7 @@ from posteriori.plotting.calibration import plot_calibration
 from posteriori.plotting.densities import plot_densities
 from posteriori.plotting.discriminants import plot_covariances, plot_discriminants
 from posteriori.plotting.graphs import plot_network, plot_tree
+from posteriori.plotting.importance import plot_feature_information
 from posteriori.plotting.learning_curves import plot_learning_curves
 from posteriori.plotting.regions import plot_decision_regions
 from posteriori.plotting.waterfall import plot_explanation
@@ -15,6 +16,7 @@ __all__ = [
     "plot_densities",
     "plot_discriminants",
     "plot_explanation",
+    "plot_feature_information",
     "plot_learning_curves",
     "plot_network",
     "plot_tree",

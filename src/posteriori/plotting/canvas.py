@@ -42,7 +42,7 @@ def class_colours(n_classes: int) -> list[str]:
 
 def class_names(model: Any) -> list[str]:
     """Return what each class of a classifier is called."""
-    target = model.model_.schema.target if hasattr(model, "model_") else None
+    target = model.schema_.target if hasattr(model, "schema_") else None
     return [class_name(label, target) for label in model.classes_.tolist()]
 
 

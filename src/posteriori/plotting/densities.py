@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from posteriori.plotting.canvas import (
     INK,
@@ -40,6 +39,10 @@ def plot_densities(
 ) -> Axes:
     """Draw p(x_j | y), how each class makes one feature: numbers as curves, categories and counts as bars.
 
+    Of a `GenerativeClassifier` it is the mixture Σ_m s_m p_m(x_j | y) of its members, with the shares s_m ∝ w_m by
+    which `score_samples` and `sample` mix them: the density of rows that the pool draws of class y. Its posterior is
+    not that of this mixture; `plot_decision_regions` draws that.
+
     Parameters
     ----------
     model : fitted classifier
@@ -66,14 +69,13 @@ def plot_densities(
     ImportError
         Matplotlib is not installed.
     """
-    check_is_fitted(model, "model_")
+    drawn = Feature.of(model, feature)
     if X is None and y is not None:
         raise ValueError("y comes without X; give the rows that it labels too")
-    drawn = Feature.of(model, feature)
     cells = None if X is None else drawn.read(model, X)
     component = None if y is None else class_numbers(model.classes_, y, X)
     points = _points(drawn, len(model.classes_), _known(cells))
-    groups = _groups(model, drawn.densities(points), cells, component, joint)
+    groups = _groups(model, drawn, points, cells, component, joint)
 
     bars = drawn.categorical or (drawn.whole and len(points) <= _MOST_BARS)
     names = [shorten(category) for category in drawn.column.categories]
@@ -84,7 +86,7 @@ def plot_densities(
     if drawn.categorical:
         look: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if turned else {}
         ax.set_xticks(points, names, **look)
-    name, given = drawn.column.name, model.model_.schema.target or "class"
+    name, given = drawn.column.name, drawn.shown.schema.target or "class"
     what = f"p({name}, {given})" if joint else f"p({name} | {given})"
     ax.set(xlabel=name, ylabel=f"{'probability' if drawn.whole else 'density'} {what}")
     ax.set_ylim(bottom=0.0)
@@ -102,8 +104,10 @@ class _Group(NamedTuple):
     cells: Array
 
 
-def _groups(model: Any, densities: Array, cells: Array | None, component: Array | None, joint: bool) -> list[_Group]:
-    prior = np.exp(model.model_.class_log_prior)
+def _groups(
+    model: Any, drawn: Feature, points: Array, cells: Array | None, component: Array | None, joint: bool
+) -> list[_Group]:
+    densities, prior = drawn.densities(points), np.exp(drawn.shown.class_log_prior)
     areas = prior if joint else np.ones(len(prior))
     names, colours = class_names(model), class_colours(len(prior))
     groups = []
@@ -123,8 +127,8 @@ def _points(feature: Feature, n_classes: int, seen: Array) -> Array:
     """Return where to evaluate: every category or count, or numbers, closely where a class is."""
     if feature.categorical:
         return _category_points(feature)
-    drawn = feature.sample(np.repeat(np.arange(n_classes), 500)).reshape(n_classes, -1)
-    low, high = np.quantile(drawn, [0.005, 0.995], axis=1)
+    drawn = feature.sample(np.repeat(np.arange(n_classes), 500)).reshape(-1, 500)  # a model and a class each
+    low, high = np.nanquantile(drawn, [0.005, 0.995], axis=1)
     width = high - low
     reach = np.concatenate([low - 0.2 * width, high + 0.2 * width, seen])
     first, last = reach.min(), reach.max()
@@ -132,7 +136,7 @@ def _points(feature: Feature, n_classes: int, seen: Array) -> Array:
         points = np.linspace(np.floor(first), np.ceil(last), 2000).round()
     else:
         near = np.linspace(low - width, high + width, 400).clip(first, last)
-        cuts = np.array(feature.column.cuts or ())
+        cuts = feature.cuts
         steps = np.append(cuts, np.nextafter(cuts, -np.inf))  # a step is drawn from just below its cut
         points = np.concatenate([near.ravel(), np.linspace(first, last, 400), steps])
     points = np.unique(points)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import chi2
 from sklearn.utils.validation import check_is_fitted
 
+from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
 from posteriori.plotting.canvas import INK, class_colours, class_names, draw_legend, open_axes
 from posteriori.plotting.reading import class_numbers
 from posteriori.plotting.regions import draw_classes, draw_rows, two_continuous
@@ -16,8 +17,6 @@ from posteriori.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from posteriori.classifiers import GaussianDiscriminant
 
 _ANGLES = np.linspace(0.0, 2.0 * np.pi, 181)
 
@@ -35,7 +34,8 @@ def plot_covariances(
 
     Parameters
     ----------
-    model : fitted GaussianDiscriminant
+    model : fitted GaussianDiscriminant, or GenerativeClassifier
+        Of a pool, its Gaussian member of most weight is drawn, and the title names it.
     X : array-like or data frame (n, d), optional
         Rows to draw beneath.
     y : array-like (n,) or str, optional
@@ -54,12 +54,12 @@ def plot_covariances(
     Raises
     ------
     ValueError
-        A feature is unknown or categorical, it is not clear which two are meant, a share is not between 0 and 1, or
-        y comes without X.
+        A feature is unknown or categorical, it is not clear which two are meant, a share is not between 0 and 1,
+        y comes without X, or a pool has no Gaussian member.
     ImportError
         Matplotlib is not installed.
     """
-    check_is_fitted(model, "model_")
+    model, title = _gaussian_of(model)
     if X is None and y is not None:
         raise ValueError("y comes without X; give the rows that it labels too")
     if not all(0.0 < share < 1.0 for share in shares):
@@ -84,6 +84,7 @@ def plot_covariances(
         _draw_mean(ax, mean, colour if component is None else INK, None if component is not None else name)
     ax.set(xlabel=pair[0].column.name, ylabel=pair[1].column.name)
     draw_legend(ax)
+    _say_which(ax, title)
     return ax
 
 
@@ -96,8 +97,8 @@ def plot_discriminants(model: GaussianDiscriminant, X: Any, y: Any = None, *, ax
 
     Parameters
     ----------
-    model : fitted GaussianDiscriminant
-        Of two or more classes.
+    model : fitted GaussianDiscriminant, or GenerativeClassifier
+        Of two or more classes. Of a pool, its Gaussian member of most weight is drawn, and the title names it.
     X : array-like or data frame (n, d)
     y : array-like (n,) or str, optional
         The labels, or the column of X that holds them; default: the classes predicted.
@@ -111,14 +112,15 @@ def plot_discriminants(model: GaussianDiscriminant, X: Any, y: Any = None, *, ax
     Raises
     ------
     ValueError
-        The model knows one class only.
+        The model knows one class only, or a pool has no Gaussian member.
     ImportError
         Matplotlib is not installed.
     """
-    check_is_fitted(model, "model_")
+    whole = model
+    model, title = _gaussian_of(model)
     if len(model.classes_) < 2:
         raise ValueError(f"the model knows one class only, {model.classes_[0]!r}: nothing lies apart")
-    component = class_numbers(model.classes_, model.predict(X) if y is None else y, X)
+    component = class_numbers(model.classes_, whole.predict(X) if y is None else y, X)
     rows = model.transform(X)
     means = (model.means_ - model.xbar_) @ model.scalings_
     names, colours = class_names(model), class_colours(len(model.classes_))
@@ -139,7 +141,29 @@ def plot_discriminants(model: GaussianDiscriminant, X: Any, y: Any = None, *, ax
         ax.set(xlabel=labels[0], ylabel=labels[1])
         ax.set_aspect("equal", adjustable="datalim")
     draw_legend(ax)
+    _say_which(ax, title)
     return ax
+
+
+def _gaussian_of(model: Any) -> tuple[Any, str]:
+    """Return the model itself, or of a pool the Gaussian member of most weight, and a title that names it."""
+    if not hasattr(model, "weights_") or not hasattr(model, "members_"):
+        check_is_fitted(model, "members_" if hasattr(model, "members") else "model_")
+        return model, ""
+    gaussian = [name for name, one in model.members_.items() if isinstance(one, GaussianDiscriminant)]
+    if not gaussian:
+        raise ValueError(
+            f"none of the pool's members ({', '.join(model.members_)}) is a Gaussian discriminant analysis; fit "
+            "GaussianDiscriminant() to these rows, and draw that"
+        )
+    name = max(gaussian, key=lambda one: float(model.weights_[one]))
+    return model.members_[name], f"the pool's member {name}, of weight {model.weights_[name]:.2g}"
+
+
+def _say_which(ax: Axes, title: str) -> None:
+    """Write the title above the line of the legend."""
+    if title:
+        ax.set_title(title, loc="right", fontsize="medium", color=INK, pad=26.0)
 
 
 def _draw_mean(ax: Axes, mean: Array, colour: str, name: str | None = None) -> None:

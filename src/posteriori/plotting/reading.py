@@ -2,36 +2,94 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from posteriori.learning.pool import Pool, heard
 from posteriori.model import GenerativeModel, reject_outside
 from posteriori.tables import Batch, Column, Schema, quote, read_labels, read_table
 from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
+class Shown:
+    """What the pictures show of a fitted classifier: its model, or those of the members of a pool.
+
+    Attributes
+    ----------
+    models : tuple of GenerativeModel
+    shares : ndarray (M,)
+        The share of each model in p(x), as `score_samples` and `sample` mix them.
+    pool : Pool or None
+        How the posteriors of the models are pooled; None for one model alone.
+    """
+
+    models: tuple[GenerativeModel, ...]
+    shares: Array
+    pool: Pool | None = None
+
+    @classmethod
+    def of(cls, model: Any) -> Shown:
+        """Read a fitted classifier; raise NotFittedError if it is not fitted."""
+        if not hasattr(model, "_predictor"):
+            check_is_fitted(model, "model_")
+            return cls((model.model_,), np.ones(1))
+        check_is_fitted(model)
+        predictor, shares = model._predictor()
+        return cls(predictor.members, shares, predictor.pool)
+
+    @property
+    def schema(self) -> Schema:
+        """What the columns are; where there are several models, without the bins of any of them."""
+        schema = self.models[0].schema
+        return schema if len(self.models) == 1 else schema.uncut()
+
+    @property
+    def class_log_prior(self) -> Array:
+        """Log p(y) in nats, (C,)."""
+        return self.models[0].class_log_prior
+
+    def heeding(self, columns: Sequence[int]) -> Shown:
+        """Return the same, of which a missing cell of any other column says nothing."""
+        return replace(self, models=tuple(model.heeding(columns) for model in self.models))
+
+    def log_posterior(self, batch: Batch) -> Array:
+        """Return log p(y | x) in nats, (n, C); NaN in a row that no class can produce."""
+        each = [model.log_posterior(batch.with_schema(model.schema)) for model in self.models]
+        return each[0] if self.pool is None else self.pool.log_posterior(heard(np.stack(each, axis=2)))
+
+
+@dataclass(frozen=True)
 class Feature:
-    """A column of a fitted model, with its density when the other columns are unknown.
+    """A column of a fitted classifier, with its density when the other columns are unknown.
 
     Its cells are numbers or codes, (n,); NaN where missing.
     """
 
-    model: GenerativeModel
+    shown: Shown
     position: int
 
     @classmethod
     def of(cls, model: Any, feature: str | int) -> Feature:
         """Find a feature by its name or index; raise ValueError if there is none such."""
-        return cls(model.model_.heeding(()), _position(model.model_.schema, feature))
+        shown = Shown.of(model)
+        return cls(shown.heeding(()), _position(shown.schema, feature))
 
     @property
     def column(self) -> Column:
         """Its name, kind and categories."""
-        return self.model.schema.columns[self.position]
+        return self.shown.schema.columns[self.position]
+
+    @property
+    def cuts(self) -> Array:
+        """Where the density may jump: the cut points of all models."""
+        points = (model.schema.columns[self.position].cuts or () for model in self.shown.models)
+        return np.array(sorted({point for one in points for point in one}), np.float64)
 
     @property
     def categorical(self) -> bool:
@@ -44,24 +102,50 @@ class Feature:
         return self.categorical or bool(self.outside(np.array([0.5]))[0])
 
     def outside(self, cells: Array) -> Array:
-        """Return which cells the model cannot produce, (n,)."""
-        return self.model.cannot_hold(self.position, cells)
+        """Return which cells the classifier refuses, (n,): those that one of its models cannot produce."""
+        return np.any([model.cannot_hold(self.position, cells) for model in self.shown.models], axis=0)
 
     def densities(self, cells: Array) -> Array:
-        """Return p(x_j | y), (n, C)."""
-        return np.exp(self.model.log_marginal(self.position, cells))
+        """Return p(x_j | y), (n, C): of a pool, the mixture of the members by their shares."""
+        each = [np.exp(model.log_marginal(self.position, cells)) for model in self.shown.models]
+        return np.tensordot(self.shown.shares, each, axes=1)
 
-    def sample(self, component: Array) -> Array:
-        """Draw a cell for each component, (n,), the same ones each time."""
-        return self.model.sample(component, np.random.default_rng(0))[self.position]
+    def log_density(self, cells: Array) -> Array:
+        """Return log p(x_j) in nats, (n,), the class unknown too."""
+        log_prior = self.shown.class_log_prior
+        with np.errstate(divide="ignore"):
+            log_shares = np.log(self.shown.shares)
+        each = [model.log_marginal(self.position, cells) + log_prior for model in self.shown.models]
+        stacked = np.concatenate([one + share for one, share in zip(each, log_shares, strict=True)], axis=1)
+        return np.logaddexp.reduce(stacked, axis=1)
+
+    def posterior(self, cells: Array) -> Array:
+        """Return p(y | x_j), (n, C), the other columns unknown; NaN where no class can produce the cell."""
+        schema, n = self.shown.schema, len(cells)
+        continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
+        numbers, codes = np.full((n, len(continuous)), np.nan), np.zeros((n, len(categorical)), schema.code_dtype)
+        if self.categorical:
+            codes[:, categorical.index(self.position)] = cells
+        else:
+            numbers[:, continuous.index(self.position)] = cells
+        return np.exp(self.shown.log_posterior(Batch.of(schema, 0, numbers, codes, {})))
+
+    def sample(self, label: Array) -> Array:
+        """Draw a cell for each class given, (M, n): from each model, the same ones each time."""
+        drawn = []
+        for model in self.shown.models:
+            rng = np.random.default_rng(0)
+            drawn.append(model.sample(model.draw_components(label, rng), rng)[self.position])
+        return np.stack(drawn)
 
     def read(self, model: Any, X: Any) -> Array:
-        """Return the cells of some rows; raise ValueError where the density cannot produce one."""
-        blocks = [block for block in self.model.blocks if self.position in block.columns]
+        """Return the cells of some rows; raise ValueError where a density cannot produce one."""
+        pairs = [(one, [b for b in one.blocks if self.position in b.columns]) for one in self.shown.models]
 
         def read_batch(batch: Batch) -> Array:
-            for block in blocks:
-                reject_outside(block, batch)
+            for one, blocks in pairs:
+                for block in blocks:
+                    reject_outside(block, batch.with_schema(one.schema))
             if self.categorical:
                 codes = batch.codes.values[:, batch.schema.coded.index(self.position)]
                 return np.where(codes == 0, np.nan, codes)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from posteriori.plotting.canvas import INK, class_colours, class_names, draw_legend, open_axes
-from posteriori.plotting.reading import Feature, class_numbers
+from posteriori.plotting.posteriors import plot_posterior_along
+from posteriori.plotting.reading import Feature, Shown, class_numbers
 from posteriori.tables import Batch
 from posteriori.typing import Array
 
@@ -32,9 +32,14 @@ def plot_decision_regions(
 ) -> Axes:
     """Shade the plane of two features by the class that wins there, the deeper the surer, and draw the rows.
 
+    Of one feature, ``features=("x",)``, draw the posterior p(y | x) along it, and below it the joint densities
+    p(x, y), whose largest wins.
+
     Other features are missing all over the plane. A generative model integrates missing cells out, so the
     shade is p(y | x_a, x_b) exactly, not a slice at typical values of the rest; what the model answers for a
-    whole row, from all its cells, may differ from the region that the row lies in.
+    whole row, from all its cells, may differ from the region that the row lies in. Of a `GenerativeClassifier` it is
+    the posterior of the pool. Where factors are weighted, or several models are pooled, the posterior is not the
+    quotient of the joint densities.
 
     Parameters
     ----------
@@ -43,8 +48,9 @@ def plot_decision_regions(
         Rows to draw, which also set the range. One that lacks either feature has no place in the plane.
     y : array-like (n,) or str, optional
         Their labels, or the column of X that holds them.
-    features : two names or indices, optional
-        The horizontal and the vertical feature. Default: the continuous ones, where the model has two.
+    features : two names or indices, or one, optional
+        The horizontal and the vertical feature. Default: the continuous ones, where the model has two, or the one
+        feature that it has.
     resolution : int, default 200
         Points along an axis; the cost is that of predicting resolution² rows.
     ax : matplotlib Axes, optional
@@ -52,7 +58,8 @@ def plot_decision_regions(
     Returns
     -------
     matplotlib Axes
-        The features in their own units.
+        The features in their own units. Of one feature, the axes of the posterior; those of the joint densities
+        are the next ones of the figure.
 
     Raises
     ------
@@ -61,19 +68,22 @@ def plot_decision_regions(
     ImportError
         Matplotlib is not installed.
     """
-    check_is_fitted(model, "model_")
-    pair = two_continuous(model, features)
+    shown = Shown.of(model)
     if resolution < 2:
         raise ValueError(f"resolution is {resolution}; give at least 2 points along an axis")
+    single = _the_only_one(shown, features)
+    if single is not None:
+        return plot_posterior_along(model, Feature.of(model, single), X, y, resolution, ax)
+    pair = two_continuous(model, features)
     component = None if y is None else class_numbers(model.classes_, y, X)
     cells = [feature.read(model, X) for feature in pair]
     ticks = [_ticks(feature, seen, resolution) for feature, seen in zip(pair, cells, strict=True)]
     across, up = np.meshgrid(*ticks)
-    log_joint = _log_joint(model, pair, across, up)
+    log_posterior = _log_posterior(shown, pair, across, up)
 
     ax = open_axes(ax, height=4.8)
-    ax.pcolormesh(across, up, _shades(log_joint), shading="nearest", rasterized=True)
-    _draw_boundaries(ax, across, up, log_joint)
+    ax.pcolormesh(across, up, _shades(log_posterior), shading="nearest", rasterized=True)
+    _draw_boundaries(ax, across, up, log_posterior)
     if component is None:
         draw_rows(ax, cells[0], cells[1], color=INK, marker="o", label="rows")
     else:
@@ -83,9 +93,16 @@ def plot_decision_regions(
     return ax
 
 
+def _the_only_one(shown: Shown, features: Sequence[str | int] | None) -> str | int | None:
+    """Return the feature along which to draw, where there is one only; None where a plane is meant."""
+    if features is None:
+        return 0 if len(shown.schema.columns) == 1 else None
+    return features[0] if len(features) == 1 and not isinstance(features, str) else None
+
+
 def two_continuous(model: Any, features: Sequence[str | int] | None) -> tuple[Feature, Feature]:
     """Return the two features of a plane; raise ValueError if it is not clear which, or one is categorical."""
-    continuous = model.model_.schema.of_kind("continuous")
+    continuous = Shown.of(model).schema.of_kind("continuous")
     if features is None and len(continuous) != 2:
         raise ValueError(f"the model has {len(continuous)} continuous features, not two; choose: features=(…, …)")
     chosen = [Feature.of(model, feature) for feature in (continuous if features is None else features)]
@@ -109,39 +126,39 @@ def _ticks(feature: Feature, cells: Array, resolution: int) -> Array:
     return ticks[~feature.outside(ticks)]
 
 
-def _log_joint(model: Any, pair: tuple[Feature, Feature], across: Array, up: Array) -> Array:
-    """Return log p(x_a, x_b, y) all over the plane, (rows, columns, C): the other features are unknown."""
-    schema = model.model_.schema
+def _log_posterior(shown: Shown, pair: tuple[Feature, Feature], across: Array, up: Array) -> Array:
+    """Return log p(y | x_a, x_b) all over the plane, (rows, columns, C); −inf where no class can be."""
+    schema = shown.schema
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
     numbers = np.full((across.size, len(continuous)), np.nan)
     for feature, cells in zip(pair, (across, up), strict=True):
         numbers[:, continuous.index(feature.position)] = cells.ravel()
     codes = np.zeros((across.size, len(categorical)), schema.code_dtype)
     plane = Batch.of(schema, 0, numbers, codes, {})
-    heeding = model.model_.heeding([feature.position for feature in pair])
-    return heeding.log_joint(plane).reshape(*across.shape, -1)
+    found = shown.heeding([feature.position for feature in pair]).log_posterior(plane)
+    return np.where(np.isnan(found), -np.inf, found).reshape(*across.shape, -1)
 
 
-def _shades(log_joint: Array) -> Array:
+def _shades(log_posterior: Array) -> Array:
     """Return the winner's colour, as pale as its posterior is near 1/C; white where no class can be."""
     from matplotlib.colors import to_rgb
 
-    n_classes, best = log_joint.shape[2], log_joint.max(axis=2)
+    n_classes, best = log_posterior.shape[2], log_posterior.max(axis=2)
     with np.errstate(invalid="ignore"):
-        posterior = 1.0 / np.exp(log_joint - best[..., np.newaxis]).sum(axis=2)
+        posterior = 1.0 / np.exp(log_posterior - best[..., np.newaxis]).sum(axis=2)
     sure = (posterior * n_classes - 1.0) / max(n_classes - 1.0, 1.0)
     strength = np.where(np.isfinite(best), 0.08 + 0.37 * sure, 0.0)[..., np.newaxis]
     colours = np.array([to_rgb(colour) for colour in class_colours(n_classes)])
-    return 1.0 - strength * (1.0 - colours[log_joint.argmax(axis=2)])
+    return 1.0 - strength * (1.0 - colours[log_posterior.argmax(axis=2)])
 
 
-def _draw_boundaries(ax: Axes, across: Array, up: Array, log_joint: Array) -> None:
+def _draw_boundaries(ax: Axes, across: Array, up: Array, log_posterior: Array) -> None:
     """Draw where each class is as probable as the best of the others."""
-    n_classes = log_joint.shape[2]
+    n_classes = log_posterior.shape[2]
     if n_classes == 1:
         return
     for c in range(n_classes):
-        lead = log_joint[..., c] - np.delete(log_joint, c, axis=2).max(axis=2)
+        lead = log_posterior[..., c] - np.delete(log_posterior, c, axis=2).max(axis=2)
         if np.nanmin(lead) < 0 < np.nanmax(lead):
             ax.contour(across, up, np.ma.masked_invalid(lead), levels=[0.0], colors=INK, linewidths=1.0)
 

@@ -77,13 +77,16 @@ def column_facts(estimator: Any, X: Any) -> list[ColumnFacts]:
 
     Parameters
     ----------
-    estimator : fitted estimator with a `model_`
+    estimator : fitted estimator
+        The distributions of a pool's columns are called "pooled": its members have different ones.
     X : table (n, d)
     """
-    model: GenerativeModel = estimator.model_
-    schema, tally = model.schema, estimator._source(X).reduce(_Tally.of)
-    makers = sorted((block for block in model.blocks if not block.masks), key=lambda block: block.shared)
-    name_of = {j: block.density.name for block in makers for j in block.columns}
+    schema, tally = estimator.schema_, estimator._source(X).reduce(_Tally.of)
+    name_of = dict.fromkeys(range(len(schema.columns)), "pooled")
+    if not hasattr(estimator, "members_"):
+        model: GenerativeModel = estimator.model_
+        makers = sorted((block for block in model.blocks if not block.masks), key=lambda block: block.shared)
+        name_of |= {j: block.density.name for block in makers for j in block.columns}
     continuous = schema.of_kind("continuous")
     return [
         _facts_of_number(column, name_of[j], tally, continuous.index(j))

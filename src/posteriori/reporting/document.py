@@ -92,8 +92,8 @@ def report(
     """Write a page about a fitted classifier that a person who knows no Bayes can read.
 
     The table at a glance, scores beside those of guessing, the candidates and the weights of a pool, calibration,
-    confusions, the most informative columns with their class-conditional densities, the tree, the strangest rows by
-    log p(x), and five rows explained.
+    confusions, feature importance with the class-conditional densities of the most important columns, the tree, the
+    strangest rows by log p(x), and five rows explained.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def report(
         raise FileNotFoundError(f"there is no folder {str(Path(path).parent)!r} to write the report in")
     subject = Subject.of(estimator, X, y)
     judged = judge_rows(subject, out_of_fold)
-    facts = column_facts(subject.lens, X)
+    facts = column_facts(estimator, X)
     title = title or f"What {type(estimator).__name__} has learned of {subject.target}"
     header = summary(subject, judged, facts)
     written = Report(title, str(page(title, header, list(_sections(subject, judged, facts)), _footer(estimator))))
@@ -174,7 +174,7 @@ def _sections(subject: Subject, judged: Judged, facts: list[ColumnFacts]) -> Ite
         yield weights_section(estimator.weights_, estimator.class_bias_, estimator.classes_.tolist())
     yield calibration_section(subject, judged)
     yield confusion_section(subject, judged)
-    yield features_section(subject)
+    yield features_section(subject, judged.importance)
     tree = tree_section(subject)
     if tree is not None:
         yield tree

@@ -1,4 +1,4 @@
-"""Which columns tell of the class, how each class makes them, and what depends on what."""
+"""Feature importance, how each class makes the important columns, and what depends on what."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posteriori.learning.importance import Importance
 from posteriori.plotting import plot_densities, plot_tree
 from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, table
 from posteriori.reporting.pictures import draw, draw_own, figure
 from posteriori.reporting.shades import MOST_SHADES, plot_shades
 from posteriori.reporting.subject import Subject, take_rows
-from posteriori.reporting.writing import cell_text, count, number, percent, plural
+from posteriori.reporting.writing import cell_text, count, number, plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,65 +33,75 @@ _MOST_EDGES = 12
 _INFORMS = 1e-3  # nats, below which no picture is drawn
 
 
-def features_section(subject: Subject) -> Section:
-    """Return which features inform most, and the densities of those."""
-    entropy = subject.entropy
-    lead = (
-        f"What each column tells of {subject.target} when it is the only one known, as a share of all there is to be "
-        "known of it. The pictures show how each class makes a column: where one class stands high and the others low, "
-        "such a value speaks for it."
+def features_section(subject: Subject, importance: Importance) -> Section:
+    """Return which features are important, and the densities of those."""
+    rows_told = f"{count(importance.n_rows)} rows"
+    how = (
+        f"on {rows_told} that the model had not learned from"
+        if importance.held_out
+        else f"as the model itself expects, over {rows_told} drawn from it"
     )
-    order = np.argsort(-subject.information, kind="stable")
-    nats = subject.information
+    lead = (
+        f"By how much the log-loss grows when a column is unknown, {how}: the model leaves the column out of the sum, "
+        "and answers from the others. Columns that say the same share their importance, so that each alone may lose "
+        "little; below 0 the rows were predicted better without the column. The pictures show how each class makes a "
+        "column: where one class stands high and the others low, such a value speaks for it."
+    )
+    nats, error = importance.information, importance.standard_error
+    order = np.argsort(-nats, kind="stable")
+    greatest = max(float(nats.max()), 1e-300)
     rows = [
-        [
-            subject.names[j],
-            percent(nats[j] / entropy) if entropy > 0 else "–",
-            f"{nats[j]:.3f}",
-            bar(nats[j] / entropy if entropy > 0 else 0.0),
-        ]
+        [subject.names[j], f"{_signed(nats[j])} ± {error[j]:.3f}", bar(max(nats[j], 0.0) / greatest)]
         for j in order[:_MOST_BARS]
     ]
     more = f", the first {len(rows)} of {len(order)}" if len(rows) < len(order) else ""
-    through = f" (as its member {subject.lens_name} sees them)" if subject.lens_name else ""
+    chosen = [int(j) for j in order[:_MOST_PICTURES] if nats[j] > _INFORMS]
     contents = [
-        table(f"Most informative columns{more}", ["column", "of what there is to know", "nats", ""], rows),
-        *_pictures(subject, [int(j) for j in order[:_MOST_PICTURES] if nats[j] > _INFORMS], through),
+        table(f"Feature importance{more}", ["column", "nats lost without it", ""], rows),
+        *_pictures(subject, chosen, importance),
     ]
-    return Section("features", "What it looks at", lead, tuple(contents))
+    return Section("features", "Feature importance", lead, tuple(contents))
 
 
-def _pictures(subject: Subject, chosen: list[int], through: str) -> Iterator[Html]:
+def _signed(nats: float) -> str:
+    return f"{nats:.3f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _pictures(subject: Subject, chosen: list[int], importance: Importance) -> Iterator[Html]:
     if not chosen:
-        yield paragraph("No column tells of the class by itself.")
+        yield paragraph("Without any single column the others predict as well.")
         return
     rows = subject.sampled(_MOST_ROWS)
     X, labels = take_rows(subject.X, rows), subject.estimator.classes_[subject.components[rows]]
-    drawn = (_density(subject, j, X, labels, place) for place, j in enumerate(chosen))
+    drawn = (_density(subject, j, X, labels, place, importance) for place, j in enumerate(chosen))
     yield element("div", *drawn, class_="pictures")
     some = f"{count(len(rows))} rows drawn by chance" if len(rows) < len(subject.labelled) else "the rows"
+    mixed = ", the mixture of the members by their weights" if subject.lens_name else ""
     if len(subject.labels) > _MOST_CURVES:
-        note = f"The darker, the more of a class’s rows the model expects there{through}; the range is that of {some}."
+        note = f"The darker, the more of a class’s rows the model expects there{mixed}; the range is that of {some}."
     else:
         note = (
-            f"Curves and bars are what the model has learned{through}; shades and circles behind them are {some}, as "
+            f"Curves and bars are what the model has learned{mixed}; shades and circles behind them are {some}, as "
             "they are. Where the two look alike, the model fits."
         )
     yield paragraph(note, class_="note")
 
 
-def _density(subject: Subject, j: int, X: Any, labels: Any, place: int) -> Html:
+def _density(subject: Subject, j: int, X: Any, labels: Any, place: int, importance: Importance) -> Html:
+    caption = joined(
+        [element("strong", subject.names[j]), f": {importance.information[j]:.3f} nats are lost without it"]
+    )
     column = subject.model.schema.columns[j]
     many = len(subject.labels) > _MOST_CURVES
     if len(column.categories) > _MOST_CATEGORIES:
         words = f": {plural(len(column.categories), 'category')}, too many to draw."
-        return element("div", paragraph(_caption(subject, j), words), class_="broad")
+        return element("div", paragraph(caption, words), class_="broad")
 
     def paint(ax: Axes) -> None:
         if many:
-            plot_shades(subject.lens, j, X, ax)
+            plot_shades(subject.estimator, j, X, ax)
         else:
-            plot_densities(subject.lens, j, X=X, y=labels, ax=ax)
+            plot_densities(subject.estimator, j, X=X, y=labels, ax=ax)
             ax.set_ylabel(str(ax.get_ylabel()).split(" ")[0])  # without p(column | class), which may be long
             _turn_names(ax, column)
 
@@ -101,7 +112,7 @@ def _density(subject: Subject, j: int, X: Any, labels: Any, place: int) -> Html:
     picture = draw(paint, width, height, label, f"density-{place}")
     if broad:
         picture = element("div", picture, class_="scroll", tabindex=0, role="region", aria_label=label)
-    return element("div", figure(picture, _caption(subject, j)), class_="broad" if broad else None)
+    return element("div", figure(picture, caption), class_="broad" if broad else None)
 
 
 def _turn_names(ax: Axes, column: Column) -> None:
@@ -109,11 +120,6 @@ def _turn_names(ax: Axes, column: Column) -> None:
     if sum(len(cell_text(category)) for category in column.categories) > _LETTERS_IN_A_LINE:
         for name in ax.get_xticklabels():
             name.set(rotation=40, ha="right", rotation_mode="anchor")
-
-
-def _caption(subject: Subject, j: int) -> Html:
-    facts = element("strong", subject.names[j])
-    return joined([facts, f": {percent(subject.information[j] / subject.entropy)} of what there is to know"])
 
 
 def tree_section(subject: Subject) -> Section | None:
@@ -127,8 +133,8 @@ def tree_section(subject: Subject) -> Section | None:
         whose = f" This is the member {_name_in_pool(subject, model)} of the pool."
     lead = (
         "Which columns go together even among rows of one class. An arrow says that the lower column is judged in the "
-        "light of the upper one, so that the same evidence is not counted twice; the wider it is, the more they "
-        f"share.{whose}"
+        "light of the upper one, so that the same evidence is not counted twice"
+        f"{'; the wider it is, the more they share' if getattr(model, 'edge_weights_', None) else ''}.{whose}"
     )
     contents = list(_trees(model))
     return Section("tree", "What depends on what", lead, tuple(contents)) if contents else None

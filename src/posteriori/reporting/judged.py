@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from posteriori.learning import metrics
+from posteriori.learning.importance import Importance
 from posteriori.learning.selection import out_of_fold as cross_validate
 from posteriori.reporting.subject import Subject
 from posteriori.typing import Array
@@ -29,6 +30,8 @@ class Judged:
         Their places in the table.
     how : str
         A sentence on how they were predicted.
+    importance : Importance
+        Feature importance: on held-out rows where the models of the folds are at hand.
     """
 
     components: Array
@@ -37,6 +40,7 @@ class Judged:
     weight: Array
     rows: Array
     how: str
+    importance: Importance
 
     @property
     def predicted(self) -> Array:
@@ -97,7 +101,9 @@ def judge_rows(subject: Subject, out_of_fold: Any = None) -> Judged:
     if not np.array_equal(out_of_fold.components, subject.components[rows]):
         raise ValueError("out_of_fold is not of these rows: its classes are not theirs; give the table it is of")
     posterior = metrics.fill_undefined(out_of_fold.posterior, out_of_fold.prior)
-    return Judged(out_of_fold.components, posterior, out_of_fold.prior, out_of_fold.weight, rows, _how(out_of_fold))
+    importance = getattr(out_of_fold, "estimator", estimator).importance_
+    weight = out_of_fold.weight
+    return Judged(out_of_fold.components, posterior, out_of_fold.prior, weight, rows, _how(out_of_fold), importance)
 
 
 def _cross_validated(subject: Subject, labels: Array) -> Any:
@@ -139,4 +145,5 @@ def _of_array(subject: Subject, proba: Any) -> Judged:
         np.ones(len(rows)),
         rows,
         "What is judged are probabilities of rows that the model is said not to have learned from.",
+        subject.estimator.importance_,
     )

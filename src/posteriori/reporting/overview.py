@@ -38,8 +38,8 @@ def summary(subject: Subject, judged: Judged, facts: Sequence[ColumnFacts]) -> l
         ("Rows", count(n_rows), _unlabelled(n_rows - len(subject.labelled))),
         ("Columns", str(len(facts)), f"{percent(missing / cells)} of cells missing" if missing else "no cell missing"),
         ("Classes", str(len(subject.labels)), f"“{subject.labels[commonest]}” is the most frequent"),
-        ("Right answers", percent(accuracy), f"± {percent(judged.standard_error(judged.right.astype(float)))}"),
-        ("Said of the true class", percent(truth), f"typically; {percent(_chance(judged))} by guessing"),
+        ("Accuracy", percent(accuracy), f"± {percent(judged.standard_error(judged.right.astype(float)))}"),
+        ("Probability of the true class", percent(truth), f"geometric mean; {percent(_chance(judged))} by guessing"),
     ]
     boxes = (
         element("div", element("dt", name), element("dd", value, element("small", note))) for name, value, note in cards
@@ -114,7 +114,8 @@ def _kind(facts: ColumnFacts) -> str:
     if facts.column.kind == "categorical":
         return "category"
     if facts.column.is_binned:
-        return f"number, cut into {plural(facts.column.cardinality, 'bin')}"
+        bins = facts.column.cardinality
+        return f"number, cut into {plural(bins, 'bin')}" + ("; says nothing" if bins == 1 else "")
     return "whole number of events" if facts.distribution == "poisson" else "number"
 
 

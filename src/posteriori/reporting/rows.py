@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from posteriori.explain import Explanation
 from posteriori.explain.merging import merge_classes
+from posteriori.plotting.reading import Feature
 from posteriori.reporting.columns import ColumnFacts
 from posteriori.reporting.judged import Judged
 from posteriori.reporting.markup import Html, Section, details, element, paragraph, table
 from posteriori.reporting.subject import Subject, take_rows
 from posteriori.reporting.writing import cell_text, listed, number, percent, plural, times
+from posteriori.tables import Batch
 from posteriori.typing import Array
 
 _STRANGEST = 10
@@ -22,7 +23,7 @@ _USUAL_ROWS = 1000  # by which a cell is judged to be unusual
 _MOST_REASONS = 3
 _MOST_STEPS = 8
 _MOST_CLASSES = 4
-_MARKED = 2.0  # nats by which a cell is less likely than its column's cells are on average
+_RARE = 0.01  # the share of a column's cells that are as unlikely, at which one is called unusual
 
 
 def strangest_section(subject: Subject, facts: Sequence[ColumnFacts]) -> Section:
@@ -56,38 +57,61 @@ def _label(subject: Subject, row: int) -> str:
 
 
 def _reasons(subject: Subject, facts: Sequence[ColumnFacts], rows: Array) -> list[list[str]]:
-    """Return for each row which cells are far less likely than those of the column are on average."""
-    others = _surprises(subject.lens.explain(take_rows(subject.X, subject.sampled(_USUAL_ROWS))))
-    usual = np.nansum(others, axis=0) / np.maximum(np.count_nonzero(~np.isnan(others), axis=0), 1)
-    explanation = subject.lens.explain(take_rows(subject.X, rows))
-    excess = np.nan_to_num(_surprises(explanation) - usual, nan=-np.inf, posinf=np.inf)
+    """Return for each row its strange cells: those whose log p(x_j) few cells of the column are as low as.
+
+    A cell is judged by the model's density of its column, other columns unknown, beside that of typical cells; not by
+    its distance from the mean, at which a column of two heaps has no cell at all.
+    """
+    usual, _ = _log_marginals(subject, subject.sampled(_USUAL_ROWS))
+    own, cells = _log_marginals(subject, rows)
+    present = np.maximum(np.count_nonzero(~np.isnan(usual), axis=0), 1)
+    mean = np.nansum(usual, axis=0) / present
+    share = np.stack([np.count_nonzero(usual <= row, axis=0) for row in own]) / present
+    share = np.where(np.isnan(own), np.inf, np.maximum(share, 1.0 / present))
     reasons = []
     for place in range(len(rows)):
-        marked = [j for j in np.argsort(-excess[place], kind="stable") if excess[place, j] > _MARKED]
-        cells = explanation.values[place]
-        reasons.append([_unusual(facts[j], cells[j]) for j in marked[:_MOST_REASONS]])
+        order = np.lexsort((own[place] - mean, share[place]))
+        strange = [int(j) for j in order if share[place, j] <= _RARE]
+        reasons.append([_unusual(facts[j], cells[place, j], share[place, j]) for j in strange[:_MOST_REASONS]])
     return reasons
 
 
-def _surprises(explanation: Explanation) -> Array:
-    """Return −log p(x_j | y) averaged over the posterior, (n, d); NaN where a cell is missing."""
-    with np.errstate(invalid="ignore"):
-        share = np.nan_to_num(explanation.posterior, nan=1.0 / len(explanation.classes))
-        terms = np.where(share[:, :, np.newaxis] > 0, share[:, :, np.newaxis] * explanation.log_factors, 0.0)
-    missing = np.array([[cell is None for cell in row] for row in explanation.values])
-    return np.where(missing, np.nan, -terms.sum(axis=1))
+def _log_marginals(subject: Subject, rows: Array) -> tuple[Array, Array]:
+    """Return log p(x_j) of the cells of some rows, (n, d), NaN where missing; and the cells, as numbers or codes."""
+    estimator = subject.estimator
+    source = estimator._source(take_rows(subject.X, rows))
+    schema = source.schema
+
+    def read(batch: Batch) -> Array:
+        cells = np.empty((len(batch), len(schema.columns)))
+        for j, column in enumerate(schema.columns):
+            if column.kind == "continuous":
+                cells[:, j] = batch.numbers.values[:, schema.of_kind("continuous").index(j)]
+            else:
+                codes = batch.codes.values[:, schema.coded.index(j)]
+                cells[:, j] = np.where(codes == 0, np.nan, codes)
+        return cells
+
+    cells = source.map(read)
+    found = np.full(cells.shape, np.nan)
+    for j in range(len(schema.columns)):
+        present = ~np.isnan(cells[:, j])
+        if present.any():
+            found[present, j] = Feature.of(estimator, j).log_density(cells[present, j])
+    return found, cells
 
 
-def _unusual(facts: ColumnFacts, cell: Any) -> str:
-    name = f"{facts.column.name} = {cell_text(cell)}"
+def _unusual(facts: ColumnFacts, cell: float, share: float) -> str:
+    """Return a strange cell, with what is usual in its column."""
     if facts.counts is not None:
-        place = facts.column.lookup.get(cell, 0) - 1
-        if place < 0:
-            return name
+        place = int(cell) - 1
+        name = f"{facts.column.name} = {cell_text(facts.column.categories[place])}"
         return f"{name} ({plural(facts.counts[place], 'such row')})"
+    name = f"{facts.column.name} = {cell_text(float(cell))}"
     if facts.mean is None:
         return name
-    return f"{name} (mean {number(facts.mean, 3)} ± {number(facts.sd, 2)})"
+    usual = f"mean {number(facts.mean, 3)} ± {number(facts.sd, 2)}"
+    return f"{name} ({usual}; {percent(share)} of cells are as unlikely)"
 
 
 @dataclass(frozen=True)
@@ -99,7 +123,7 @@ class Example:
 
 
 def choose_examples(subject: Subject, judged: Judged) -> list[Example]:
-    """Return five rows that show what the model is like: typical, sure, in doubt, wrong and strange."""
+    """Return five rows, by their held-out answers: typical, sure, in doubt, wrong, and the strangest."""
     truth, right, sure = judged.of_truth, judged.right, judged.confidence
     ranked = np.sort(judged.posterior, axis=1)
     margin = ranked[:, -1] - ranked[:, -2] if judged.posterior.shape[1] > 1 else ranked[:, -1]
@@ -126,7 +150,8 @@ def explained_section(subject: Subject, judged: Judged) -> Section:
     lead = (
         "How the model comes to an answer. It begins with how frequent the classes are; then every cell multiplies the "
         "odds of the first class against the second by a number, and these steps together are the answer, exactly. "
-        "Bars to the right (blue) speak for the first class, bars to the left (orange) for the second."
+        "Bars to the right (blue) speak for the first class, bars to the left (orange) for the second. The rows are "
+        "chosen, and named, by what was said of them while they were held out; the steps are those of the final model."
     )
     examples = choose_examples(subject, judged)
     X = take_rows(subject.X, judged.rows[[one.place for one in examples]])
@@ -145,12 +170,12 @@ def _article(subject: Subject, judged: Judged, explanation: Explanation, row: in
     place, truth = example.place, subject.spoken[judged.components[example.place]]
     yield element("h3", f"{example.title}: row {judged.rows[place]}")
     said = [f"{subject.spoken[c]}: {percent(posterior[c])}" for c in order[:3]]
-    before = subject.spoken[int(judged.predicted[place])]
+    ranked = np.argsort(-judged.posterior[place], kind="stable")
+    before = [f"{subject.spoken[c]}: {percent(float(judged.posterior[place, c]))}" for c in ranked[:3]]
+    yield paragraph("It is truly ", element("strong", truth), f". Held out, it was predicted {listed(before)}.")
     yield paragraph(
-        "It is truly ",
-        element("strong", truth),
-        f". The model says {listed(said)}. Without having seen this row, a model said {before}: "
-        f"{percent(float(judged.confidence[place]))}.",
+        f"The model that has learned from all rows, this one among them, says {listed(said)}. Its steps:",
+        class_="note",
     )
     if len(order) > 1:
         yield _steps(subject, explanation, row, int(order[0]), int(order[1]))

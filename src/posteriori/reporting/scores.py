@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.learning import metrics
+from posteriori.learning.against_prior import compare_with_prior
 from posteriori.reporting.judged import Judged
 from posteriori.reporting.markup import Html, Section, bar, element, paragraph, table
 from posteriori.reporting.subject import Subject
@@ -15,7 +16,7 @@ from posteriori.reporting.writing import cell_text, number, percent, plural
 
 # What may be known of each candidate, in this order: the heading, and whether it is a share of 1.
 _MEASURES = {
-    "accuracy": ("right answers", True),
+    "accuracy": ("accuracy", True),
     "brier": ("Brier score", False),
     "auc": ("AUC", False),
     "calibration_error": ("calibration error", True),
@@ -33,7 +34,11 @@ def scores_section(subject: Subject, judged: Judged) -> Section:
     guess = judged.components, judged.prior, judged.weight
     losses = [metrics.log_loss(*arguments), metrics.log_loss(*guess)]
     rows = [
-        ["Right answers", *(percent(metrics.accuracy(*one)) for one in (arguments, guess)), "more is better"],
+        [
+            "Accuracy",
+            *(percent(metrics.accuracy(*one)) for one in (arguments, guess)),
+            "share of right answers; more is better",
+        ],
         [
             "Probability of the true class",
             *(percent(float(np.exp(-loss))) for loss in losses),
@@ -48,7 +53,12 @@ def scores_section(subject: Subject, judged: Judged) -> Section:
     ]
     caption = f"Scores of {plural(len(judged.rows), 'row')}"
     contents = [table(caption, ["", "the model", "guessing", ""], rows, text=(0, 3))]
-    if losses[0] > losses[1]:
+    found = compare_with_prior(judged.components, judged.posterior, judged.prior, judged.weight)
+    if found.verdict == "uninformative":
+        loss, of_prior = number(losses[0], 4), number(losses[1], 4)
+        words = f"log-loss {loss} against {of_prior} for the class prior"
+        contents.append(paragraph(f"These columns tell nothing about {subject.target}: {words}."))
+    elif found.verdict == "overconfident":
         contents.append(
             paragraph(
                 "The log-loss is above that of guessing: the classes may be right, but the probabilities are too sure "
@@ -56,7 +66,7 @@ def scores_section(subject: Subject, judged: Judged) -> Section:
                 "than by how much."
             )
         )
-    return Section("scores", "How good it is", lead, tuple(contents))
+    return Section("scores", "Scores: how good it is", lead, tuple(contents))
 
 
 def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mapping[str, str] | None = None) -> Section:
@@ -145,8 +155,8 @@ def weights_section(
     """
     lead = (
         "The answer is a pool: every member says how probable each class is, the logarithms of these probabilities are "
-        "multiplied by the weights below and added up. A member of weight 0 has no say; one of weight 1 that stands "
-        "alone is believed as it is."
+        "multiplied by the weights below and added up. A member of weight 0 is ignored; one of weight 1 that stands "
+        "alone is taken as it is. The weights need not add up to 1: they are no shares."
     )
     ordered = sorted(weights.items(), key=lambda item: -item[1])
     greatest = max((weight for _, weight in ordered), default=0.0) or 1.0
@@ -162,4 +172,4 @@ def weights_section(
                 f"Beside that each class has a bias of its own; that of “{cell_text(labels[place])}” is the largest: "
             )
             contents.append(paragraph(f"{note}what speaks for it is {verb} by {factor}.", class_="note"))
-    return Section("weights", "Whose word counts", lead, tuple(contents))
+    return Section("weights", "Weights of the members", lead, tuple(contents))

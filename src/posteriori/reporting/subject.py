@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.validation import labels_to_learn
-from posteriori.learning.information import mutual_information
 from posteriori.model import GenerativeModel
 from posteriori.reporting.writing import cell_text
 from posteriori.tables import read_labels, read_table
@@ -27,7 +26,8 @@ class Subject:
     ----------
     estimator : fitted classifier
     lens : fitted classifier
-        That has class-conditional densities to show: the estimator, or of a pool the member that counts most.
+        One that is a product of densities, so that Bayes' rule can be written out: the estimator, or of a pool the
+        member of most weight.
     lens_name : str or None
         What that member is called in the pool.
     X : table (n, d)
@@ -65,7 +65,7 @@ class Subject:
 
     @property
     def model(self) -> GenerativeModel:
-        """The densities to show."""
+        """The model of the lens."""
         return self.lens.model_
 
     @property
@@ -102,11 +102,6 @@ class Subject:
     def labelled(self) -> Array:
         """The places of the rows that have a label."""
         return np.flatnonzero(self.components >= 0)
-
-    @cached_property
-    def information(self) -> Array:
-        """The mutual information of each feature with the class, in nats, (d,)."""
-        return mutual_information(self.model)
 
     @cached_property
     def log_evidence(self) -> Array:

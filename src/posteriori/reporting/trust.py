@@ -43,7 +43,7 @@ def calibration_section(subject: Subject, judged: Judged) -> Section:
     ]
     if 1 < len(subject.labels) <= _MOST_CURVES:
         contents.append(_picture(subject, judged))
-    return Section("calibration", "Can its probabilities be believed?", lead, tuple(contents))
+    return Section("calibration", "Calibration: can its probabilities be believed?", lead, tuple(contents))
 
 
 def _against(accuracy: float, confidence: float) -> Html:
@@ -66,9 +66,8 @@ def _verdict(judged: Judged, expected_error: float) -> str:
 
 def _picture(subject: Subject, judged: Judged) -> Html:
     labels = subject.estimator.classes_[judged.components]
-    known = subject.estimator if hasattr(subject.estimator, "model_") else subject.lens
     picture = draw(
-        lambda ax: plot_calibration(known, y=labels, proba=judged.posterior, ax=ax),
+        lambda ax: plot_calibration(subject.estimator, y=labels, proba=judged.posterior, ax=ax),
         4.8,
         4.6,
         "Share of each class against its mean probability, in ten bins of rows; the diagonal is where they agree",
@@ -96,7 +95,7 @@ def confusion_section(subject: Subject, judged: Judged) -> Section:
     mistakes = _mistakes(subject, confusion)
     contents.append(mistakes)
     contents.append(_by_class(subject, judged))
-    return Section("confusion", "Which mistakes it makes", lead, tuple(contents))
+    return Section("confusion", "Confusion matrix: which mistakes it makes", lead, tuple(contents))
 
 
 def _matrix(subject: Subject, confusion: np.ndarray) -> Html:
@@ -150,6 +149,6 @@ def _by_class(subject: Subject, judged: Judged) -> Html:
             subject.labels, found.support, found.recall, found.precision, strict=True
         )
     ]
-    head = [subject.target, "rows", "of its rows, found", "of such answers, right"]
+    head = [subject.target, "rows", "recall: share of its rows found", "precision: share of such answers right"]
     each = table("Class by class", head, rows)
     return details("Class by class", each) if len(rows) > 12 else each

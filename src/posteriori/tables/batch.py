@@ -268,6 +268,22 @@ class Batch:
         )
 
 
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Return the rows of several batches of one schema as one, without their assignments."""
+    numbers = np.concatenate([batch.numbers.values for batch in batches])
+    codes = np.concatenate([batch.codes.values for batch in batches])
+    places = [batch.start + np.arange(len(batch)) if batch.chosen is None else batch.chosen for batch in batches]
+    first = batches[0]
+    return replace(
+        first,
+        numbers=replace(first.numbers, values=numbers),
+        codes=replace(first.codes, values=codes),
+        assignment=None,
+        fold=None,
+        chosen=np.concatenate(places),
+    )
+
+
 def _cuts_of(schema: Schema) -> tuple[tuple[float, ...] | None, ...]:
     """Return the cut points of each continuous column; nothing where none is binned."""
     cuts = tuple(schema.columns[j].cuts for j in schema.of_kind("continuous"))

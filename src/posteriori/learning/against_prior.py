@@ -1,0 +1,87 @@
+"""Whether held-out posteriors are any better than the class prior, and if not, why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from posteriori.learning.metrics import fill_undefined
+from posteriori.typing import Array
+
+_LEAST = float(np.finfo(np.float64).eps)  # a probability of 0 counts as this, as in `metrics.log_loss`
+_SURE = 2.0  # standard errors
+
+
+@dataclass(frozen=True)
+class AgainstPrior:
+    """The log-loss of posteriors against that of the class prior, on the same rows.
+
+    Attributes
+    ----------
+    difference : float
+        Log-loss of the posterior minus that of the prior, in nats per row; negative where the posterior is better.
+    standard_error : float
+        Of that mean of paired differences over the rows.
+    trend, trend_error : float
+        The score statistic of `compare_with_prior`, and its standard error.
+    """
+
+    difference: float
+    standard_error: float
+    trend: float
+    trend_error: float
+
+    @property
+    def informs(self) -> bool:
+        """Whether the posterior leans towards the true class, by more than two standard errors."""
+        return self.trend > _SURE * self.trend_error
+
+    @property
+    def verdict(self) -> str:
+        """Say "informative", "uninformative" or "overconfident".
+
+        "uninformative": the log-loss is not below that of the prior by more than two standard errors, and the
+        posteriors do not lean towards the truth. "overconfident": they do, and yet the log-loss is above that of the
+        prior.
+        """
+        if not self.informs and self.difference >= -_SURE * self.standard_error:
+            return "uninformative"
+        return "overconfident" if self.difference > 0 else "informative"
+
+
+def compare_with_prior(components: Array, posterior: Array, prior: Array, weight: Array) -> AgainstPrior:
+    r"""Compare posteriors of held-out rows with the class prior.
+
+    A log-loss above that of the prior has two possible reasons: the columns say nothing, or they say something and the
+    posteriors are too sure of it. The score test of t = 0 in p_t(y | x) ∝ p(y)·(p(y | x) / p(y))^t separates them. Its
+    statistic is the derivative of the log-likelihood,
+
+    .. math:: s_{y_i}(x_i) - \sum_y p(y)\, s_y(x_i), \qquad s_y(x) = \log p(y \mid x) - \log p(y),
+
+    whose mean is 0 where posterior and class are independent, however sure the posteriors are.
+
+    Parameters
+    ----------
+    components : ndarray (n,)
+        The true class of each row.
+    posterior, prior : ndarray (n, C)
+    weight : ndarray (n,)
+
+    References
+    ----------
+    Rao, Linear Statistical Inference and Its Applications, 2nd ed., section 6e, on score tests.
+    """
+    rows = np.arange(len(components))
+    log_posterior = np.log(np.maximum(fill_undefined(posterior, prior), _LEAST))
+    lean = log_posterior - np.log(np.maximum(prior, _LEAST))
+    difference, error = _mean(-lean[rows, components], weight)
+    trend, trend_error = _mean(lean[rows, components] - (prior * lean).sum(axis=1), weight)
+    return AgainstPrior(difference, error, trend, trend_error)
+
+
+def _mean(values: Array, weight: Array) -> tuple[float, float]:
+    """Return a weighted mean and its standard error over rows."""
+    share = weight / weight.sum()
+    mean = float(share @ values)
+    return mean, float(np.sqrt(share**2 @ (values - mean) ** 2))

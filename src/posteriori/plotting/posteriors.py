@@ -1,0 +1,86 @@
+"""The posterior along one feature, above the joint densities that make it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from posteriori.plotting.canvas import class_colours, class_names, draw_legend, open_axes
+from posteriori.plotting.densities import plot_densities
+from posteriori.plotting.reading import Feature
+from posteriori.typing import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_posterior_along(model: Any, feature: Feature, X: Any, y: Any, resolution: int, ax: Axes | None) -> Axes:
+    """Draw p(y | x) along one feature, and p(x, y) on axes below; return the upper axes.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    feature : Feature
+    X, y : as in `plot_decision_regions`
+    resolution : int
+        Points along a feature of numbers.
+    ax : matplotlib Axes, optional
+        Whose place the two share.
+    """
+    cells = feature.read(model, X)
+    ax = open_axes(ax, height=6.4)
+    below = _split(ax)
+    plot_densities(model, feature.position, X=X, y=y, joint=True, ax=below)
+    legend = below.get_legend()
+    if legend is not None:
+        legend.remove()  # the posterior above names the same colours
+    points = _points(feature, cells, resolution)
+    posterior = feature.posterior(points)
+    names, colours = class_names(model), class_colours(posterior.shape[1])
+    if feature.categorical:
+        top = np.zeros(len(points))
+        for c, (name, colour) in enumerate(zip(names, colours, strict=True)):
+            ax.bar(points, np.nan_to_num(posterior[:, c]), 0.84, bottom=top, color=colour, alpha=0.85, label=name)
+            top += np.nan_to_num(posterior[:, c])
+    else:
+        for c, (name, colour) in enumerate(zip(names, colours, strict=True)):
+            ax.plot(points, posterior[:, c], color=colour, lw=2.0, label=name)
+        below.set_xlim(points[0], points[-1])
+    given = feature.shown.schema.target or "class"
+    ax.set(ylabel=f"p({given} | {feature.column.name})", ylim=(0.0, 1.02))
+    below.set_ylabel(f"p({feature.column.name}, {given})")
+    ax.tick_params(labelbottom=False)
+    draw_legend(ax)
+    return ax
+
+
+def _split(ax: Axes) -> Axes:
+    """Make the axes the upper half of the place that they have, and return axes on the lower half."""
+    figure: Any = ax.figure
+    spec = ax.get_subplotspec()
+    if spec is None:
+        box = ax.get_position()
+        half = 0.46 * box.height
+        ax.set_position((box.x0, box.y1 - half, box.width, half))
+        return figure.add_axes((box.x0, box.y0, box.width, half), sharex=ax)
+    halves = spec.subgridspec(2, 1)
+    ax.set_subplotspec(halves[0])
+    return figure.add_subplot(halves[1], sharex=ax)
+
+
+def _points(feature: Feature, cells: Array, resolution: int) -> Array:
+    """Return every category, or points over the range of the cells and a little more, and beside each jump."""
+    if feature.categorical:
+        return np.arange(1, len(feature.column.categories) + 1)
+    if np.isnan(cells).all():
+        raise ValueError(f"column {feature.column.name!r} of X has no cell with a value, so no range")
+    low, high = float(np.nanmin(cells)), float(np.nanmax(cells))
+    margin = 0.06 * (high - low) or 1.0
+    points = np.linspace(low - margin, high + margin, resolution)
+    if feature.whole:
+        points = np.unique(points.round())
+    else:
+        cuts = feature.cuts[(feature.cuts > low) & (feature.cuts < high)]
+        points = np.unique(np.concatenate([points, cuts, np.nextafter(cuts, -np.inf)]))
+    return points[~feature.outside(points)]

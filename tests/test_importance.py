@@ -1,0 +1,236 @@
+"""Feature importance: the information that a posterior loses when a column is unknown."""
+
+import itertools
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+from posteriori.densities.multivariate import MultivariateGaussian, MultivariateGaussianParameters
+from posteriori.learning.against_prior import compare_with_prior
+from posteriori.learning.importance import MOST_ROWS, Predictor, most_rows
+from posteriori.learning.selection import out_of_fold
+from posteriori.sources import source_of
+from posteriori.tables import Numbers, read_table
+
+PENGUINS = load_penguins().drop_nulls("species")
+FEATURES = [name for name in PENGUINS.columns if name != "species"]
+ESTIMATORS = {
+    "naive Bayes": po.NaiveBayes(),
+    "binned": po.NaiveBayes(distributions="binned"),
+    "weighted": po.NaiveBayes(distributions="binned", weights="conditional"),
+    "impossible classes": po.NaiveBayes(alpha=0.0),
+    "lda": po.GaussianDiscriminant(),
+    "qda": po.GaussianDiscriminant(pooling="per_class"),
+    "mixtures": po.NaiveBayes(components=2),
+    "tan": po.TreeAugmentedNaiveBayes(),
+    "chow-liu": po.ChowLiuClassifier(),
+    "kdb": po.KDependenceBayes(k=2),
+    "kdb weighted": po.KDependenceBayes(k=2, weights="conditional"),
+    "aode": po.AveragedOneDependence(),
+    "pool": po.GenerativeClassifier(["lda", "tan", "binned weighted"]),
+}
+
+
+def without(table, name):
+    return table.with_columns(pl.lit(None, table.schema[name]).alias(name))
+
+
+def batch_of(estimator, table):
+    places = tuple(range(len(table.columns)))
+    return source_of(read_table(table), estimator.schema_, places).batch(slice(0, table.height))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_leaving_a_column_out_is_predicting_rows_that_lack_it(name):
+    rows = PENGUINS.sample(120, seed=1)
+    model = clone(ESTIMATORS[name]).fit(PENGUINS, "species")
+    predictor, _ = model._predictor()
+    whole, left_out = predictor.log_posteriors(batch_of(model, rows.select(FEATURES)))
+    assert_allclose(whole, model.predict_log_proba(rows), atol=1e-9)
+    for j, feature in enumerate(FEATURES):
+        assert_allclose(left_out[j], model.predict_log_proba(without(rows, feature)), atol=1e-8, err_msg=feature)
+
+
+def test_a_missing_cell_that_is_informative_says_nothing_once_its_column_is_unknown():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 100)
+    table = pl.DataFrame({"u": rng.normal(size=200), "v": rng.normal(y)})
+    table = table.with_columns(u=pl.when(pl.Series(rng.random(200) < 0.7 * y)).then(None).otherwise(pl.col("u")))
+    model = po.NaiveBayes(missing="informative").fit(table, y)
+    alone = po.NaiveBayes(missing="informative").fit(table.select("v"), y)
+    _, left_out = model._predictor()[0].log_posteriors(batch_of(model, table))
+    assert_allclose(left_out[0], alone.predict_log_proba(table.select("v")), atol=1e-9)
+
+
+@given(st.integers(1, 5), st.integers(1, 3), st.booleans(), st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_the_gaussian_leaves_each_column_out_as_if_it_were_missing(d, n_components, shared, seed):
+    rng = np.random.default_rng(seed)
+    roots = rng.normal(size=(1 if shared else n_components, d, d + 2))
+    parameters = MultivariateGaussianParameters(rng.normal(size=(n_components, d)), roots @ roots.swapaxes(1, 2))
+    values = np.where(rng.random((7, d)) < 0.3, np.nan, rng.normal(size=(7, d)))
+    density = MultivariateGaussian()
+    found = density.without_each(parameters, Numbers(values))
+    for j in range(d):
+        lacking = values.copy()
+        lacking[:, j] = np.nan
+        expected = density.log_density(parameters, Numbers(lacking))
+        assert_allclose(found[j], expected, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["naive Bayes", "lda", "tan"])
+def test_held_out_importance_is_that_of_refitting_and_masking_by_hand(name):
+    model, weight = clone(ESTIMATORS[name]), np.random.default_rng(0).integers(1, 4, PENGUINS.height).astype(float)
+    judged = out_of_fold(model, PENGUINS, "species", folds=3, sample_weight=weight)
+    gains = np.empty((len(FEATURES), PENGUINS.height))
+    for k in range(3):
+        rows = np.flatnonzero(judged.fold == k)
+        others = np.flatnonzero(judged.fold != k)
+        one = clone(ESTIMATORS[name]).fit(PENGUINS[others], "species", sample_weight=weight[others])
+        place = np.arange(len(rows)), judged.components[rows]
+        of_truth = one.predict_log_proba(PENGUINS[rows])[place]
+        for j, feature in enumerate(FEATURES):
+            gains[j, rows] = of_truth - one.predict_log_proba(without(PENGUINS[rows], feature))[place]
+    found = model.importance_
+    assert found.held_out
+    assert found.n_rows == PENGUINS.height
+    assert_allclose(found.information, np.average(gains, axis=1, weights=weight), atol=1e-8)
+    share = weight / weight.sum()
+    error = [np.sqrt(np.sum((share * (one - share @ one)) ** 2)) for one in gains]
+    assert_allclose(found.standard_error, error, atol=1e-8)
+    assert_array_equal(model.feature_information_, found.information)
+    assert_array_equal(model.feature_information_error_, found.standard_error)
+
+
+def test_the_importance_of_a_pool_is_about_the_posteriors_that_judge_it():
+    model = po.GenerativeClassifier(["lda", "tan", "nb"]).fit(PENGUINS, "species")
+    held_out = model._held_out_rows
+    found = np.empty_like(model.out_of_fold_.log_posterior)
+    for rows, predictor in held_out.folds:
+        found[rows] = predictor.log_posteriors(held_out.batch.rows(rows))[0]
+    assert_allclose(found, model.out_of_fold_.log_posterior, atol=1e-9)
+    assert model.importance_.held_out
+    assert "_held_out_rows" not in vars(model)
+
+
+def test_of_many_rows_some_of_every_class_and_fold_are_measured():
+    rng = np.random.default_rng(0)
+    y = (rng.random(5000) < 0.3).astype(int)
+    X = rng.normal(size=(5000, 2)) + y[:, np.newaxis]
+    model = po.NaiveBayes()
+    out_of_fold(model, X, y)
+    held_out = model._held_out_rows
+    assert len(held_out.components) == MOST_ROWS == model.importance_.n_rows
+    assert_allclose(held_out.components.mean(), y.mean(), atol=1e-3)
+    assert sorted(np.concatenate([rows for rows, _ in held_out.folds]).tolist()) == list(range(MOST_ROWS))
+    assert_array_equal(X[held_out.batch.chosen], held_out.batch.numbers.values)
+    assert most_rows(1000) < most_rows(50) < most_rows(2) == MOST_ROWS
+
+
+@pytest.mark.parametrize("name", ["naive Bayes", "lda", "tan", "pool"])
+def test_noise_has_none_and_copies_share_it(name):
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 1500)
+    signal = rng.normal(1.5 * y)
+    table = pl.DataFrame({"noise": rng.normal(size=1500), "signal": signal, "label": rng.choice(["u", "v"], 1500)})
+    copied = table.with_columns(copy=signal + rng.normal(0.0, 0.05, 1500))
+
+    def importance(rows):
+        model = clone(ESTIMATORS[name])
+        return (model.fit(rows, y) if name == "pool" else out_of_fold(model, rows, y).estimator).importance_
+
+    found = importance(table)
+    for place in (0, 2):
+        assert abs(found.information[place]) < 4.0 * found.standard_error[place] + 1e-3
+    assert found.information[1] > 20.0 * found.standard_error[1] or found.information[1] > 0.15
+    assert importance(copied).information[1] < found.information[1]
+
+
+def test_without_held_out_rows_it_is_the_conditional_information_under_the_model():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    cells = [(rng.integers(0, 3, 400) + y) % 3, np.where(rng.random(400) < 0.7, y, 1 - y), rng.integers(0, 2, 400)]
+    table = pl.DataFrame({name: one.astype(str) for name, one in zip("uvw", cells, strict=True)})
+    model = po.NaiveBayes().fit(table, y)
+    space = pl.DataFrame(list(itertools.product("012", "01", "01")), schema=table.schema, orient="row")
+    joint = np.exp(model.predict_joint_log_proba(space))
+    expected = []
+    for name in space.columns:
+        rest = [other for other in space.columns if other != name]
+        marginal = np.exp(model.predict_joint_log_proba(without(space, name)))
+        assert_allclose(marginal.sum() / space[name].n_unique(), 1.0)
+        assert len(rest) == 2
+        log_ratio = np.log(joint / joint.sum(1, keepdims=True)) - np.log(marginal / marginal.sum(1, keepdims=True))
+        expected.append((joint * log_ratio).sum())
+    found = model.importance_
+    assert not found.held_out
+    assert (found.information >= 0).all()
+    assert (np.abs(found.information - expected) < 4.0 * found.standard_error + 1e-9).all()
+
+
+def test_it_is_kept_in_files_and_pickles_and_forgotten_with_the_rows(tmp_path):
+    models = [po.GenerativeClassifier(["lda", "nb"]).fit(PENGUINS, "species")]
+    models.append(out_of_fold(po.NaiveBayes(), PENGUINS, "species").estimator)
+    for place, model in enumerate(models):
+        copies = [pickle.loads(pickle.dumps(model))]
+        po.save(model, tmp_path / f"{place}.posteriori")
+        copies.append(po.load(tmp_path / f"{place}.posteriori"))
+        for copy in copies:
+            assert copy.importance_.held_out
+            assert_array_equal(copy.feature_information_, model.feature_information_)
+            assert_array_equal(copy.feature_information_error_, model.feature_information_error_)
+    models[1].partial_fit(PENGUINS.head(10), "species")
+    assert not models[1].importance_.held_out
+
+
+def test_an_unfitted_model_has_none():
+    for model in (po.NaiveBayes(), po.GenerativeClassifier()):
+        with pytest.raises((NotFittedError, AttributeError)):
+            _ = model.importance_
+
+
+def test_one_column_tells_all_that_there_is():
+    table = PENGUINS.select("island", "species")
+    model = out_of_fold(po.NaiveBayes(), table, "species")
+    truth = np.arange(len(model.components)), model.components
+    gain = model.log_posterior[truth] - np.log(model.prior[truth])
+    assert_allclose(model.estimator.feature_information_, [gain.mean()], atol=1e-12)
+
+
+def test_predictors_of_one_model_need_no_pool():
+    model = po.NaiveBayes().fit(PENGUINS, "species")
+    assert Predictor((model.model_,)).n_parameters == model.n_parameters_
+
+
+def test_columns_of_noise_are_called_uninformative():
+    verdicts = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        y = rng.random(600) < 0.2
+        judged = out_of_fold(po.NaiveBayes(), rng.normal(size=(600, 3)), y)
+        found = compare_with_prior(judged.components, judged.posterior, judged.prior, judged.weight)
+        verdicts.append(found.verdict)
+    assert verdicts.count("uninformative") >= 10  # a test at two standard errors
+
+
+def test_copies_of_a_weak_column_are_called_overconfident():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 800)
+    copies = np.repeat(rng.normal(0.8 * y)[:, np.newaxis], 30, axis=1)
+    judged = out_of_fold(po.NaiveBayes(), copies, y)
+    found = compare_with_prior(judged.components, judged.posterior, judged.prior, judged.weight)
+    assert found.difference > 0
+    assert found.verdict == "overconfident"
+    once = out_of_fold(po.NaiveBayes(), copies[:, :1], y)
+    found = compare_with_prior(once.components, once.posterior, once.prior, once.weight)
+    assert found.verdict == "informative"
