@@ -24,6 +24,7 @@ from posteriori.tables.schema import View
 from posteriori.typing import Array
 
 __all__ = [
+    "ApproximatingDensity",
     "AveragedOneDependence",
     "AveragedParameters",
     "BackOff",
@@ -103,6 +104,7 @@ class Density(Protocol):
         """Return log p(x_j | z) in nats, (n, Z, d), 0 for a missing cell.
 
         Where columns depend on each other given the component it is log p(x_j | its parents, z); see `ChainedDensity`.
+        Where a parent is missing it is log p(x_j | the present columns before it, z), so that the sum stays exact.
         """
 
     def sample(self, parameters: Any, component: Array, rng: np.random.Generator) -> Array:
@@ -118,6 +120,14 @@ class ChainedDensity(Density, Protocol):
 
     def given(self, parameters: Any) -> tuple[tuple[int, ...], ...]:
         """Return, for each column, the places of those on which its factor is conditional."""
+
+
+@runtime_checkable
+class ApproximatingDensity(Density, Protocol):
+    """A density that sums missing cells out exactly in most rows, and in some only approximately."""
+
+    def approximated(self, parameters: Any, tile: Any) -> Array:
+        """Return which columns are missing in some row and not summed out exactly there, (d,) booleans."""
 
 
 @runtime_checkable

@@ -63,8 +63,8 @@ class AveragedOneDependence:
     Notes
     -----
     Missing columns are summed out exactly. A missing child is left out of its product. A missing parent x_i stands for
-    all of its values, Σ_a p(x_i = a | z)·Π_j p(x_j | x_i = a, z). A column that had no category in training has no values
-    to sum over, and as a parent is replaced by none: its tree is the naive one.
+    all of its values, Σ_a p(x_i = a | z)·Π_j p(x_j | x_i = a, z). A column that had no category in training has no
+    values to sum over: the tree in which it is the parent is Π_j p(x_j | z).
 
     Cost: O(n·d²), in training and in prediction; in prediction a missing column counts as often as it has values.
 

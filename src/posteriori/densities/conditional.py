@@ -299,9 +299,7 @@ class FamilyTables:
     def sum_out(self, codes: Array, rows: Array, upto: Array, most_cells: int) -> tuple[Array, Array]:
         """Return log p of the first columns of some rows as the sum of two, each (e, Z): see the kernel."""
         known, summed = (np.zeros((len(rows), self.log_probability.shape[1])) for _ in range(2))
-        kernels.sum_out_families(
-            codes, rows, upto, self.families, self.log_probability, most_cells, known, summed
-        )
+        kernels.sum_out_families(codes, rows, upto, self.families, self.log_probability, most_cells, known, summed)
         return known, summed
 
     def dropped(self, codes: Array, most_cells: int) -> Array:

@@ -203,9 +203,7 @@ class _Summed:
         order, cardinalities = parameters.families.order, parameters.families.cardinalities
         rows = parameters.rows_to_sum(codes)
         missing = (codes[rows] == 0) & (cardinalities > 0)
-        above = np.stack(
-            [missing[:, list(parameters.parents[j])].any(axis=1) for j in order.tolist()], axis=1
-        )
+        above = np.stack([missing[:, list(parameters.parents[j])].any(axis=1) for j in order.tolist()], axis=1)
         row, place = np.nonzero(above & (codes[rows][:, order] > 0))
         return cls(rows[row], order[place], place + 1)
 

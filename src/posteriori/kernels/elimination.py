@@ -136,7 +136,7 @@ def prepare_row(row, upto, families, most_cells, factors):
 
 @kernel
 def find_hidden(row, upto, families, factors):
-    """Number the missing columns that have a present descendant; return how many there are."""
+    """Return how many missing columns have a present descendant, after giving each its number."""
     factors.place[:] = -1
     m = 0
     for step in range(upto - 1, -1, -1):
@@ -155,10 +155,10 @@ def find_hidden(row, upto, families, factors):
 @kernel
 def reads_hidden(j, families, factors):
     """Return whether a family holds a hidden column."""
+    found = False
     for t in range(families.starts[j], families.starts[j + 1]):
-        if factors.place[families.members[t]] >= 0:
-            return True
-    return False
+        found |= factors.place[families.members[t]] >= 0
+    return found
 
 
 @kernel
