@@ -192,7 +192,7 @@ class CountsOfFamilies:
             upto,
             self.families,
             self._smoothed(smoothing),
-            most_cells,
+            max(1, most_cells // self.counts.shape[1]),
             summed,
         )
         return summed
@@ -275,7 +275,7 @@ class FamilyTables:
         ----------
         codes : ndarray (n, d)
         most_cells : int
-            Columns are dropped from a row whose tables would have more (see `kernels.sum_out_families`).
+            Columns are dropped from a row whose tables would have more, in all components (see the kernel).
         """
         out = np.zeros((len(codes), self.log_probability.shape[1]))
         kernels.add_families(codes, self.families, self.log_probability, out)
@@ -299,19 +299,26 @@ class FamilyTables:
     def sum_out(self, codes: Array, rows: Array, upto: Array, most_cells: int) -> tuple[Array, Array]:
         """Return log p of the first columns of some rows as the sum of two, each (e, Z): see the kernel."""
         known, summed = (np.zeros((len(rows), self.log_probability.shape[1])) for _ in range(2))
-        kernels.sum_out_families(codes, rows, upto, self.families, self.log_probability, most_cells, known, summed)
+        kernels.sum_out_families(
+            codes, rows, upto, self.families, self.log_probability, self._most_each(most_cells), known, summed
+        )
         return known, summed
 
     def dropped(self, codes: Array, most_cells: int) -> Array:
         """Return which columns `sum_out` drops in some of the rows, (d,), for their tables would be too large."""
         bits = np.log2(np.maximum(self.families.cardinalities[self.inner], 2))
         # The tables that eliminate columns of b bits together have fewer than 2^(b + 1) cells in all.
-        small = math.log2(most_cells) - 1.0
+        most_each = self._most_each(most_cells)
+        small = math.log2(most_each) - 1.0
         if bits.sum() <= small:
             return np.zeros(codes.shape[1], np.bool_)
         rows = self.rows_to_sum(codes)
         rows = rows[(codes[np.ix_(rows, self.inner)] == 0) @ bits > small]
-        return kernels.columns_dropped(codes, rows, self.families, most_cells)
+        return kernels.columns_dropped(codes, rows, self.families, most_each)
+
+    def _most_each(self, most_cells: int) -> int:
+        """Return how many cells the tables of a row may have in each component."""
+        return max(1, most_cells // self.log_probability.shape[1])
 
     @cached_property
     def families(self) -> kernels.Families:

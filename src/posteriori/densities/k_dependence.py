@@ -16,7 +16,7 @@ from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import View
 from posteriori.typing import Array
 
-MOST_CELLS = 1 << 20  # of the tables of one row
+MOST_CELLS = 1 << 20  # of the tables that the sums of one row take, in all components
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class KDependence:
     descendant sums to 1. A column that had no category in training has no values to sum over: its children are taken
     given their other parents.
 
-    The tables of a row may have 2²⁰ cells in all, the components not counted. Where they would have more, the
+    The tables of a row may have 2²⁰ cells in all, those of all components together. Where they would have more, the
     lower-order approximation is made: a missing column is dropped, so that its children are taken given their other
     parents, p(x_j | other parents, z), and then the next, until the rest fits. The first to go is the column whose
     table would be the largest. `approximated` returns which columns are dropped, and a model warns of them.
