@@ -10,7 +10,8 @@ import numpy as np
 from posteriori.densities.averaged import AveragedOneDependence, AveragedParameters
 from posteriori.densities.binned import Binned, BinnedParameters
 from posteriori.densities.categorical import Categorical, CategoricalParameters
-from posteriori.densities.conditional import BackOff, FamilyTables
+from posteriori.densities.conditional import BackOff
+from posteriori.densities.families import FamilyTables
 from posteriori.densities.full_joint import FullJoint, FullJointParameters
 from posteriori.densities.gaussian import Gaussian, GaussianParameters
 from posteriori.densities.k_dependence import KDependence

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posteriori.densities.conditional import BackOff, CountsOfFamilies, FamilyTables, Parents, draw, lost_cells
+from posteriori.densities.conditional import BackOff, draw
+from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, lost_cells
 from posteriori.densities.spanning_tree import dependence_of_categories
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.joint_counts import CountTogether, JointCounts

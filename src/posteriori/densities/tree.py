@@ -11,7 +11,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from posteriori import kernels
-from posteriori.densities.conditional import BackOff, CountsOfFamilies, FamilyTables, draw, lost_cells
+from posteriori.densities.conditional import BackOff, draw
+from posteriori.densities.families import CountsOfFamilies, FamilyTables, lost_cells
 from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mixed_forest
 from posteriori.densities.tree_tables import Normals, normals_given
 from posteriori.statistics.joint_counts import JointCounts
