@@ -66,7 +66,7 @@ class CountsOfFamilies:
     def sums_left_out(
         self, smoothing: BackOff, tile: Codes, assignment: Assignment, rows: Array, upto: Array, most_cells: int
     ) -> Array:
-        """Return what `FamilyTables.sum_out` does of the families that it sums, (e, Z), by the tables without a row."""
+        """Return what `FamilyTables.sum_out` does, (e, Z), by the tables without the row."""
         summed = np.zeros((len(rows), self.counts.shape[1]))
         kernels.sum_out_left_out(
             tile.values,
@@ -165,7 +165,8 @@ class FamilyTables:
         kernels.add_families(codes, self.families, self.log_probability, out)
         rows = self.rows_to_sum(codes)
         if len(rows):
-            known, summed = self.sum_out(codes, rows, np.full(len(rows), codes.shape[1]), most_cells)
+            known, summed = np.zeros_like(out[rows]), np.zeros_like(out[rows])
+            self._sum_out(codes, rows, np.full(len(rows), codes.shape[1]), most_cells, known, summed)
             out[rows] = known + summed
         return out
 
@@ -180,13 +181,19 @@ class FamilyTables:
         """Return the rows in which a parent is missing, so that its values are summed over."""
         return np.flatnonzero(kernels.rows_lacking(codes, self.inner)) if len(self.inner) else np.empty(0, np.int64)
 
-    def sum_out(self, codes: Array, rows: Array, upto: Array, most_cells: int) -> tuple[Array, Array]:
-        """Return log p of the first columns of some rows as the sum of two, each (e, Z): see the kernel."""
-        known, summed = (np.zeros((len(rows), self.log_probability.shape[1])) for _ in range(2))
+    def sum_out(self, codes: Array, rows: Array, upto: Array, most_cells: int) -> Array:
+        """Return the part of log p of the first columns of some rows that is summed over missing parents, (e, Z).
+
+        Row e takes the columns up to place upto[e] in the order of `families`.
+        """
+        summed = np.zeros((len(rows), self.log_probability.shape[1]))
+        self._sum_out(codes, rows, upto, most_cells, summed[:0], summed)
+        return summed
+
+    def _sum_out(self, codes: Array, rows: Array, upto: Array, most_cells: int, known: Array, summed: Array) -> None:
         kernels.sum_out_families(
             codes, rows, upto, self.families, self.log_probability, self._most_each(most_cells), known, summed
         )
-        return known, summed
 
     def dropped(self, codes: Array, most_cells: int) -> Array:
         """Return which columns `sum_out` drops in some of the rows, (d,), for their tables would be too large."""

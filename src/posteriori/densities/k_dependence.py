@@ -113,7 +113,7 @@ class KDependence:
         codes = tile.values
         factors = parameters.log_factors(codes)
         summed = _Summed.of(parameters, codes)
-        summed.write(factors, parameters.sum_out(codes, summed.rows, summed.upto, MOST_CELLS)[1])
+        summed.write(factors, parameters.sum_out(codes, summed.rows, summed.upto, MOST_CELLS))
         return factors
 
     def approximated(self, parameters: FamilyTables, tile: Codes) -> Array:

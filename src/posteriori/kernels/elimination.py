@@ -59,7 +59,8 @@ def sum_out_families(codes, rows, upto, families, log_probability, most_cells, k
     """Write log Σ_missing Π_j p(x_j | parents, z) of the first columns of some rows, in two parts.
 
     Row e of the results is that of row rows[e], of its columns order[0] … order[upto[e] − 1]; the others count as
-    missing. known (e, Z) gains the log factors whose parents are all present, and summed (e, Z) the rest.
+    missing. known (e, Z) gains the log factors whose parents are all present, unless it is empty, and summed (e, Z) the
+    rest.
     log_probability is (slots, Z). Where the tables of a row would have more than most_cells cells, columns are dropped
     as `plan_elimination` says: their children are taken given the other parents, by the cells of code 0.
     """
@@ -69,20 +70,27 @@ def sum_out_families(codes, rows, upto, families, log_probability, most_cells, k
         row = codes[rows[e]]
         factors.dropped[:] = families.cardinalities == 0
         m, n_factors = prepare_row(row, upto[e], families, most_cells, factors)
-        for step in range(upto[e]):
-            j = families.order[step]
-            if (row[j] == 0 and factors.place[j] < 0) or reads_hidden(j, families, factors):
-                continue
-            slot = families.offsets[j]
-            for t in range(families.starts[j], families.starts[j + 1]):
-                slot += np.int64(row[families.members[t]]) * families.strides[t]
-            for z in range(known.shape[1]):
-                known[e, z] += log_probability[slot, z]
+        if len(known):
+            _add_known(row, upto[e], families, factors, log_probability, known[e])
         if m:
             n_cells = message_cells(m, families, factors)
             if n_cells > len(pool):
                 pool = np.empty((n_cells, log_probability.shape[1]))
             eliminate(m, n_factors, 0, families, factors, log_probability, pool, summed[e])
+
+
+@kernel
+def _add_known(row, upto, families, factors, log_probability, out):
+    """Add the log factors of present columns whose parents are not hidden to out (Z,)."""
+    for step in range(upto):
+        j = families.order[step]
+        if row[j] == 0 or reads_hidden(j, families, factors):
+            continue
+        slot = families.offsets[j]
+        for t in range(families.starts[j], families.starts[j + 1]):
+            slot += np.int64(row[families.members[t]]) * families.strides[t]
+        for z in range(len(out)):
+            out[z] += log_probability[slot, z]
 
 
 @kernel
