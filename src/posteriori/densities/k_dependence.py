@@ -201,11 +201,11 @@ class _Summed:
     @classmethod
     def of(cls, parameters: FamilyTables, codes: Array) -> _Summed:
         """Return those of some rows."""
-        order, cardinalities = parameters.families.order, parameters.families.cardinalities
-        rows = parameters.rows_to_sum(codes)
-        missing = (codes[rows] == 0) & (cardinalities > 0)
-        above = np.stack([missing[:, list(parameters.parents[j])].any(axis=1) for j in order.tolist()], axis=1)
-        row, place = np.nonzero(above & (codes[rows][:, order] > 0))
+        families, rows = parameters.families, parameters.rows_to_sum(codes)
+        missing = (codes[rows] == 0) & (families.cardinalities > 0)
+        above = np.logical_or.reduceat(missing[:, families.members], families.starts[:-1], axis=1)
+        order = families.order
+        row, place = np.nonzero((above & (codes[rows] > 0))[:, order])
         return cls(rows[row], order[place], place + 1)
 
     def write(self, factors: Array, sums: Array) -> None:

@@ -45,13 +45,12 @@ def families_left_out(codes, component, weight, families, counts, first, out):
     n, n_out, d = out.shape
     share = np.empty(n_out)
     for i in range(n):
-        row = codes[i]
         for j in range(d):
-            if row[j] == 0:
+            if codes[i, j] == 0:
                 for z in range(n_out):
                     out[i, z, j] = 0.0
                 continue
-            _write_shares(j, row, row, weight[i], component[i], families, counts, first, share)
+            _write_shares(j, codes[i], codes[i], weight[i], component[i], families, counts, first, share)
             for z in range(n_out):
                 out[i, z, j] = math.log(share[z]) if share[z] > 0.0 else -math.inf
 
@@ -131,7 +130,8 @@ def _write_shares(j, own, asked, w, y, families, counts, first, share):
 
     The row is counted where the cells asked for are its own. A parent that is asked for without a code is left out.
     """
-    weights, pooled, strength, alpha, stepwise = counts
+    weights, pooled = counts.counts, counts.pooled
+    strength, alpha, stepwise = counts.strength, counts.alpha, counts.stepwise
     child = families.starts[j + 1] - 1
     base, k = families.offsets[j], np.float64(families.cardinalities[j])
     x = np.int64(asked[j])
