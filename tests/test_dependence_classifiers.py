@@ -176,7 +176,7 @@ def test_drawn_rows_look_like_the_rows_learned_from(model, table):
         assert abs(own["x"].median() - seen["x"].median()) < 0.6
 
 
-@pytest.mark.parametrize("name", ["tan", "chow-liu", "full joint", "tan bic"])
+@pytest.mark.parametrize("name", ["tan", "chow-liu", "full joint", "tan bic", "kdb 1", "kdb 3", "aode"])
 def test_missing_cells_are_summed_out(name, table):
     columns = ["sky", "wind", "rare"]
     fitted = type(MODELS[name])(**MODELS[name].get_params()).fit(table.select(columns), table["y"])

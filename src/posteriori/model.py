@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
@@ -10,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities import ChainedDensity, Density
-from posteriori.tables import Batch, Schema, Tile
+from posteriori.densities import ApproximatingDensity, ChainedDensity, Density
+from posteriori.tables import Batch, Schema, Tile, quote
 from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
 
@@ -176,6 +177,8 @@ class GenerativeModel:
     def log_joint(self, batch: Batch) -> Array:
         """Return log p(x, y) in nats, (n, C), with missing cells integrated out.
 
+        Warns of columns for which a density does that only approximately (`ApproximatingDensity`).
+
         Raises
         ------
         ValueError
@@ -190,6 +193,7 @@ class GenerativeModel:
             if left_out or not block.density.unbounded:
                 reject_outside(block, batch)
             if not left_out:
+                warn_of_approximation(block, parameters, batch)
                 total += block.density.log_density(parameters, block.tile(batch))
         if not np.isfinite(total.sum()):  # a row that no component can produce, or an infinite cell
             for block in self.blocks:
@@ -273,6 +277,7 @@ class GenerativeModel:
             reject_outside(block, batch)
             if block.shared and not with_shared:
                 continue
+            warn_of_approximation(block, parameters, batch)
             factors[:, :, block.columns] += block.density.log_factors(parameters, block.tile(batch))
         return factors
 
@@ -429,6 +434,21 @@ def log_sum(log_joint: Array) -> Array:
     out = np.empty(len(log_joint))
     kernels.log_evidence(log_joint, out)
     return out
+
+
+def warn_of_approximation(block: Block, parameters: Any, batch: Batch) -> None:
+    """Issue a UserWarning that names the missing columns that a block does not sum out exactly in some row."""
+    if not isinstance(block.density, ApproximatingDensity):
+        return
+    places = np.flatnonzero(block.density.approximated(parameters, block.tile(batch)))
+    if len(places):
+        names = quote(batch.schema.columns[block.columns[place]].name for place in places.tolist())
+        warnings.warn(
+            f"in some rows too many cells are missing to sum all of them out exactly; there the lower-order "
+            f"approximation p(x | other parents, y) is made for the children of {names}",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def reject_outside(block: Block, batch: Batch) -> None:

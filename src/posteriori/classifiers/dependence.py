@@ -95,8 +95,15 @@ class KDependenceBayes(DependenceEstimator):
 
     Notes
     -----
-    Where a parent is missing, the feature is taken given the others alone, p(x_j | other parents, y): the conditional
-    of lower order. That is exact only where the missing feature has no other part in the row.
+    Missing features are summed out exactly in prediction, by variable elimination within each row: the posterior is
+    that of `to_network`. Where the tables of a row would take more than 2²⁰ cells, classes included, some features are
+    not summed over: their children are taken given the other parents, p(x_j | other parents, y), and a UserWarning
+    names these features. That takes many missing features of many categories at once; docs/dependence.md measures the
+    error. In training, a row counts for each table p(x_j | parents, y), or p(x_j | fewer parents, y), of which it holds
+    all columns.
+
+    In `explain`, the factor of a feature with a missing parent is log p(x_j | the present features before it, y), in
+    the order of the parents, so that the factors of a row add up to log p(x | y).
 
     One pass over the rows, and with k ≥ 2 a second once the parents are known. `partial_fit` chooses the parents
     on its first call, from those rows, and keeps them.
@@ -176,12 +183,13 @@ class AveragedOneDependence(DependenceEstimator):
 
     Notes
     -----
-    A missing feature is left out of every product; as a parent it is replaced by none, so that its term is the
-    product of p(x_j | y).
+    Missing features are summed out exactly in prediction. A missing child is left out of its product. A missing parent
+    stands for all of its values, Σ_a p(x_i = a | y)·Π_j p(x_j | x_i = a, y).
 
     The published rule leaves out parents whose value fewer than 30 rows show; backing off does that by degrees.
 
-    Cost: one pass, and O(d²) a row and class in training and in prediction.
+    Cost: one pass, and O(d²) per row and class in training and in prediction. In prediction a missing feature counts as
+    often as it has categories.
 
     References
     ----------

@@ -10,7 +10,8 @@ import numpy as np
 from posteriori.densities.averaged import AveragedOneDependence, AveragedParameters
 from posteriori.densities.binned import Binned, BinnedParameters
 from posteriori.densities.categorical import Categorical, CategoricalParameters
-from posteriori.densities.conditional import BackOff, FamilyTables
+from posteriori.densities.conditional import BackOff
+from posteriori.densities.families import FamilyTables
 from posteriori.densities.full_joint import FullJoint, FullJointParameters
 from posteriori.densities.gaussian import Gaussian, GaussianParameters
 from posteriori.densities.k_dependence import KDependence
@@ -24,6 +25,7 @@ from posteriori.tables.schema import View
 from posteriori.typing import Array
 
 __all__ = [
+    "ApproximatingDensity",
     "AveragedOneDependence",
     "AveragedParameters",
     "BackOff",
@@ -104,6 +106,7 @@ class Density(Protocol):
         """Return log p(x_j | z) in nats, (n, Z, d), 0 for a missing cell.
 
         Where columns depend on each other given the component it is log p(x_j | its parents, z); see `ChainedDensity`.
+        Where a parent is missing it is log p(x_j | the present columns before it, z), so that the sum stays exact.
         """
 
     def sample(self, parameters: Any, component: Array, rng: np.random.Generator) -> Array:
@@ -130,6 +133,14 @@ class MarginalDensity(Density, Protocol):
 
     def without_each(self, parameters: Any, tile: Any) -> Array:
         """Return log p(x₋ⱼ | z) in nats, (d, n, Z): with each column unknown in turn."""
+
+
+@runtime_checkable
+class ApproximatingDensity(Density, Protocol):
+    """A density that sums missing cells out exactly in most rows, and in some only approximately."""
+
+    def approximated(self, parameters: Any, tile: Any) -> Array:
+        """Return which columns are missing in some row and not summed out exactly there, (d,) booleans."""
 
 
 @runtime_checkable

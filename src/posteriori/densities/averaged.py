@@ -27,7 +27,7 @@ class AveragedParameters:
         K of each column.
     log_probability : ndarray (Σ (K + 1), Z, Σ (K + 1))
         In nats: a row for each code of each parent i, the codes of each child j side by side, and log p(x_i | z) where
-        they are the same column. Where the parent is missing (code 0) it is log p(x_j | z), and where the child is, 0.
+        they are the same column. Of a parent's code 0 it is log p(x_j | z), and of a child's, 0.
     """
 
     cardinalities: tuple[int, ...]
@@ -62,9 +62,11 @@ class AveragedOneDependence:
 
     Notes
     -----
-    A missing column is left out of every product, and as a parent replaced by none: its model is then the naive one.
+    Missing columns are summed out exactly. A missing child is left out of its product. A missing parent x_i stands for
+    all of its values, Σ_a p(x_i = a | z)·Π_j p(x_j | x_i = a, z). A column that had no category in training has no
+    values to sum over: the tree in which it is the parent is Π_j p(x_j | z).
 
-    Cost: O(n·d²), in training and in prediction.
+    Cost: O(n·d²), in training and in prediction; in prediction a missing column counts as often as it has values.
 
     References
     ----------
@@ -102,22 +104,19 @@ class AveragedOneDependence:
         return AveragedParameters(cardinalities, np.ascontiguousarray(np.concatenate(rows)))
 
     def log_density(self, parameters: AveragedParameters, tile: Codes) -> Array:
-        """Return log p(x | z) in nats, (n, Z)."""
+        """Return log p(x | z) in nats, (n, Z), with missing cells summed out."""
         out = np.zeros((len(tile.values), parameters.log_probability.shape[1]))
         kernels.add_averaged(tile.values, parameters.starts, parameters.log_probability, out)
         return out
 
     def log_factors(self, parameters: AveragedParameters, tile: Codes) -> Array:
-        """Return log p(x_j | x_1 … x_{j−1}, z) in nats, (n, Z, d): the chain of the columns as they stand."""
+        """Return log p(x_j | x_1 … x_{j−1}, z) in nats, (n, Z, d): the chain of the columns as they stand.
+
+        Missing ones among them are summed out, and have a factor of 0 themselves.
+        """
         codes = tile.values
         factors = np.empty((len(codes), parameters.log_probability.shape[1], codes.shape[1]))
-        before = np.zeros(factors.shape[:2])
-        for j in range(codes.shape[1]):
-            shown = np.where(np.arange(codes.shape[1]) <= j, codes, codes.dtype.type(0))
-            upto = self.log_density(parameters, Codes(shown, tile.cardinalities))
-            with np.errstate(invalid="ignore"):
-                factors[:, :, j] = np.where(np.isneginf(before), 0.0, upto - before)
-            before = upto
+        kernels.chain_averaged(codes, parameters.starts, parameters.log_probability, factors)
         return factors
 
     def given(self, parameters: AveragedParameters) -> tuple[tuple[int, ...], ...]:

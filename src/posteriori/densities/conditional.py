@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from posteriori import kernels
-from posteriori.tables.batch import Assignment, Codes
 from posteriori.typing import Array
-
-Parents = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,7 @@ class BackOff:
         ndarray
             Where a parent is missing (code 0): given the others alone. Where the child is missing: 0.
         """
-        observed = _with_sums(counts[..., 1:])
+        observed = with_sums(counts[..., 1:])
         everyone = observed.sum(axis=0, keepdims=True)
         n_parents = observed.ndim - 2
         root: tuple[slice | int, ...] = (slice(None), *[0] * n_parents)
@@ -131,150 +126,6 @@ class BackOff:
         return _shares(counts + added, lower)
 
 
-@dataclass(frozen=True)
-class CountsOfFamilies:
-    """What each column was seen with, side by side, to look a row up in what the others leave of it.
-
-    Attributes
-    ----------
-    layout : tuple of ndarray
-        As of `FamilyTables`, with the offsets last.
-    cardinalities : ndarray (d,)
-    counts : ndarray (slots, Z)
-        Weights: where a parent's code is 0 those of all its codes, and where the child's is of all its present cells.
-    """
-
-    layout: tuple[Array, Array, Array, Array]
-    cardinalities: Array
-    counts: Array
-
-    @classmethod
-    def of(cls, parents: Parents, tables: list[Array]) -> CountsOfFamilies:
-        """Return the counts from the weights of codes, (Z, K_1 + 1, …, K + 1) of each column."""
-        summed = []
-        for table in tables:
-            seen = _with_sums(table[..., 1:])
-            summed.append(np.concatenate([seen.sum(axis=-1, keepdims=True), seen], axis=-1))
-        side_by_side = FamilyTables.of(parents, summed)
-        layout = (*side_by_side.layout, side_by_side.offsets)
-        return cls(layout, np.array(side_by_side.cardinalities), side_by_side.log_probability)
-
-    def left_out(
-        self, smoothing: BackOff, tile: Codes, assignment: Assignment, components: range | None = None
-    ) -> Array:
-        """Return log p(x_j | parents, z) in nats, (n, Z, d), of each row by the tables without it; for some z."""
-        components = range(self.counts.shape[1]) if components is None else components
-        out = np.empty((len(tile.values), len(components), len(self.cardinalities)))
-        kernels.families_left_out(
-            tile.values,
-            assignment.component,
-            assignment.weight,
-            self.layout[0],
-            self.layout[1],
-            self.layout[2],
-            self.layout[3],
-            self.cardinalities,
-            self.counts,
-            self.pooled,
-            0.0 if smoothing.strength is None else float(smoothing.strength),
-            float(smoothing.alpha),
-            smoothing.strength is not None,
-            components.start,
-            out,
-        )
-        return out
-
-    def write_tree(
-        self,
-        smoothing: BackOff,
-        row: Array,
-        given: Assignment,
-        parents: Array,
-        start: Array,
-        components: range,
-        table: Array,
-    ) -> None:
-        """Write the tables of a tree without one row, codes (d,), to where start says, for some components."""
-        kernels.tree_left_out(
-            row,
-            int(given.component[0]),
-            float(given.weight[0]),
-            parents,
-            self.cardinalities + 1,
-            start[components.start : components.stop],
-            self.layout[3],
-            self.counts,
-            self.pooled,
-            0.0 if smoothing.strength is None else float(smoothing.strength),
-            float(smoothing.alpha),
-            smoothing.strength is not None,
-            components.start,
-            table,
-        )
-
-    @cached_property
-    def pooled(self) -> Array:
-        """The counts of all components together, (slots,)."""
-        return self.counts.sum(axis=1)
-
-
-@dataclass(frozen=True)
-class FamilyTables:
-    """Tables p(x_j | parents, z) side by side, for components that share the parents.
-
-    Attributes
-    ----------
-    parents : tuple of tuple of int
-        Of each column, the most important first.
-    cardinalities : tuple of int
-        K of each column.
-    offsets : ndarray (d,)
-        Where the table of each column starts.
-    log_probability : ndarray (slots, Z)
-        In nats; each table in C order, parents' codes before the child's, code 0 missing.
-    """
-
-    parents: tuple[tuple[int, ...], ...]
-    cardinalities: tuple[int, ...]
-    offsets: Array
-    log_probability: Array
-
-    @classmethod
-    def of(cls, parents: tuple[tuple[int, ...], ...], tables: list[Array]) -> FamilyTables:
-        """Return the tables (Z, K_1 + 1, …, K + 1) of each column side by side."""
-        offsets = np.cumsum([0, *(table[0].size for table in tables)])
-        slots = np.concatenate([table.reshape(len(table), -1) for table in tables], axis=1)
-        cardinalities = tuple(table.shape[-1] - 1 for table in tables)
-        return cls(parents, cardinalities, offsets[:-1], np.ascontiguousarray(slots.T))
-
-    def table(self, j: int) -> Array:
-        """Return log p(x_j | parents, z), (Z, K_1 + 1, …, K_j + 1)."""
-        widths = [self.cardinalities[i] + 1 for i in (*self.parents[j], j)]
-        size = int(np.prod(widths))
-        return self.log_probability[self.offsets[j] : self.offsets[j] + size].T.reshape(-1, *widths)
-
-    @cached_property
-    def layout(self) -> tuple[Array, Array, Array]:
-        """The columns that each family reads, where each family starts among them, and the stride of each."""
-        members, strides, starts = [], [], [0]
-        for j, parents in enumerate(self.parents):
-            widths = [self.cardinalities[i] + 1 for i in (*parents, j)]
-            members += [*parents, j]
-            strides += [int(np.prod(widths[place + 1 :])) for place in range(len(widths))]
-            starts.append(len(members))
-        return np.array(members), np.array(starts), np.array(strides)
-
-    @property
-    def n_parameters(self) -> int:
-        """Z·Σ_j (K_j − 1)·Π_{i in parents} K_i."""
-        n_components = self.log_probability.shape[1]
-        total = 0
-        for j, parents in enumerate(self.parents):
-            configurations = int(np.prod([self.cardinalities[i] for i in parents]))
-            total += max(self.cardinalities[j] - 1, 0) * configurations
-        return n_components * total
-
-
 def draw(log_probability: Array, rng: np.random.Generator) -> Array:
     """Draw a code from 1 for each row of log-probabilities (n, K); 0 where K is 0."""
     n, k = log_probability.shape
@@ -286,7 +137,7 @@ def draw(log_probability: Array, rng: np.random.Generator) -> Array:
     return (np.minimum(place, k - 1) + 1).astype(np.uint16)
 
 
-def _with_sums(counts: Array) -> Array:
+def with_sums(counts: Array) -> Array:
     """Return the counts with slot 0 of each parent holding the sum over all its codes, the missing one included."""
     summed = counts.copy()
     for axis in range(1, counts.ndim - 1):

@@ -8,14 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posteriori import kernels
-from posteriori.densities.conditional import BackOff, CountsOfFamilies, FamilyTables, Parents, draw
+from posteriori.densities.conditional import BackOff, draw
+from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, lost_cells
 from posteriori.densities.spanning_tree import dependence_of_categories
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import View
 from posteriori.typing import Array
+
+MOST_CELLS = 1 << 20  # of the tables that the sums of one row take, in all components
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,24 @@ class KDependence:
 
     Notes
     -----
-    Where a parent is missing the column is taken given the others alone, p(x_j | other parents, z): exact if the
-    missing column has no other part in the row, and else an approximation.
+    Missing columns are summed out exactly, by variable elimination within each row. A missing column without a present
+    descendant sums to 1. A column that had no category in training has no values to sum over: its children are taken
+    given their other parents.
+
+    The tables of a row may have 2²⁰ cells in all, those of all components together. Where they would have more, the
+    lower-order approximation is made: a missing column is dropped, so that its children are taken given their other
+    parents, p(x_j | other parents, z), and then the next, until the rest fits. The first to go is the column whose
+    table would be the largest. `approximated` returns which columns are dropped, and a model warns of them.
+
+    Factors follow the chain rule. In the order of the parents, each column is taken given the present ones before it:
+    that is p(x_j | parents, z) where its parents are present, and else the quotient of two sums, over the missing
+    columns above. The factors of a row always add up to log p(x | z).
 
     References
     ----------
-    Sahami, Learning limited dependence Bayesian classifiers, KDD 1996.
+    Sahami, Learning limited dependence Bayesian classifiers, KDD 1996. Zhang & Poole, Exploiting causal independence in
+    Bayesian network inference, JAIR 5 (1996), section 3 (variable elimination). Kjærulff, Triangulation of graphs:
+    algorithms giving small total state space, Aalborg R-90-09 (the order: the smallest table first).
     """
 
     k: int
@@ -88,24 +102,38 @@ class KDependence:
         return FamilyTables.of(self.parents, tables)
 
     def log_density(self, parameters: FamilyTables, tile: Codes) -> Array:
-        """Return log p(x | z) in nats, (n, Z)."""
-        out = np.zeros((len(tile.values), parameters.log_probability.shape[1]))
-        kernels.add_families(tile.values, *parameters.layout, parameters.offsets, parameters.log_probability, out)
-        return out
+        """Return log p(x | z) in nats, (n, Z), with missing cells summed out."""
+        return parameters.log_density(tile.values, MOST_CELLS)
 
     def log_factors(self, parameters: FamilyTables, tile: Codes) -> Array:
-        """Return log p(x_j | parents, z) in nats, (n, Z, d), 0 where x_j is missing."""
-        members, starts, strides = parameters.layout
-        cells = tile.values[:, members].astype(np.int64) * strides
-        slots = np.add.reduceat(cells, starts[:-1], axis=1) + parameters.offsets
-        return parameters.log_probability[slots].swapaxes(1, 2)
+        """Return log p(x_j | the present ones of the columns before it, z) in nats, (n, Z, d), 0 where x_j is missing.
+
+        That is log p(x_j | parents, z) wherever the parents are present.
+        """
+        codes = tile.values
+        factors = parameters.log_factors(codes)
+        summed = _Summed.of(parameters, codes)
+        summed.write(factors, parameters.sum_out(codes, summed.rows, summed.upto, MOST_CELLS))
+        return factors
+
+    def approximated(self, parameters: FamilyTables, tile: Codes) -> Array:
+        """Return which columns are not summed out exactly in some row of a tile, (d,)."""
+        return parameters.dropped(tile.values, MOST_CELLS)
 
     def left_out(self, parameters: FamilyTables, statistics: JointCounts, tile: Codes, assignment: Assignment) -> Array:
-        """Return log p(x_j | parents, z) in nats, (n, Z, d), of each row by the tables without it; the parents stay."""
-        del parameters
+        """Return what `log_factors` does of each row by the tables without it, (n, Z, d); the parents stay.
+
+        NaN for a row of which it is not clear whether a parent is missing, or holds a category that no other row shows.
+        """
         assert self.parents is not None
         tables = [statistics.table(scope) for scope in _scopes(self.parents)]
-        return CountsOfFamilies.of(self.parents, tables).left_out(self.smoothing, tile, assignment)
+        known = CountsOfFamilies.of(self.parents, tables)
+        factors = known.left_out(self.smoothing, tile, assignment)
+        summed = _Summed.of(parameters, tile.values)
+        sums = known.sums_left_out(self.smoothing, tile, assignment, summed.rows, summed.upto, MOST_CELLS)
+        summed.write(factors, sums)
+        factors[lost_cells(parameters.inner, statistics, tile, assignment)] = np.nan
+        return factors
 
     def keeping(self, parameters: FamilyTables) -> KDependence:
         """Return the density itself, whose parents are known."""
@@ -119,7 +147,7 @@ class KDependence:
     def sample(self, parameters: FamilyTables, component: Array, rng: np.random.Generator) -> Array:
         """Draw codes from 1, (n, d), parents before their children."""
         codes = np.zeros((len(component), len(parameters.parents)), np.uint16)
-        for j in parents_before_children(parameters.parents):
+        for j in parameters.families.order.tolist():
             given = tuple(codes[:, i] for i in parameters.parents[j])
             codes[:, j] = draw(parameters.table(j)[(component, *given)][:, 1:], rng)
         return codes
@@ -154,15 +182,39 @@ def information_about_component(counts: Counts) -> Array:
     return information
 
 
-def parents_before_children(parents: Parents) -> list[int]:
-    """Return the columns in an order in which parents come first."""
-    order: list[int] = []
-    waiting = list(range(len(parents)))
-    while waiting:
-        ready = [j for j in waiting if all(parent in order for parent in parents[j])]
-        order += ready
-        waiting = [j for j in waiting if j not in ready]
-    return order
+@dataclass(frozen=True)
+class _Summed:
+    """The present cells whose factors are sums, as some parent of theirs is missing.
+
+    Attributes
+    ----------
+    rows, columns : ndarray (e,)
+        The cells, row by row, and within a row in the order of the parents.
+    upto : ndarray (e,)
+        How many columns there are in that order up to a cell, itself included.
+    """
+
+    rows: Array
+    columns: Array
+    upto: Array
+
+    @classmethod
+    def of(cls, parameters: FamilyTables, codes: Array) -> _Summed:
+        """Return those of some rows."""
+        families, rows = parameters.families, parameters.rows_to_sum(codes)
+        missing = (codes[rows] == 0) & (families.cardinalities > 0)
+        above = np.logical_or.reduceat(missing[:, families.members], families.starts[:-1], axis=1)
+        order = families.order
+        row, place = np.nonzero((above & (codes[rows] > 0))[:, order])
+        return cls(rows[row], order[place], place + 1)
+
+    def write(self, factors: Array, sums: Array) -> None:
+        """Write the factors of the cells to factors (n, Z, d): the differences of successive sums of a row, (e, Z)."""
+        before = np.zeros_like(sums)
+        again = self.rows[1:] == self.rows[:-1]
+        before[1:][again] = sums[:-1][again]
+        with np.errstate(invalid="ignore"):
+            factors[self.rows, :, self.columns] = np.where(np.isneginf(before), 0.0, sums - before)
 
 
 def _scopes(parents: Parents) -> Parents:

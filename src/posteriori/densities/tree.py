@@ -13,7 +13,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from posteriori import kernels
-from posteriori.densities.conditional import BackOff, CountsOfFamilies, FamilyTables, draw
+from posteriori.densities.conditional import BackOff, draw
+from posteriori.densities.families import CountsOfFamilies, FamilyTables, lost_cells
 from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mixed_forest
 from posteriori.densities.tree_tables import Normals, normals_given
 from posteriori.statistics.joint_counts import JointCounts
@@ -251,7 +252,7 @@ class Tree:
         if families is None:
             rows = np.arange(len(codes))
         else:
-            kernels.add_families(codes, *families.layout, families.offsets, families.log_probability, out)
+            kernels.add_families(codes, families.families, families.log_probability, out)
             rows = np.flatnonzero((codes[:, parameters.internal] == 0).any(axis=1))
         if len(rows):
             kernels.tree_log_density(
@@ -371,7 +372,8 @@ class Tree:
             return factors
         inner = tile.codes.values[:, parameters.internal]
         complete = (inner > 0).all(axis=1)
-        open_rows = np.flatnonzero(~complete & ~self._may_be_lost(parameters, codes, tile.codes, assignment))
+        lost = lost_cells(np.flatnonzero(parameters.internal), codes, tile.codes, assignment)
+        open_rows = np.flatnonzero(~complete & ~lost)
         rows = replace(tile.codes, values=tile.codes.values[complete])
         given = Assignment(assignment.component[complete], assignment.weight[complete], assignment.n_components)
         table = np.empty_like(parameters.table)
@@ -389,21 +391,6 @@ class Tree:
                 without = replace(parameters, table=table)
                 factors[i, group.start : group.stop] = _gains_of_row(without, tile.codes.values[i], number)[group]
         return factors
-
-    def _may_be_lost(
-        self, parameters: TreeParameters, counts: JointCounts, tile: Codes, assignment: Assignment
-    ) -> Array:
-        """Return the rows that may hold an inner category which no other row shows, (n,)."""
-        result = np.zeros(len(tile.values), np.bool_)
-        for j in np.flatnonzero(parameters.internal).tolist():
-            single = counts.single(j)[:, 1:]
-            everywhere = single.sum(axis=0)
-            rows = np.flatnonzero(tile.values[:, j] == 0)
-            alone = (single[assignment.component[rows]] > 0) & (
-                np.abs(everywhere - assignment.weight[rows, np.newaxis]) <= 1e-9 * everywhere
-            )
-            result[rows] |= alone.any(axis=1)
-        return result
 
     def keeping(self, parameters: TreeParameters) -> Tree:
         """Return the density with the trees that it has found."""

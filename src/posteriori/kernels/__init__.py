@@ -7,14 +7,21 @@ A missing number is NaN; a missing category is code 0, which owns a slot of ever
 from posteriori.kernels.bayes import log_evidence, normalise, share_out
 from posteriori.kernels.binning import beyond_cuts, digitise, mdlp, within_bins
 from posteriori.kernels.distinct_rows import number_rows
+from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking, sum_out_families
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
-from posteriori.kernels.families import add_averaged, add_families
+from posteriori.kernels.families import add_averaged, add_families, chain_averaged
 from posteriori.kernels.family_scores import score_families, spell
 from posteriori.kernels.joint_counts import add_joint_counts, pair_information
 from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
 from posteriori.kernels.lanes import LANES
-from posteriori.kernels.left_out import chain_left_out, families_left_out, tree_left_out
+from posteriori.kernels.left_out import (
+    SmoothedCounts,
+    chain_left_out,
+    families_left_out,
+    sum_out_left_out,
+    tree_left_out,
+)
 from posteriori.kernels.log_linear import log_linear_loss
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.sharing import (
@@ -32,7 +39,9 @@ from posteriori.kernels.trees import expect_tree_counts, tree_log_density
 __all__ = [
     "LANES",
     "Evidence",
+    "Families",
     "Layout",
+    "SmoothedCounts",
     "accumulate",
     "add_averaged",
     "add_categorical",
@@ -48,7 +57,9 @@ __all__ = [
     "add_shared_moments",
     "add_shares",
     "beyond_cuts",
+    "chain_averaged",
     "chain_left_out",
+    "columns_dropped",
     "deviations_by_component",
     "digitise",
     "draw",
@@ -68,10 +79,13 @@ __all__ = [
     "number_rows",
     "pair_information",
     "propagate",
+    "rows_lacking",
     "score_families",
     "share_out",
     "shared_deviations",
     "spell",
+    "sum_out_families",
+    "sum_out_left_out",
     "tree_left_out",
     "tree_log_density",
     "weigh_shares",

@@ -1,12 +1,28 @@
 """Log factors of rows by tables that have not seen them."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from posteriori.kernels.compiling import kernel
+from posteriori.kernels.elimination import allocate_factors, eliminate, message_cells, prepare_row, reads_hidden
 
 _ROUNDING = 1e-12  # of a weight: what subtraction leaves below it is no row
+
+
+class SmoothedCounts(NamedTuple):
+    """Weights of codes, in the slots of families, and the back-off that smooths them.
+
+    Where a parent's code is 0 they are those of all its codes, and where the child's is, those of all its present
+    cells.
+    """
+
+    counts: np.ndarray  # (slots, Z)
+    pooled: np.ndarray  # (slots,) of all components together
+    strength: float
+    alpha: float
+    stepwise: bool  # whether tables back off
 
 
 @kernel
@@ -24,64 +40,129 @@ def _shrunk(count, total, lower, added, in_all):
 
 
 @kernel
-def families_left_out(
-    codes,
-    component,
-    weight,
-    members,
-    starts,
-    strides,
-    offsets,
-    cardinalities,
-    counts,
-    pooled,
-    strength,
-    alpha,
-    stepwise,
-    first,
-    out,
-):
-    """Write log p(x_j | parents, z), by the back-off of `BackOff` without row i itself, to out[i, z − first, j].
-
-    Family j reads the columns members[starts[j]:starts[j + 1]], its child last, and its slot is offsets[j] +
-    Σ code·stride. counts (slots, Z) and pooled (slots,) hold weights; where a parent's code is 0, those of all its
-    codes, and where the child's is, those of all its present cells. stepwise says whether tables back off.
-    """
+def families_left_out(codes, component, weight, families, counts, first, out):
+    """Write log p(x_j | parents, z), by the back-off of `BackOff` without row i itself, to out[i, z − first, j]."""
     n, n_out, d = out.shape
     share = np.empty(n_out)
     for i in range(n):
-        w, y = weight[i], component[i]
         for j in range(d):
-            child = starts[j + 1] - 1
-            x = np.int64(codes[i, members[child]])
-            if x == 0:
+            if codes[i, j] == 0:
                 for z in range(n_out):
                     out[i, z, j] = 0.0
                 continue
-            base, k = offsets[j], np.float64(cardinalities[j])
-            overall = _shrunk(_rest(pooled[base + x], w), _rest(pooled[base], w), 1.0 / k, alpha, k * alpha)
-            for z in range(n_out):
-                gone = w if z + first == y else 0.0
-                count, total = _rest(counts[base + x, z + first], gone), _rest(counts[base, z + first], gone)
-                if stepwise:
-                    share[z] = _shrunk(count, total, overall, alpha * overall, alpha)
-                else:
-                    share[z] = _shrunk(count, total, overall, alpha, k * alpha)
-            for place in range(starts[j], child):
-                code = np.int64(codes[i, members[place]])
-                if code == 0:
-                    continue
-                base += code * strides[place]
-                added = strength * overall if stepwise else alpha
-                in_all = strength if stepwise else k * alpha
-                overall = _shrunk(_rest(pooled[base + x], w), _rest(pooled[base], w), overall, added, in_all)
-                for z in range(n_out):
-                    gone = w if z + first == y else 0.0
-                    count, total = _rest(counts[base + x, z + first], gone), _rest(counts[base, z + first], gone)
-                    halfway = (share[z] + overall) / 2.0
-                    share[z] = _shrunk(count, total, halfway, strength * halfway if stepwise else alpha, in_all)
+            _write_shares(j, codes[i], codes[i], weight[i], component[i], families, counts, first, share)
             for z in range(n_out):
                 out[i, z, j] = math.log(share[z]) if share[z] > 0.0 else -math.inf
+
+
+@kernel
+def sum_out_left_out(codes, component, weight, rows, upto, families, counts, most_cells, summed):
+    """Write what `sum_out_families` writes to summed (e, Z), by the tables without row rows[e] itself."""
+    n_components = summed.shape[1]
+    factors = allocate_factors(codes, rows, families)
+    asked = np.empty(codes.shape[1], np.int64)
+    pool = np.empty((1, n_components))
+    for e in range(len(rows)):
+        i = rows[e]
+        factors.dropped[:] = families.cardinalities == 0
+        m, n_factors = prepare_row(codes[i], upto[e], families, most_cells, factors)
+        if not m:
+            continue
+        n_cells = 0
+        for f in range(n_factors):
+            n_cells += _factor_cells(f, m, families, factors)
+        if n_cells + message_cells(m, families, factors) > len(pool):
+            pool = np.empty((n_cells + message_cells(m, families, factors), n_components))
+        f, free = 0, 0
+        for step in range(upto[e]):
+            j = families.order[step]
+            if (codes[i, j] == 0 and factors.place[j] < 0) or not reads_hidden(j, families, factors):
+                continue
+            asked[:] = codes[i]
+            size = _factor_cells(f, m, families, factors)
+            factors.base[f], factors.pooled[f] = free, True
+            _write_factor(
+                j, f, m, codes[i], asked, weight[i], component[i], families, counts, factors, pool[free : free + size]
+            )
+            free += size
+            f += 1
+        eliminate(m, n_factors, free, families, factors, pool, pool, summed[e])
+
+
+@kernel
+def _factor_cells(f, m, families, factors):
+    """Return how many cells a factor has: the combinations of its hidden columns."""
+    size = 1
+    for a in range(m):
+        if factors.stride[f, a] > 0:
+            size *= families.cardinalities[factors.hidden[a]]
+    return size
+
+
+@kernel
+def _write_factor(j, f, m, own, asked, w, y, families, counts, factors, cells):
+    """Write the table of a family without a row, (combinations of the hidden columns, Z), and its strides.
+
+    asked is the row, and is left with the last combination.
+    """
+    size = 1
+    for a in range(m):
+        if factors.stride[f, a] > 0:
+            factors.stride[f, a] = size
+            size *= families.cardinalities[factors.hidden[a]]
+            asked[factors.hidden[a]] = 1
+    for c in range(size):
+        _write_shares(j, own, asked, w, y, families, counts, 0, cells[c])
+        for z in range(cells.shape[1]):
+            cells[c, z] = math.log(cells[c, z]) if cells[c, z] > 0.0 else -math.inf
+        for a in range(m):
+            if factors.stride[f, a] > 0:
+                hidden = factors.hidden[a]
+                asked[hidden] += 1
+                if asked[hidden] <= families.cardinalities[hidden]:
+                    break
+                asked[hidden] = 1
+
+
+@kernel
+def _write_shares(j, own, asked, w, y, families, counts, first, share):
+    """Write p(asked child | asked parents, z), z from first, of family j without a row of weight w in component y.
+
+    The row is counted where the cells asked for are its own. A parent that is asked for without a code is left out.
+    """
+    weights, pooled = counts.counts, counts.pooled
+    strength, alpha, stepwise = counts.strength, counts.alpha, counts.stepwise
+    child = families.starts[j + 1] - 1
+    base, k = families.offsets[j], np.float64(families.cardinalities[j])
+    x = np.int64(asked[j])
+    of_all = w if own[j] > 0 else 0.0
+    of_x = of_all if own[j] == x else 0.0
+    overall = _shrunk(_rest(pooled[base + x], of_x), _rest(pooled[base], of_all), 1.0 / k, alpha, k * alpha)
+    for z in range(len(share)):
+        mine = 1.0 if z + first == y else 0.0
+        count = _rest(weights[base + x, z + first], mine * of_x)
+        total = _rest(weights[base, z + first], mine * of_all)
+        if stepwise:
+            share[z] = _shrunk(count, total, overall, alpha * overall, alpha)
+        else:
+            share[z] = _shrunk(count, total, overall, alpha, k * alpha)
+    for place in range(families.starts[j], child):
+        parent = families.members[place]
+        code = np.int64(asked[parent])
+        if code == 0:
+            continue
+        if own[parent] != code:
+            of_x = of_all = 0.0
+        base += code * families.strides[place]
+        added = strength * overall if stepwise else alpha
+        in_all = strength if stepwise else k * alpha
+        overall = _shrunk(_rest(pooled[base + x], of_x), _rest(pooled[base], of_all), overall, added, in_all)
+        for z in range(len(share)):
+            mine = 1.0 if z + first == y else 0.0
+            count = _rest(weights[base + x, z + first], mine * of_x)
+            total = _rest(weights[base, z + first], mine * of_all)
+            halfway = (share[z] + overall) / 2.0
+            share[z] = _shrunk(count, total, halfway, strength * halfway if stepwise else alpha, in_all)
 
 
 @kernel
@@ -90,7 +171,7 @@ def tree_left_out(
 ):
     """Write the tables log p(x_j | x_parent, z) without one row of codes (d,) to where start (Z, d) says, for some z.
 
-    counts and pooled are those of `families_left_out`, for families of a parent (d,) or none (−1) and the child.
+    counts and pooled are those of `SmoothedCounts`, for families of a parent (d,) or none (−1) and the child.
     """
     d = len(codes)
     overall = np.empty(widths.max())

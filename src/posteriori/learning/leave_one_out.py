@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.densities import LeaveOneOutDensity
 from posteriori.learning import metrics
-from posteriori.model import Block, GenerativeModel, Prior, log_sum
+from posteriori.model import Block, GenerativeModel, Prior, log_sum, warn_of_approximation
 from posteriori.statistics import JointStatistics
 from posteriori.statistics.left_out import less, weights_left
 from posteriori.tables import Assignment, Batch, Codes, Schema, quote
@@ -232,6 +232,7 @@ def _of_block(
     block, sums, labels = model.blocks[place], statistics.blocks[place], batch.assignment
     assert labels is not None
     density: Any = block.density
+    warn_of_approximation(block, model.parameters[place], seen)
     factors: Array = density.left_out(model.parameters[place], sums, block.tile(seen), labels)
     open_rows = np.flatnonzero(np.isnan(factors).any(axis=(1, 2)))
     if len(open_rows) and anew:

@@ -1,0 +1,270 @@
+"""Tables of columns given their parents, side by side; sums over the parents that a row lacks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import TopologicalSorter
+
+import numpy as np
+
+from posteriori import kernels
+from posteriori.densities.conditional import BackOff, with_sums
+from posteriori.statistics.joint_counts import JointCounts
+from posteriori.tables.batch import Assignment, Codes
+from posteriori.typing import Array
+
+Parents = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class CountsOfFamilies:
+    """What each column was seen with, side by side, to look a row up in what the others leave of it.
+
+    Attributes
+    ----------
+    families : Families
+        The layout, as of `FamilyTables`.
+    counts : ndarray (slots, Z)
+        Weights: where a parent's code is 0 those of all its codes, and where the child's is of all its present cells.
+    """
+
+    families: kernels.Families
+    counts: Array
+
+    @classmethod
+    def of(cls, parents: Parents, tables: list[Array]) -> CountsOfFamilies:
+        """Return the counts from the weights of codes, (Z, K_1 + 1, …, K + 1) of each column."""
+        summed = []
+        for table in tables:
+            seen = with_sums(table[..., 1:])
+            summed.append(np.concatenate([seen.sum(axis=-1, keepdims=True), seen], axis=-1))
+        side_by_side = FamilyTables.of(parents, summed)
+        return cls(side_by_side.families, side_by_side.log_probability)
+
+    def left_out(
+        self, smoothing: BackOff, tile: Codes, assignment: Assignment, components: range | None = None
+    ) -> Array:
+        """Return log p(x_j | parents, z) in nats, (n, Z, d), of each row by the tables without it; for some z.
+
+        A parent that is missing is left out of the condition.
+        """
+        components = range(self.counts.shape[1]) if components is None else components
+        out = np.empty((len(tile.values), len(components), len(self.families.cardinalities)))
+        kernels.families_left_out(
+            tile.values,
+            assignment.component,
+            assignment.weight,
+            self.families,
+            self._smoothed(smoothing),
+            components.start,
+            out,
+        )
+        return out
+
+    def sums_left_out(
+        self, smoothing: BackOff, tile: Codes, assignment: Assignment, rows: Array, upto: Array, most_cells: int
+    ) -> Array:
+        """Return what `FamilyTables.sum_out` does, (e, Z), by the tables without the row."""
+        summed = np.zeros((len(rows), self.counts.shape[1]))
+        kernels.sum_out_left_out(
+            tile.values,
+            assignment.component,
+            assignment.weight,
+            rows,
+            upto,
+            self.families,
+            self._smoothed(smoothing),
+            max(1, most_cells // self.counts.shape[1]),
+            summed,
+        )
+        return summed
+
+    def write_tree(
+        self,
+        smoothing: BackOff,
+        row: Array,
+        given: Assignment,
+        parents: Array,
+        start: Array,
+        components: range,
+        table: Array,
+    ) -> None:
+        """Write the tables of a tree without one row, codes (d,), to where start says, for some components."""
+        kernels.tree_left_out(
+            row,
+            int(given.component[0]),
+            float(given.weight[0]),
+            parents,
+            self.families.cardinalities + 1,
+            start[components.start : components.stop],
+            self.families.offsets,
+            *self._smoothed(smoothing),
+            components.start,
+            table,
+        )
+
+    def _smoothed(self, smoothing: BackOff) -> kernels.SmoothedCounts:
+        strength = 0.0 if smoothing.strength is None else float(smoothing.strength)
+        stepwise = smoothing.strength is not None
+        return kernels.SmoothedCounts(self.counts, self.pooled, strength, float(smoothing.alpha), stepwise)
+
+    @cached_property
+    def pooled(self) -> Array:
+        """The counts of all components together, (slots,)."""
+        return self.counts.sum(axis=1)
+
+
+@dataclass(frozen=True)
+class FamilyTables:
+    """Tables p(x_j | parents, z) side by side, for components that share the parents.
+
+    Attributes
+    ----------
+    parents : tuple of tuple of int
+        Of each column, the most important first.
+    cardinalities : tuple of int
+        K of each column.
+    offsets : ndarray (d,)
+        Where the table of each column starts.
+    log_probability : ndarray (slots, Z)
+        In nats; each table in C order, parents' codes before the child's. Where a parent's code is 0 (missing) it is
+        that of the lower-order conditional, given the other parents; where the child's is, 0.
+    """
+
+    parents: tuple[tuple[int, ...], ...]
+    cardinalities: tuple[int, ...]
+    offsets: Array
+    log_probability: Array
+
+    @classmethod
+    def of(cls, parents: tuple[tuple[int, ...], ...], tables: list[Array]) -> FamilyTables:
+        """Return the tables (Z, K_1 + 1, …, K + 1) of each column side by side."""
+        offsets = np.cumsum([0, *(table[0].size for table in tables)])
+        slots = np.concatenate([table.reshape(len(table), -1) for table in tables], axis=1)
+        cardinalities = tuple(table.shape[-1] - 1 for table in tables)
+        return cls(parents, cardinalities, offsets[:-1], np.ascontiguousarray(slots.T))
+
+    def table(self, j: int) -> Array:
+        """Return log p(x_j | parents, z), (Z, K_1 + 1, …, K_j + 1)."""
+        widths = [self.cardinalities[i] + 1 for i in (*self.parents[j], j)]
+        size = int(np.prod(widths))
+        return self.log_probability[self.offsets[j] : self.offsets[j] + size].T.reshape(-1, *widths)
+
+    def log_density(self, codes: Array, most_cells: int) -> Array:
+        """Return log p(x | z) in nats, (n, Z), missing cells summed out.
+
+        Parameters
+        ----------
+        codes : ndarray (n, d)
+        most_cells : int
+            Columns are dropped from a row whose tables would have more, in all components (see the kernel).
+        """
+        out = np.zeros((len(codes), self.log_probability.shape[1]))
+        kernels.add_families(codes, self.families, self.log_probability, out)
+        rows = self.rows_to_sum(codes)
+        if len(rows):
+            known, summed = np.zeros_like(out[rows]), np.zeros_like(out[rows])
+            self._sum_out(codes, rows, np.full(len(rows), codes.shape[1]), most_cells, known, summed)
+            out[rows] = known + summed
+        return out
+
+    def log_factors(self, codes: Array) -> Array:
+        """Return log p(x_j | parents, z) in nats, (n, Z, d); where a parent is missing, given the others alone."""
+        families = self.families
+        cells = codes[:, families.members].astype(np.int64) * families.strides
+        slots = np.add.reduceat(cells, families.starts[:-1], axis=1) + families.offsets
+        return self.log_probability[slots].swapaxes(1, 2)
+
+    def rows_to_sum(self, codes: Array) -> Array:
+        """Return the rows in which a parent is missing, so that its values are summed over."""
+        return np.flatnonzero(kernels.rows_lacking(codes, self.inner)) if len(self.inner) else np.empty(0, np.int64)
+
+    def sum_out(self, codes: Array, rows: Array, upto: Array, most_cells: int) -> Array:
+        """Return the part of log p of the first columns of some rows that is summed over missing parents, (e, Z).
+
+        Row e takes the columns up to place upto[e] in the order of `families`.
+        """
+        summed = np.zeros((len(rows), self.log_probability.shape[1]))
+        self._sum_out(codes, rows, upto, most_cells, summed[:0], summed)
+        return summed
+
+    def _sum_out(self, codes: Array, rows: Array, upto: Array, most_cells: int, known: Array, summed: Array) -> None:
+        kernels.sum_out_families(
+            codes, rows, upto, self.families, self.log_probability, self._most_each(most_cells), known, summed
+        )
+
+    def dropped(self, codes: Array, most_cells: int) -> Array:
+        """Return which columns `sum_out` drops in some of the rows, (d,), for their tables would be too large."""
+        bits = np.log2(np.maximum(self.families.cardinalities[self.inner], 2))
+        # The tables that eliminate columns of b bits together have fewer than 2^(b + 1) cells in all.
+        most_each = self._most_each(most_cells)
+        small = math.log2(most_each) - 1.0
+        if bits.sum() <= small:
+            return np.zeros(codes.shape[1], np.bool_)
+        rows = self.rows_to_sum(codes)
+        rows = rows[(codes[np.ix_(rows, self.inner)] == 0) @ bits > small]
+        return kernels.columns_dropped(codes, rows, self.families, most_each)
+
+    def _most_each(self, most_cells: int) -> int:
+        """Return how many cells the tables of a row may have in each component."""
+        return max(1, most_cells // self.log_probability.shape[1])
+
+    @cached_property
+    def families(self) -> kernels.Families:
+        """The layout that the kernels read."""
+        members, strides, starts = [], [], [0]
+        for j, parents in enumerate(self.parents):
+            widths = [self.cardinalities[i] + 1 for i in (*parents, j)]
+            members += [*parents, j]
+            strides += [int(np.prod(widths[place + 1 :])) for place in range(len(widths))]
+            starts.append(len(members))
+        return kernels.Families(
+            np.array(parents_before_children(self.parents), np.int64),
+            np.array(members, np.int64),
+            np.array(starts, np.int64),
+            np.array(strides, np.int64),
+            np.asarray(self.offsets, np.int64),
+            np.array(self.cardinalities, np.int64),
+        )
+
+    @cached_property
+    def inner(self) -> Array:
+        """The columns that are parents of others."""
+        return np.array(sorted({parent for of_j in self.parents for parent in of_j}), np.int64)
+
+    @property
+    def n_parameters(self) -> int:
+        """Z·Σ_j (K_j − 1)·Π_{i in parents} K_i."""
+        n_components = self.log_probability.shape[1]
+        total = 0
+        for j, parents in enumerate(self.parents):
+            configurations = int(np.prod([self.cardinalities[i] for i in parents]))
+            total += max(self.cardinalities[j] - 1, 0) * configurations
+        return n_components * total
+
+
+def parents_before_children(parents: Parents) -> list[int]:
+    """Return the columns in an order in which parents come first: by the length of the longest way to a root."""
+    depth = [0] * len(parents)
+    for j in TopologicalSorter(dict(enumerate(parents))).static_order():
+        depth[j] = max((depth[parent] + 1 for parent in parents[j]), default=0)
+    return sorted(range(len(parents)), key=depth.__getitem__)
+
+
+def lost_cells(columns: Array, counts: JointCounts, tile: Codes, assignment: Assignment) -> Array:
+    """Return the rows that may hold a category of these columns which no other row shows, (n,).
+
+    To the other rows such a cell is missing, and the category does not exist.
+    """
+    result = np.zeros(len(tile.values), np.bool_)
+    for j in columns.tolist():
+        single = counts.single(j)[:, 1:]
+        everywhere = single.sum(axis=0)
+        rows = np.flatnonzero(tile.values[:, j] == 0)
+        alone = (single[assignment.component[rows]] > 0) & (
+            np.abs(everywhere - assignment.weight[rows, np.newaxis]) <= 1e-9 * everywhere
+        )
+        result[rows] |= alone.any(axis=1)
+    return result

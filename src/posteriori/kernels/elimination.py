@@ -1,0 +1,337 @@
+"""Sums over the missing columns of a row, of a product of tables p(x_j | parents, z): variable elimination.
+
+Of the missing columns only those count that have a present descendant: the others sum to 1. These are the hidden
+columns of a row, numbered 0 … m − 1. Every table that reads some of them is a factor, whose present columns are fixed.
+The hidden columns are summed out one by one. The next is always the one whose table, of itself and the columns that it
+shares a factor with, has the fewest cells.
+
+All tables hold logarithms, and each of their cells the Z components side by side.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from posteriori.kernels.compiling import kernel
+
+
+class Families(NamedTuple):
+    """Families of a child and its parents, each with a table in C order; code 0 is a missing cell."""
+
+    order: np.ndarray  # (d,) columns, parents before their children
+    members: np.ndarray  # the columns of all families, each family's child last
+    starts: np.ndarray  # (d + 1,) where each family starts among the members
+    strides: np.ndarray  # of each member, in cells of the family's table
+    offsets: np.ndarray  # (d,) where each table starts
+    cardinalities: np.ndarray  # (d,)
+
+
+class Factors(NamedTuple):
+    """The tables of one row, and the plan of their elimination, for at most m hidden columns."""
+
+    place: np.ndarray  # (d,) the number of a hidden column, else −1
+    dropped: np.ndarray  # bool (d,): missing columns that are not summed over
+    hidden: np.ndarray  # (m,) the hidden columns
+    base: np.ndarray  # (d + m,) the first cell of each factor
+    stride: np.ndarray  # (d + m, m) cells from one value of a hidden column to the next, 0 where it is not in scope
+    pooled: np.ndarray  # bool (d + m,): whether the factor lies in the pool, and not among the tables
+    spent: np.ndarray  # bool (d + m,): whether the factor has been summed
+    joined: np.ndarray  # bool (m, m): which columns share a factor; of an eliminated one, the scope of its message
+    weight: np.ndarray  # (m,) the log2 of the cells of the table that eliminates a column
+    left: np.ndarray  # bool (m,): columns not yet eliminated
+    turn: np.ndarray  # (m,) the order of elimination
+
+
+@kernel
+def rows_lacking(codes, columns):
+    """Return which rows lack one of these columns, (n,)."""
+    lacking = np.zeros(len(codes), np.bool_)
+    for i in range(len(codes)):
+        any_missing = False
+        for j in range(codes.shape[1]):  # neighbours in memory, so that most rows are done in a few instructions
+            any_missing |= codes[i, j] == 0
+        if any_missing:
+            for j in columns:
+                lacking[i] |= codes[i, j] == 0
+    return lacking
+
+
+@kernel
+def sum_out_families(codes, rows, upto, families, log_probability, most_cells, known, summed):
+    """Write log Σ_missing Π_j p(x_j | parents, z) of the first columns of some rows, in two parts.
+
+    Row e of the results is that of row rows[e], of its columns order[0] … order[upto[e] − 1]; the others count as
+    missing. known (e, Z) gains the log factors whose parents are all present, unless it is empty, and summed (e, Z) the
+    rest.
+    log_probability is (slots, Z). Where the tables of a row would have more than most_cells cells, columns are dropped
+    as `plan_elimination` says: their children are taken given the other parents, by the cells of code 0.
+    """
+    factors = allocate_factors(codes, rows, families)
+    pool = np.empty((1, log_probability.shape[1]))
+    for e in range(len(rows)):
+        row = codes[rows[e]]
+        factors.dropped[:] = families.cardinalities == 0
+        m, n_factors = prepare_row(row, upto[e], families, most_cells, factors)
+        if len(known):
+            _add_known(row, upto[e], families, factors, log_probability, known[e])
+        if m:
+            n_cells = message_cells(m, families, factors)
+            if n_cells > len(pool):
+                pool = np.empty((n_cells, log_probability.shape[1]))
+            eliminate(m, n_factors, 0, families, factors, log_probability, pool, summed[e])
+
+
+@kernel
+def _add_known(row, upto, families, factors, log_probability, out):
+    """Add the log factors of present columns whose parents are not hidden to out (Z,)."""
+    for step in range(upto):
+        j = families.order[step]
+        if row[j] == 0 or reads_hidden(j, families, factors):
+            continue
+        slot = families.offsets[j]
+        for t in range(families.starts[j], families.starts[j + 1]):
+            slot += np.int64(row[families.members[t]]) * families.strides[t]
+        for z in range(len(out)):
+            out[z] += log_probability[slot, z]
+
+
+@kernel
+def columns_dropped(codes, rows, families, most_cells):
+    """Return which columns are dropped in some of these rows because their tables would be too large, (d,)."""
+    factors = allocate_factors(codes, rows, families)
+    result = np.zeros(codes.shape[1], np.bool_)
+    for i in rows:
+        factors.dropped[:] = families.cardinalities == 0
+        prepare_row(codes[i], codes.shape[1], families, most_cells, factors)
+        result |= factors.dropped & (families.cardinalities > 0)
+    return result
+
+
+@kernel
+def allocate_factors(codes, rows, families):
+    """Return room for the factors of any of these rows."""
+    n_missing = 0
+    for i in rows:
+        n = 0
+        for j in range(codes.shape[1]):
+            n += codes[i, j] == 0
+        n_missing = max(n_missing, n)
+    d, m = codes.shape[1], n_missing
+    return Factors(
+        np.empty(d, np.int64),
+        np.zeros(d, np.bool_),
+        np.empty(m, np.int64),
+        np.empty(d + m, np.int64),
+        np.empty((d + m, m), np.int64),
+        np.empty(d + m, np.bool_),
+        np.empty(d + m, np.bool_),
+        np.empty((m, m), np.bool_),
+        np.empty(m),
+        np.empty(m, np.bool_),
+        np.empty(m, np.int64),
+    )
+
+
+@kernel
+def prepare_row(row, upto, families, most_cells, factors):
+    """Find the hidden columns and factors of a row and plan their elimination; return how many of each there are."""
+    while True:
+        m = find_hidden(row, upto, families, factors)
+        n_factors = gather_factors(row, upto, m, families, factors)
+        worst = plan_elimination(m, n_factors, families, most_cells, factors)
+        if worst < 0:
+            return m, n_factors
+        factors.dropped[factors.hidden[worst]] = True
+
+
+@kernel
+def find_hidden(row, upto, families, factors):
+    """Return how many missing columns have a present descendant, after giving each its number."""
+    factors.place[:] = -1
+    m = 0
+    for step in range(upto - 1, -1, -1):
+        j = families.order[step]
+        if row[j] == 0 and factors.place[j] < 0:
+            continue
+        for t in range(families.starts[j], families.starts[j + 1] - 1):
+            parent = families.members[t]
+            if row[parent] == 0 and factors.place[parent] < 0 and not factors.dropped[parent]:
+                factors.place[parent] = m
+                factors.hidden[m] = parent
+                m += 1
+    return m
+
+
+@kernel
+def reads_hidden(j, families, factors):
+    """Return whether a family holds a hidden column."""
+    found = False
+    for t in range(families.starts[j], families.starts[j + 1]):
+        found |= factors.place[families.members[t]] >= 0
+    return found
+
+
+@kernel
+def gather_factors(row, upto, m, families, factors):
+    """Write where the factors of a row lie among the tables; return how many there are."""
+    n_factors = 0
+    if not m:
+        return n_factors
+    for step in range(upto):
+        j = families.order[step]
+        if (row[j] == 0 and factors.place[j] < 0) or not reads_hidden(j, families, factors):
+            continue
+        factors.pooled[n_factors] = False
+        factors.stride[n_factors, :m] = 0
+        cell = families.offsets[j]
+        for t in range(families.starts[j], families.starts[j + 1]):
+            member = families.members[t]
+            place = factors.place[member]
+            if place >= 0:
+                factors.stride[n_factors, place] = families.strides[t]
+                cell += families.strides[t]  # value 0 of a hidden column is code 1
+            else:
+                cell += np.int64(row[member]) * families.strides[t]
+        factors.base[n_factors] = cell
+        n_factors += 1
+    return n_factors
+
+
+@kernel
+def plan_elimination(m, n_factors, families, most_cells, factors):
+    """Write the order of elimination; return −1, or a column to drop where its tables have more cells in all.
+
+    That is the column whose table would have the most cells when the limit is passed.
+    """
+    joined, weight, left = factors.joined, factors.weight, factors.left
+    joined[:m, :m] = False
+    left[:m] = True
+    for f in range(n_factors):
+        for a in range(m):
+            if factors.stride[f, a] > 0:
+                for b in range(m):
+                    joined[a, b] |= b != a and factors.stride[f, b] > 0
+    for a in range(m):
+        weight[a] = _log_cells(a, m, families, factors)
+    total = 0.0
+    for step in range(m):
+        v = -1
+        for a in range(m):
+            if left[a] and (v < 0 or weight[a] < weight[v]):
+                v = a
+        total += 2.0 ** weight[v]
+        if total > most_cells:
+            for a in range(m):
+                if left[a] and weight[a] > weight[v]:
+                    v = a
+            return v
+        factors.turn[step] = v
+        left[v] = False
+        for a in range(m):
+            if joined[v, a]:
+                for b in range(m):
+                    joined[a, b] |= b != a and joined[v, b]
+                joined[a, v] = False
+        for a in range(m):
+            if joined[v, a]:
+                weight[a] = _log_cells(a, m, families, factors)
+    return -1
+
+
+@kernel
+def _log_cells(a, m, families, factors):
+    """Return the log2 of the cells of a column and those that it shares a factor with."""
+    total = np.log2(families.cardinalities[factors.hidden[a]])
+    for b in range(m):
+        if factors.joined[a, b]:
+            total += np.log2(families.cardinalities[factors.hidden[b]])
+    return total
+
+
+@kernel
+def message_cells(m, families, factors):
+    """Return how many cells the messages of the plan have."""
+    total = 0
+    for a in range(m):
+        n_cells = 1
+        for b in range(m):
+            if factors.joined[a, b]:
+                n_cells *= families.cardinalities[factors.hidden[b]]
+        total += n_cells
+    return total
+
+
+@kernel
+def eliminate(m, n_factors, free, families, factors, tables, pool, out):
+    """Add the log of the sum over all hidden columns to out (Z,); messages are written to the pool from cell free."""
+    factors.spent[:n_factors] = False
+    mine = np.empty(n_factors + m, np.int64)
+    scope = np.empty(m, np.int64)
+    for step in range(m):
+        v = factors.turn[step]
+        n_mine = 0
+        for f in range(n_factors):
+            if not factors.spent[f] and factors.stride[f, v] > 0:
+                mine[n_mine] = f
+                n_mine += 1
+                factors.spent[f] = True
+        factors.stride[n_factors, :m] = 0
+        width, n_cells = 0, 1
+        for a in range(m):
+            if factors.joined[v, a]:
+                scope[width] = a
+                width += 1
+                factors.stride[n_factors, a] = n_cells
+                n_cells *= families.cardinalities[factors.hidden[a]]
+        first = pool[free : free + n_cells]
+        _sum_out(v, mine[:n_mine], scope[:width], families, factors, tables, pool, first)
+        if width:
+            factors.base[n_factors] = free
+            factors.pooled[n_factors] = True
+            factors.spent[n_factors] = False
+            n_factors += 1
+            free += n_cells
+        else:
+            for z in range(len(out)):
+                out[z] += first[0, z]
+
+
+@kernel
+def _sum_out(v, mine, scope, families, factors, tables, pool, message):
+    """Write log Σ_v exp Σ_f of some factors to a message: (cells of the scope, Z), its first column fastest."""
+    n_values, n_components = families.cardinalities[factors.hidden[v]], message.shape[1]
+    terms = np.empty((n_values, n_components))
+    value = np.zeros(len(scope), np.int64)
+    cell = factors.base[mine]
+    for c in range(len(message)):
+        terms[:] = 0.0
+        for place in range(len(mine)):
+            f = mine[place]
+            step = factors.stride[f, v]
+            if factors.pooled[f]:
+                for x in range(n_values):
+                    for z in range(n_components):
+                        terms[x, z] += pool[cell[place] + x * step, z]
+            else:
+                for x in range(n_values):
+                    for z in range(n_components):
+                        terms[x, z] += tables[cell[place] + x * step, z]
+        for z in range(n_components):
+            peak = -np.inf
+            for x in range(n_values):
+                peak = max(peak, terms[x, z])
+            total = 0.0
+            if peak > -np.inf:
+                for x in range(n_values):
+                    total += np.exp(terms[x, z] - peak)
+            message[c, z] = peak + np.log(total) if total > 0.0 else -np.inf
+        for s in range(len(scope)):
+            a = scope[s]
+            value[s] += 1
+            turned = value[s] == families.cardinalities[factors.hidden[a]]
+            change = 1 - value[s] if turned else 1
+            for place in range(len(mine)):
+                cell[place] += change * factors.stride[mine[place], a]
+            if not turned:
+                break
+            value[s] = 0
