@@ -61,6 +61,7 @@ _DATACLASSES: dict[str, type[Any]] = {
         model.FactorWeights,
         model.GenerativeModel,
         networks.CPT,
+        statistics.ColumnRanges,
         statistics.Counts,
         statistics.JointCounts,
         statistics.JointStatistics,

@@ -25,6 +25,7 @@ from posteriori.classifiers.validation import (
     warn_of_empty_columns,
     warn_of_few_rows,
 )
+from posteriori.draws import check_draw
 from posteriori.explain import Explanation
 from posteriori.learning.binning import binned_schema, bins_of
 from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled, warn_of_haste
@@ -476,7 +477,9 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     # Drawing ----------------------------------------------------------------------------------------------------
 
-    def sample(self, n: int = 1, y: Any = None, random_state: Any = None) -> tuple[Any, Array]:
+    def sample(
+        self, n: int = 1, y: Any = None, random_state: Any = None, respect_ranges: bool = True
+    ) -> tuple[Any, Array]:
         """Draw rows from the model: a class from the prior, then every column from its distribution.
 
         Parameters
@@ -485,6 +488,10 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         y : label or array-like (n,), optional
             The class of all rows, or of each; default: drawn from the prior.
         random_state : int, RandomState, Generator or None
+        respect_ranges : bool, default True
+            Whether numbers stay within what the training rows held: between the lowest and the highest number of their
+            column, and whole where all of these were. False draws from the density itself, which knows no bounds. A
+            model that knows no ranges (`from_parameters`, a model file without them) always does so.
 
         Returns
         -------
@@ -492,14 +499,26 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
             Of the type, and with the kinds of columns, that the model was trained on. No cell is missing, unless the
             model says how often cells are (``missing="informative"``).
         y : ndarray (n,)
+
+        Raises
+        ------
+        ValueError
+            n is no whole number from 1 on, or is too large; a label of y is no class.
+
+        Notes
+        -----
+        Within the ranges each row is drawn from the model's density given its class and component, truncated to the
+        ranges: what falls outside is drawn again, never moved to a bound. The probabilities of classes and components
+        stay what they are. A whole number is a rounded draw from the density between lowest − 1/2 and highest + 1/2.
+        Columns that depend on each other are drawn again as whole rows; of a row rejected 50 times, one column after
+        another is truncated given those before it, which is close to the truncated density and not equal to it.
         """
         check_is_fitted(self, "model_")
-        if n < 1:
-            raise ValueError(f"n is {n}; draw at least one row")
-        columns, labels = self._draw(n, y, generator(random_state))
+        n = check_draw(n, len(self.model_.schema.columns))
+        columns, labels = self._draw(n, y, generator(random_state), respect_ranges)
         return write_table(self.model_.schema, columns), labels
 
-    def _draw(self, n: int, y: Any, rng: np.random.Generator) -> tuple[list[Array], Array]:
+    def _draw(self, n: int, y: Any, rng: np.random.Generator, respect_ranges: bool) -> tuple[list[Array], Array]:
         """Return columns of numbers and codes, in the order of the schema, and the class of each row."""
         if y is None:
             component = rng.choice(len(self.classes_), size=n, p=np.exp(self.model_.class_log_prior))
@@ -510,7 +529,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
                 stranger = wanted[places.index(-1)]
                 raise ValueError(f"{stranger!r} is not a class; the classes are {self.classes_.tolist()}")
             component = np.array(places)
-        columns = self.model_.sample(self.model_.draw_components(component, rng), rng)
+        ranges = self._ranges if respect_ranges else None
+        columns = self.model_.sample(self.model_.draw_components(component, rng), rng, ranges)
         return columns, self.classes_[component]
 
     def to_network(self) -> BayesianNetwork:

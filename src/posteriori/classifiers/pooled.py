@@ -18,7 +18,13 @@ from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.candidates import CANDIDATES, named_estimator, worthwhile
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.row_by_row import row_by_row
-from posteriori.classifiers.validation import generator, matched_places, require_in_memory, warn_of_empty_columns
+from posteriori.classifiers.validation import (
+    generator,
+    matched_places,
+    require_in_memory,
+    warn_of_empty_columns,
+)
+from posteriori.draws import check_draw
 from posteriori.explain import Explanation
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.pool import Pool, fit_pool, heard
@@ -329,7 +335,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         bias = self.class_bias_ + sum(weight * model.bias for model, weight in zip(models, weights, strict=True))
         return Explanation(self.classes_, self.schema_.names, values, bias, log_factors, weighted=True)
 
-    def sample(self, n: int = 1, y: Any = None, random_state: Any = None) -> tuple[Any, Array]:
+    def sample(
+        self, n: int = 1, y: Any = None, random_state: Any = None, respect_ranges: bool = True
+    ) -> tuple[Any, Array]:
         """Draw rows: for each a member by its weight, then a class, and a row, from that.
 
         Parameters
@@ -338,6 +346,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         y : label or array-like (n,), optional
             The class of all rows, or of each; default: drawn.
         random_state : int, RandomState, Generator or None
+        respect_ranges : bool, default True
+            Whether numbers stay within what the training rows held, and whole where all of these were; see
+            `NaiveBayes.sample`.
 
         Returns
         -------
@@ -346,8 +357,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         y : ndarray (n,)
         """
         check_is_fitted(self, "members_")
-        if n < 1:
-            raise ValueError(f"n is {n}; draw at least one row")
+        n = check_draw(n, self.n_features_in_)
         rng = generator(random_state)
         member = rng.choice(len(self.members_), size=n, p=self._shares)
         wanted = None if y is None else np.broadcast_to(np.asarray(y), (n,))
@@ -356,7 +366,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         for m, estimator in enumerate(self.members_.values()):
             rows = np.flatnonzero(member == m)
             if len(rows):
-                columns, labels[rows] = estimator._draw(len(rows), None if wanted is None else wanted[rows], rng)
+                of_class = None if wanted is None else wanted[rows]
+                columns, labels[rows] = estimator._draw(len(rows), of_class, rng, respect_ranges)
                 for place, column in enumerate(columns):
                     drawn[place][rows] = column
         for j in self.schema_.of_kind("categorical"):

@@ -493,8 +493,18 @@ def sample(
         Path | None, typer.Option(metavar="FILE", help=f"Where to write: {_FORMATS}. Default: CSV on stdout.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Makes the draw repeatable.", show_default=False)] = None,
+    ignore_ranges: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-ranges",
+            help="Draw numbers from the densities themselves, also beyond those of the training rows.",
+        ),
+    ] = False,
 ) -> None:
     """Draw new rows from a model, the class of each in the target's column.
+
+    Numbers stay between the lowest and the highest of their column in the training rows, and are whole where all of
+    these were.
 
     Example:
 
@@ -506,7 +516,7 @@ def sample(
     import polars as pl
 
     with refusing():
-        X, y = estimator.sample(rows, random_state=seed)
+        X, y = estimator.sample(rows, random_state=seed, respect_ranges=not ignore_ranges)
     schema = estimator.schema_
     unnamed = "class" if hasattr(estimator, "classes_") else "component"
     target = schema.target if schema.target is not None else unnamed

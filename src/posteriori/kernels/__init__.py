@@ -17,6 +17,7 @@ from posteriori.kernels.lanes import LANES
 from posteriori.kernels.left_out import chain_left_out, families_left_out, tree_left_out
 from posteriori.kernels.log_linear import log_linear_loss
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
+from posteriori.kernels.ranges import widen_ranges
 from posteriori.kernels.sharing import (
     add_complete_moments,
     add_shared_counts,
@@ -77,5 +78,6 @@ __all__ = [
     "weigh_shares",
     "weightiest_numbers",
     "whitened_distance",
+    "widen_ranges",
     "within_bins",
 ]

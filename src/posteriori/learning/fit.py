@@ -8,13 +8,13 @@ from typing import cast
 import numpy as np
 
 from posteriori.model import Block, GenerativeModel, Prior, reject_outside
-from posteriori.statistics import JointStatistics
+from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.tables import Assignment, Batch, Schema, quote
 
 
 @dataclass(frozen=True)
 class Collect:
-    """Takes a batch to the sufficient statistics of its labelled rows, those that blocks need.
+    """Takes a batch to the sufficient statistics of its labelled rows, those that blocks need, and all columns' ranges.
 
     What is wanted can be read off it, so that a database may add it up in its own way.
     """
@@ -47,7 +47,7 @@ class Collect:
                     names = quote(batch.schema.columns[column].name for column, usable in places if not usable)
                     raise ValueError(f"the square of a value in {names} overflows; rescale the column")
             statistics.append(sums)
-        return JointStatistics(weight, tuple(statistics), hidden)
+        return JointStatistics(weight, tuple(statistics), hidden, ColumnRanges.of(batch))
 
 
 def estimate(schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics: JointStatistics) -> GenerativeModel:
