@@ -38,7 +38,7 @@ ESTIMATORS = {
     "tan of numbers": po.TreeAugmentedNaiveBayes(continuous="gaussian"),
     "chow-liu": po.ChowLiuClassifier(bins=CUTS, missing="informative"),
     "aode": po.AveragedOneDependence(bins=CUTS),
-    "full joint": po.FullJointClassifier(bins=(0.0,), verbose=False),
+    "full joint": po.FullJointClassifier(bins=(0.0,)),
     "kdb of no parents": po.KDependenceBayes(k=0, bins=CUTS),
 }
 COMPLETE = ("lda", "rda")  # whose missing numbers take EM
@@ -222,7 +222,7 @@ def refusals():
     yield plain, [["u", "p", "q"]], ["a"], None, "3 features"
     closed = po.NaiveBayes().partial_fit(X, ["a", "a", "b", "b"], classes=["a", "b"])
     yield closed, [["u", "p"]], ["c"], None, "not among the classes"
-    for kind in (po.TreeAugmentedNaiveBayes(), po.AveragedOneDependence(), po.FullJointClassifier(verbose=False)):
+    for kind in (po.TreeAugmentedNaiveBayes(), po.AveragedOneDependence(), po.FullJointClassifier()):
         together = clone(kind).fit([["u", "p"], ["v", "q"], ["u", "q"]], ["a", "a", "b"])
         yield together, [["u", "q"]], ["a"], None, "in rows of class 'a', columns 'x0', 'x1' hold"
     rng = np.random.default_rng(0)

@@ -1,11 +1,9 @@
 """posteriori: class priors times class-conditional densities, learned by adding up sufficient statistics."""
 
-from __future__ import annotations
+import importlib as _importlib
+import typing as _typing
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from posteriori import comparison, drop_in, explain, networks, plotting
     from posteriori.classifiers import (
         AveragedOneDependence,
@@ -117,13 +115,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name in _MODULES:
-        return importlib.import_module(f"posteriori.{name}")
+        return _importlib.import_module(f"posteriori.{name}")
     if name in _HOMES:
-        return getattr(importlib.import_module(f"posteriori.{_HOMES[name]}"), name)
+        return getattr(_importlib.import_module(f"posteriori.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'posteriori' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -31,6 +31,7 @@ from posteriori.learning.binning import binned_schema, bins_of
 from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled, warn_of_haste
 from posteriori.learning.fit import Collect
 from posteriori.learning.held_out import held_out_weight
+from posteriori.learning.retyping import retyped, with_missing_cuts
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior, log_sum
 from posteriori.sources import MemorySource, source_of
 from posteriori.statistics import JointStatistics
@@ -244,7 +245,9 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         if first:
             source = source.with_schema(binned_schema(source.with_telling(None), bins_of(blocks)))
         else:
+            source = source.with_schema(with_missing_cuts(source.schema, blocks))
             blocks = resumed(blocks, self.model_.blocks)
+            self._past_statistics(source.schema, target, blocks)  # an error before the rows are read
         self._check_size(source.schema, target)
         return source, target, blocks, source.reduce(Collect(blocks))
 
@@ -357,23 +360,27 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     def _past_statistics(self, schema: Schema, target: Column, blocks: tuple[Block, ...]) -> JointStatistics:
         old = self.model_
-        if [(b.density.needs, b.columns) for b in blocks] != [(b.density.needs, b.columns) for b in old.blocks]:
-            raise ValueError("distributions have changed since the last call; use fit to start anew")
+        statistics = retyped(self.statistics_, old.schema, old.blocks, schema, blocks)
         if schema is old.schema and target is self.target_:
-            return self.statistics_
+            return statistics
         moves = [
             [schema.columns[j].places_in(old.schema.columns[j]) for j in block.coded(schema)] or None
             for block in blocks
         ]
         components = [self.target_.lookup.get(label, 0) - 1 for label in target.categories]
-        return self.statistics_.reindexed(components, moves)
+        return statistics.reindexed(components, moves)
 
     # The columns and the classes --------------------------------------------------------------------------------
 
     def _extended_schema(self, table: Table, places: Sequence[int]) -> Schema:
         schema = self.model_.schema
-        categorical = [place for place, c in zip(places, schema.columns, strict=True) if c.kind == "categorical"]
-        return schema.extended(infer_schema(table, places, categorical), mixed=self._categorical(schema.names))
+        named = self._categorical(schema.names)
+        categorical = [
+            place
+            for j, (place, column) in enumerate(zip(places, schema.columns, strict=True))
+            if j in named or (column.kind == "categorical" and not column.has_no_kind)
+        ]
+        return schema.extended(infer_schema(table, places, categorical), mixed=named)
 
     def _declared_classes(self, classes: Any, labels: Labels | PartialLabels) -> Column:
         if classes is None:

@@ -178,7 +178,9 @@ def _joined_classes(members: Sequence[Any]) -> Column:
 
 
 def _require_like(what: str, mine: Column, theirs: Column, place: int, mixed: bool = False) -> None:
-    """Raise an error unless a column is of one kind, and cut at the same points, in all models."""
+    """Raise an error unless a column is of one kind, and cut at the same points, in all models that know a value."""
+    if mine.has_no_kind or theirs.has_no_kind:
+        return
     if mine.kind != theirs.kind:
         raise ValueError(
             f"{what} is {theirs.kind} in model {place} and {mine.kind} in model 0; convert it, or name it in "

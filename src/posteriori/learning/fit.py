@@ -51,7 +51,12 @@ class Collect:
 
 
 def estimate(schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics: JointStatistics) -> GenerativeModel:
-    """Return the model that the statistics give, each density in closed form."""
+    """Return the model that the statistics give, each density in closed form.
+
+    Its schema marks the columns without a value, where the ranges of the columns say so.
+    """
+    if statistics.ranges is not None:
+        schema = schema.with_values_in(statistics.ranges.has_numbers.tolist())
     pairs = zip(blocks, statistics.blocks, strict=True)
     return GenerativeModel(
         schema,
