@@ -27,7 +27,7 @@ if _typing.TYPE_CHECKING:
     from posteriori.persistence import load, save
     from posteriori.preprocessing import MDLPDiscretizer
     from posteriori.reporting import Report, report
-    from posteriori.tables import Query, Scan, scan, scan_sql
+    from posteriori.tables import Query, Scan, TargetCuts, quantile_classes, scan, scan_sql
 
 __version__ = "0.1.0"
 
@@ -52,6 +52,7 @@ _HOMES = {
     "Report": "reporting",
     "Query": "tables",
     "Scan": "tables",
+    "TargetCuts": "tables",
     "TreeAugmentedNaiveBayes": "classifiers",
     "compare": "comparison",
     "CrossValidation": "comparison",
@@ -62,6 +63,7 @@ _HOMES = {
     "load": "persistence",
     "merge": "classifiers.merging",
     "predict_to": "classifiers.prediction_files",
+    "quantile_classes": "tables",
     "read_network": "networks",
     "report": "reporting",
     "save": "persistence",
@@ -92,6 +94,7 @@ __all__ = [
     "Query",
     "Report",
     "Scan",
+    "TargetCuts",
     "TreeAugmentedNaiveBayes",
     "compare",
     "comparison",
@@ -106,6 +109,7 @@ __all__ = [
     "networks",
     "plotting",
     "predict_to",
+    "quantile_classes",
     "read_network",
     "report",
     "save",

@@ -72,6 +72,7 @@ _DATACLASSES: dict[str, type[Any]] = {
         statistics.Scatter,
         tables.Column,
         tables.Schema,
+        tables.TargetCuts,
     )
 }
 _STATE = (
@@ -89,6 +90,7 @@ _STATE = (
     "class_bias_",
     "cv_results_",
     "left_out_",
+    "target_cuts_",
 )
 
 

@@ -20,6 +20,7 @@ from posteriori.classifiers.validation import (
     components_of,
     generator,
     labels_to_learn,
+    reject_quantity,
     require_in_memory,
     telling_of,
     warn_of_empty_columns,
@@ -111,7 +112,9 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         y : array-like (n,) or str; of files that were scanned with a target, it may be left out
             The label of each row, or the name of the column of X that holds them. Where the parameter `unlabelled`
             says so, NaN, None and null are labels to be inferred, and their rows teach through EM. Or a table of
-            booleans (n, C), a column a class: which classes each row may be of.
+            booleans (n, C), a column a class: which classes each row may be of. Whole numbers that look like a
+            quantity are refused: more than 20 of them, with fewer than 100 rows each in the mean, and neither 0, 1, …,
+            K − 1 nor 1, 2, …, K. `posteriori.quantile_classes` cuts them into classes; as strings they are classes.
         sample_weight : array-like (n,), optional
             The weight of each row, ≥ 0: a row of weight k counts as k rows.
 
@@ -384,7 +387,10 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     def _declared_classes(self, classes: Any, labels: Labels | PartialLabels) -> Column:
         if classes is None:
-            return labels.infer()
+            found = labels.infer()
+            if not isinstance(labels, PartialLabels):
+                reject_quantity(found, labels)
+            return found
         if isinstance(classes, str) or not len(classes):
             raise ValueError(f"classes is {classes!r}; list the labels")
         if any(map(is_missing, classes)):

@@ -86,7 +86,13 @@ def merge(models: Iterable[Any]) -> Any:
         tree = clone(members[0])
         tree.one_class_ = _merged([model.one_class_ for model in members])
         return tree
-    return _merged(members)
+    cuts = {getattr(model, "target_cuts_", None) for model in members}
+    if len(cuts) > 1:
+        raise ValueError("the targets were cut into classes at different numbers; fit all models with the same classes")
+    merged = _merged(members)
+    if None not in cuts:
+        merged.target_cuts_ = cuts.pop()
+    return merged
 
 
 def _merged(members: Sequence[Any]) -> Any:

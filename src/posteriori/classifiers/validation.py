@@ -18,6 +18,7 @@ from posteriori.tables import Column, Labels, PartialLabels, Schema, Table, Tell
 from posteriori.tables.lazy import LazyTable
 from posteriori.tables.objects import is_missing
 from posteriori.tables.partitioned import PartitionedTable
+from posteriori.tables.targets import looks_like_a_quantity
 from posteriori.typing import Array
 
 _FEWEST_ROWS = 1.5  # of a component, below which it is told of
@@ -82,6 +83,21 @@ def matched_places(
     names = [name for name in table.names if name != target or target in schema.names]
     places = schema.match(names, table.named, model)
     return tuple(table.names.index(names[place]) for place in places)
+
+
+def reject_quantity(classes: Column, labels: Labels) -> None:
+    """Raise ValueError if labels are numbers that look like a quantity, by `looks_like_a_quantity`.
+
+    Labels of a categorical data type are classes.
+    """
+    declared = classes.dtype in ("category", "ordered", "Categorical", "Enum") or classes.dtype.startswith("dictionary")
+    n_rows = labels.table.n_rows
+    if not declared and looks_like_a_quantity(classes.categories, n_rows):
+        raise ValueError(
+            f"y holds {len(classes.categories):,} different numbers in {n_rows:,} rows, from "
+            f"{classes.categories[0]:g} to {classes.categories[-1]:g}, and looks like a quantity; cut it into classes "
+            "with posteriori.quantile_classes(y, 4), or, if these are names of classes, give them as strings"
+        )
 
 
 def require_in_memory(table: Table, what: str) -> None:
