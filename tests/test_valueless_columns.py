@@ -156,3 +156,24 @@ def test_a_column_with_values_keeps_its_kind():
         model.partial_fit(later("polars", "strings"), Y)
     with pytest.raises(ValueError, match="numeric in training but is String"):
         model.predict(later("polars", "strings"))
+
+
+def test_a_select_takes_such_a_column_as_missing_whatever_its_type():
+    duckdb = pytest.importorskip("duckdb", reason="the SELECT is asked of DuckDB")
+    pytest.importorskip("sqlglot", reason="to_sql needs sqlglot")
+    model = po.NaiveBayes().fit(table(EMPTY["polars numbers"](20)), Y)
+    rows = later("polars", "strings")
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE rows (x DOUBLE, c VARCHAR, e VARCHAR)")
+    connection.executemany("INSERT INTO rows VALUES (?, ?, ?)", rows.rows())
+    found = connection.execute(f"SELECT p_a, p_b FROM ({model.to_sql('rows')})").fetchall()
+    assert_allclose(np.array(found), model.predict_proba(rows), rtol=1e-9)
+
+
+def test_forgetting_all_values_of_a_column_leaves_it_without_a_kind():
+    rows = later("polars", "numbers")
+    model = po.NaiveBayes().fit(pl.concat([rows, table(EMPTY["polars numbers"](20))]), Y * 2)
+    model.forget(rows, Y)
+    assert model.schema_.columns[2].has_no_kind
+    expected = po.NaiveBayes().fit(table(EMPTY["polars numbers"](20)), Y).predict_proba(rows)
+    assert_allclose(model.predict_proba(later("polars", "strings")), expected, rtol=1e-9)

@@ -163,15 +163,18 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
+def columns_with_values(model: GenerativeModel, statistics: JointStatistics) -> Array:
+    """Return in which columns some row of any weight had a value, (d,) booleans."""
+    seen = np.zeros(len(model.schema.columns), np.bool_)
+    for block, sums in zip(model.blocks, statistics.blocks, strict=True):
+        seen[list(block.columns)] |= sums.observed().any(axis=0)
+    return seen
+
+
 def warn_of_empty_columns(model: GenerativeModel, statistics: JointStatistics) -> None:
     """Warn of columns in which no row of any weight had a value."""
-    seen = {
-        column
-        for block, sums in zip(model.blocks, statistics.blocks, strict=True)
-        for column, any_seen in zip(block.columns, sums.observed().any(axis=0), strict=True)
-        if any_seen
-    }
-    empty = [column.name for j, column in enumerate(model.schema.columns) if j not in seen]
+    seen = columns_with_values(model, statistics)
+    empty = [column.name for column, any_seen in zip(model.schema.columns, seen, strict=True) if not any_seen]
     if empty:
         verb = "have" if len(empty) > 1 else "has"
         warnings.warn(
