@@ -138,7 +138,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. A category met for the first time extends the model; the cut points of binned columns stay
+            As in `fit`. A category met for the first time extends the model, and the first values of a column that
+            had none so far decide whether it is continuous or categorical; the cut points of binned columns stay
             what they were on the first call, so let that one see many rows.
         classes : array-like, optional
             All classes there will be; may be given on the first call. Where it is not, a class met for the first
@@ -221,6 +222,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         self._adopt(weighed, target, source.unlabelled_weight)
         if first:
             self._classes_closed = classes is not None
+            vars(self).pop("target_cuts_", None)  # of an earlier target
         self._transduce(source.with_telling(learned.telling))
         return self
 

@@ -1,7 +1,5 @@
 """The ranges of columns."""
 
-import math
-
 import numpy as np
 
 from posteriori.kernels.compiling import kernel
@@ -18,10 +16,8 @@ def widen_ranges(values, weight, lowest, highest, whole):
         if not weight[i] > 0.0:
             continue
         for j in range(d):
+            # Selections instead of branches, so that the loop vectorises; a comparison with NaN is false.
             x = values[i, j]
-            if x < lowest[j]:
-                lowest[j] = x
-            if x > highest[j]:
-                highest[j] = x
-            if whole[j] and x != np.floor(x) and not math.isnan(x):
-                whole[j] = False
+            lowest[j] = x if x < lowest[j] else lowest[j]
+            highest[j] = x if x > highest[j] else highest[j]
+            whole[j] &= not x > np.floor(x)
