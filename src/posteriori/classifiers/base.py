@@ -222,7 +222,7 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
         self._adopt(weighed, target, source.unlabelled_weight)
         if first:
             self._classes_closed = classes is not None
-            vars(self).pop("target_cuts_", None)  # of an earlier target
+            self.__dict__.pop("target_cuts_", None)  # of an earlier target
         self._transduce(source.with_telling(learned.telling))
         return self
 

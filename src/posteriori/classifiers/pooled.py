@@ -177,7 +177,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             A candidate was left out because of its cost, or a column has no value.
         """
         self._validate_params()
-        vars(self).pop("target_cuts_", None)  # of an earlier target
+        self.__dict__.pop("target_cuts_", None)  # of an earlier target
         seed = int(generator(self.random_state).integers(2**31))
         opened = self._opened(X, y, sample_weight, seed)
         estimators = self._estimators(opened)
