@@ -25,7 +25,7 @@ MODELS = {
     "kdb 1": po.KDependenceBayes(1, bins=8),
     "kdb 3": po.KDependenceBayes(3, bins=8),
     "aode": po.AveragedOneDependence(bins=8),
-    "full joint": po.FullJointClassifier(bins=3, verbose=False),
+    "full joint": po.FullJointClassifier(bins=3),
 }
 CHECKED = [
     po.TreeAugmentedNaiveBayes(),

@@ -30,7 +30,7 @@ ESTIMATORS = {
     "tan of numbers": po.TreeAugmentedNaiveBayes(continuous="gaussian", penalty="aic"),
     "chow-liu": po.ChowLiuClassifier(bins=CUTS, missing="informative"),
     "aode": po.AveragedOneDependence(bins=CUTS),
-    "full joint": po.FullJointClassifier(bins=(0.0,), verbose=False),
+    "full joint": po.FullJointClassifier(bins=(0.0,)),
     "kdb of no parents": po.KDependenceBayes(k=0, bins=CUTS),
     "chow-liu tree": po.ChowLiuTree(bins=CUTS),
 }

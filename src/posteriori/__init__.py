@@ -1,11 +1,9 @@
 """posteriori: class priors times class-conditional densities, learned by adding up sufficient statistics."""
 
-from __future__ import annotations
+import importlib as _importlib
+import typing as _typing
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from posteriori import comparison, drop_in, explain, networks, plotting
     from posteriori.classifiers import (
         AveragedOneDependence,
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from posteriori.persistence import load, save
     from posteriori.preprocessing import MDLPDiscretizer
     from posteriori.reporting import Report, report
-    from posteriori.tables import Query, Scan, scan, scan_sql
+    from posteriori.tables import Query, Scan, TargetCuts, quantile_classes, scan, scan_sql
 
 __version__ = "0.1.0"
 
@@ -54,6 +52,7 @@ _HOMES = {
     "Report": "reporting",
     "Query": "tables",
     "Scan": "tables",
+    "TargetCuts": "tables",
     "TreeAugmentedNaiveBayes": "classifiers",
     "compare": "comparison",
     "CrossValidation": "comparison",
@@ -64,6 +63,7 @@ _HOMES = {
     "load": "persistence",
     "merge": "classifiers.merging",
     "predict_to": "classifiers.prediction_files",
+    "quantile_classes": "tables",
     "read_network": "networks",
     "report": "reporting",
     "save": "persistence",
@@ -94,6 +94,7 @@ __all__ = [
     "Query",
     "Report",
     "Scan",
+    "TargetCuts",
     "TreeAugmentedNaiveBayes",
     "compare",
     "comparison",
@@ -108,6 +109,7 @@ __all__ = [
     "networks",
     "plotting",
     "predict_to",
+    "quantile_classes",
     "read_network",
     "report",
     "save",
@@ -117,13 +119,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name in _MODULES:
-        return importlib.import_module(f"posteriori.{name}")
+        return _importlib.import_module(f"posteriori.{name}")
     if name in _HOMES:
-        return getattr(importlib.import_module(f"posteriori.{_HOMES[name]}"), name)
+        return getattr(_importlib.import_module(f"posteriori.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'posteriori' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -12,6 +12,8 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities import ApproximatingDensity, ChainedDensity, Density
+from posteriori.densities.within_ranges import box_of, draw_within
+from posteriori.statistics import ColumnRanges
 from posteriori.tables import Batch, Schema, Tile, quote
 from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
@@ -406,17 +408,24 @@ class GenerativeModel:
             component[rows] = rng.choice(places, size=len(rows), p=share[places] / share[places].sum())
         return component
 
-    def sample(self, component: Array, rng: np.random.Generator) -> list[Array]:
+    def sample(self, component: Array, rng: np.random.Generator, ranges: ColumnRanges | None = None) -> list[Array]:
         """Draw a row for each component: a list of columns, in the order of the schema, of numbers or codes.
 
-        Cells are missing, NaN or 0, where a masking block says so.
+        Cells are missing, NaN or 0, where a masking block says so. With ranges the density of each block given the
+        component is truncated to them, and numbers of whole columns are whole (`draw_within`); components keep their
+        probabilities.
         """
         columns: list[Array] = [np.empty(0)] * len(self.schema.columns)
         pairs = list(zip(self.blocks, self.parameters, strict=True))
         makers, masks = ([pair for pair in pairs if pair[0].masks == masking] for masking in (False, True))
         for block, parameters in sorted(makers, key=lambda pair: pair[0].shared):  # which need what the others drew
             given = np.column_stack([columns[j] for j in block.columns]) if block.shared else component
-            drawn = block.density.sample(parameters, given, rng)
+            if ranges is None:
+                drawn = block.density.sample(parameters, given, rng)
+            else:
+                coded = block.density.kind != "continuous"
+                box = box_of(self.schema, block.columns, ranges, coded)
+                drawn = draw_within(block.density, parameters, given, rng, box)
             for place, column in enumerate(block.columns):
                 columns[column] = drawn[:, place]
         for j in self.schema.of_kind("categorical"):

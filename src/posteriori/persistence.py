@@ -63,6 +63,7 @@ _DATACLASSES: dict[str, type[Any]] = {
         model.FactorWeights,
         model.GenerativeModel,
         networks.CPT,
+        statistics.ColumnRanges,
         statistics.Counts,
         statistics.JointCounts,
         statistics.JointStatistics,
@@ -73,6 +74,7 @@ _DATACLASSES: dict[str, type[Any]] = {
         statistics.Scatter,
         tables.Column,
         tables.Schema,
+        tables.TargetCuts,
     )
 }
 _STATE = (
@@ -91,6 +93,7 @@ _STATE = (
     "cv_results_",
     "left_out_",
     "_importance",
+    "target_cuts_",
 )
 
 

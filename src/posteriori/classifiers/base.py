@@ -21,17 +21,20 @@ from posteriori.classifiers.validation import (
     components_of,
     generator,
     labels_to_learn,
+    reject_quantity,
     require_in_memory,
     telling_of,
     warn_of_empty_columns,
     warn_of_few_rows,
 )
+from posteriori.draws import check_draw
 from posteriori.explain import Explanation
 from posteriori.learning.cut_points import binned_schema, bins_of
 from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled, warn_of_haste
 from posteriori.learning.fit import Collect
 from posteriori.learning.held_out import held_out_weight
 from posteriori.learning.importance import Predictor
+from posteriori.learning.retyping import retyped, with_missing_cuts
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior, log_sum
 from posteriori.sources import MemorySource, source_of
 from posteriori.statistics import JointStatistics
@@ -111,7 +114,9 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
         y : array-like (n,) or str; of files that were scanned with a target, it may be left out
             The label of each row, or the name of the column of X that holds them. Where the parameter `unlabelled`
             says so, NaN, None and null are labels to be inferred, and their rows teach through EM. Or a table of
-            booleans (n, C), a column a class: which classes each row may be of.
+            booleans (n, C), a column a class: which classes each row may be of. Whole numbers that look like a
+            quantity are refused: more than 20 of them, with fewer than 100 rows each in the mean, and neither 0, 1, …,
+            K − 1 nor 1, 2, …, K. `posteriori.quantile_classes` cuts them into classes; as strings they are classes.
         sample_weight : array-like (n,), optional
             The weight of each row, ≥ 0: a row of weight k counts as k rows.
 
@@ -135,7 +140,8 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. A category met for the first time extends the model; the cut points of binned columns stay
+            As in `fit`. A category met for the first time extends the model, and the first values of a column that
+            had none so far decide whether it is continuous or categorical; the cut points of binned columns stay
             what they were on the first call, so let that one see many rows.
         classes : array-like, optional
             All classes there will be; may be given on the first call. Where it is not, a class met for the first
@@ -218,6 +224,7 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
         self._adopt(weighed, target, source.unlabelled_weight)
         if first:
             self._classes_closed = classes is not None
+            self.__dict__.pop("target_cuts_", None)  # of an earlier target
         self._transduce(source.with_telling(learned.telling))
         return self
 
@@ -245,7 +252,9 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
         if first:
             source = source.with_schema(binned_schema(source.with_telling(None), bins_of(blocks), self.n_jobs))
         else:
+            source = source.with_schema(with_missing_cuts(source.schema, blocks))
             blocks = resumed(blocks, self.model_.blocks)
+            self._past_statistics(source.schema, target, blocks)  # an error before the rows are read
         self._check_size(source.schema, target)
         return source, target, blocks, source.reduce(Collect(blocks))
 
@@ -363,27 +372,34 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
 
     def _past_statistics(self, schema: Schema, target: Column, blocks: tuple[Block, ...]) -> JointStatistics:
         old = self.model_
-        if [(b.density.needs, b.columns) for b in blocks] != [(b.density.needs, b.columns) for b in old.blocks]:
-            raise ValueError("distributions have changed since the last call; use fit to start anew")
+        statistics = retyped(self.statistics_, old.schema, old.blocks, schema, blocks)
         if schema is old.schema and target is self.target_:
-            return self.statistics_
+            return statistics
         moves = [
             [schema.columns[j].places_in(old.schema.columns[j]) for j in block.coded(schema)] or None
             for block in blocks
         ]
         components = [self.target_.lookup.get(label, 0) - 1 for label in target.categories]
-        return self.statistics_.reindexed(components, moves)
+        return statistics.reindexed(components, moves)
 
     # The columns and the classes --------------------------------------------------------------------------------
 
     def _extended_schema(self, table: Table, places: Sequence[int]) -> Schema:
         schema = self.model_.schema
-        categorical = [place for place, c in zip(places, schema.columns, strict=True) if c.kind == "categorical"]
-        return schema.extended(infer_schema(table, places, categorical), mixed=self._categorical(schema.names))
+        named = self._categorical(schema.names)
+        categorical = [
+            place
+            for j, (place, column) in enumerate(zip(places, schema.columns, strict=True))
+            if j in named or (column.kind == "categorical" and not column.has_no_kind)
+        ]
+        return schema.extended(infer_schema(table, places, categorical), mixed=named)
 
     def _declared_classes(self, classes: Any, labels: Labels | PartialLabels) -> Column:
         if classes is None:
-            return labels.infer()
+            found = labels.infer()
+            if not isinstance(labels, PartialLabels):
+                reject_quantity(found, labels)
+            return found
         if isinstance(classes, str) or not len(classes):
             raise ValueError(f"classes is {classes!r}; list the labels")
         if any(map(is_missing, classes)):
@@ -483,7 +499,9 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
 
     # Drawing ----------------------------------------------------------------------------------------------------
 
-    def sample(self, n: int = 1, y: Any = None, random_state: Any = None) -> tuple[Any, Array]:
+    def sample(
+        self, n: int = 1, y: Any = None, random_state: Any = None, respect_ranges: bool = True
+    ) -> tuple[Any, Array]:
         """Draw rows from the model: a class from the prior, then every column from its distribution.
 
         Parameters
@@ -492,6 +510,10 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
         y : label or array-like (n,), optional
             The class of all rows, or of each; default: drawn from the prior.
         random_state : int, RandomState, Generator or None
+        respect_ranges : bool, default True
+            Whether numbers stay within what the training rows held: between the lowest and the highest number of their
+            column, and whole where all of these were. False draws from the density itself, which knows no bounds. A
+            model that knows no ranges (`from_parameters`, a model file without them) always does so.
 
         Returns
         -------
@@ -499,14 +521,26 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
             Of the type, and with the kinds of columns, that the model was trained on. No cell is missing, unless the
             model says how often cells are (``missing="informative"``).
         y : ndarray (n,)
+
+        Raises
+        ------
+        ValueError
+            n is no whole number from 1 on, or is too large; a label of y is no class.
+
+        Notes
+        -----
+        Within the ranges each row is drawn from the model's density given its class and component, truncated to the
+        ranges: what falls outside is drawn again, never moved to a bound. The probabilities of classes and components
+        stay what they are. A whole number is a rounded draw from the density between lowest − 1/2 and highest + 1/2.
+        Columns that depend on each other are drawn again as whole rows; of a row rejected 50 times, one column after
+        another is truncated given those before it, which is close to the truncated density and not equal to it.
         """
         check_is_fitted(self, "model_")
-        if n < 1:
-            raise ValueError(f"n is {n}; draw at least one row")
-        columns, labels = self._draw(n, y, generator(random_state))
+        n = check_draw(n, len(self.model_.schema.columns))
+        columns, labels = self._draw(n, y, generator(random_state), respect_ranges)
         return write_table(self.model_.schema, columns), labels
 
-    def _draw(self, n: int, y: Any, rng: np.random.Generator) -> tuple[list[Array], Array]:
+    def _draw(self, n: int, y: Any, rng: np.random.Generator, respect_ranges: bool) -> tuple[list[Array], Array]:
         """Return columns of numbers and codes, in the order of the schema, and the class of each row."""
         if y is None:
             component = rng.choice(len(self.classes_), size=n, p=np.exp(self.model_.class_log_prior))
@@ -517,7 +551,8 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
                 stranger = wanted[places.index(-1)]
                 raise ValueError(f"{stranger!r} is not a class; the classes are {self.classes_.tolist()}")
             component = np.array(places)
-        columns = self.model_.sample(self.model_.draw_components(component, rng), rng)
+        ranges = self._ranges if respect_ranges else None
+        columns = self.model_.sample(self.model_.draw_components(component, rng), rng, ranges)
         return columns, self.classes_[component]
 
     def to_network(self) -> BayesianNetwork:

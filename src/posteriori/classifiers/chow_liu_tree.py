@@ -124,10 +124,14 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         """Return the mean log p(x) in nats a row."""
         return float(self.score_samples(X).mean())
 
-    def sample(self, n: int = 1, random_state: Any = None) -> Any:
-        """Draw n rows, as a table like the one the tree was learned from."""
+    def sample(self, n: int = 1, random_state: Any = None, respect_ranges: bool = True) -> Any:
+        """Draw n rows, as a table like the one the tree was learned from.
+
+        respect_ranges keeps numbers within those of the training rows, and whole where all of these were; see
+        `NaiveBayes.sample`.
+        """
         check_is_fitted(self, "one_class_")
-        return self.one_class_.sample(n, random_state=random_state)[0]
+        return self.one_class_.sample(n, random_state=random_state, respect_ranges=respect_ranges)[0]
 
     @property
     def tree_(self) -> dict[str, str | None]:

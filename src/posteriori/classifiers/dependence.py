@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from abc import abstractmethod
 from numbers import Integral, Real
@@ -243,8 +244,9 @@ class FullJointClassifier(DependenceEstimator):
         Pseudo-count a cell.
     max_cells : int, default 10_000_000
         More cells than that, over all classes, are refused before they take memory.
-    verbose : bool, default True
-        Say in a line how many cells and parameters there are, before they take memory.
+    verbose : bool, default False
+        Log how many cells and parameters there are, before they take memory, at level INFO to the logger
+        ``posteriori``. `n_cells_` and `n_parameters_` say the same of a fitted model.
     bins, priors, prior_alpha, categorical_features, n_jobs : as in `TreeAugmentedNaiveBayes`
 
     Attributes
@@ -268,7 +270,6 @@ class FullJointClassifier(DependenceEstimator):
     >>> X = [["a", "u"], ["b", "v"], ["a", "v"], ["b", "u"]] * 10
     >>> y = ["same", "same", "other", "other"] * 10
     >>> model = po.FullJointClassifier(alpha=0.0).fit(X, y)
-    the full joint of 2 columns has 8 cells and 7 parameters, and takes 0.0 MB
     >>> model.n_cells_, model.n_parameters_
     (8, 7)
     """
@@ -284,7 +285,7 @@ class FullJointClassifier(DependenceEstimator):
         *,
         alpha: float = 1.0,
         max_cells: int = 10_000_000,
-        verbose: bool = True,
+        verbose: bool = False,
         bins: Any = 8,
         priors: Any = None,
         prior_alpha: float = 0.0,
@@ -321,7 +322,7 @@ class FullJointClassifier(DependenceEstimator):
                 "(TreeAugmentedNaiveBayes)"
             )
         if self.verbose:
-            print(size)
+            logging.getLogger("posteriori").info(size)
 
     @property
     def n_cells_(self) -> int:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.additivity import why_not_additive
+from posteriori.classifiers.validation import columns_with_values
 from posteriori.densities import Poisson
 from posteriori.learning.em import Learned, resumed
 from posteriori.learning.fit import Collect, estimate
 from posteriori.model import GenerativeModel
-from posteriori.statistics import JointStatistics, Moments, Pairs, ReversibleStatistics, Scatter
+from posteriori.statistics import ColumnRanges, JointStatistics, Moments, Pairs, ReversibleStatistics, Scatter
 from posteriori.statistics.differences import exceeds
 from posteriori.tables import Batch, Column, Schema, quote
 
@@ -38,12 +40,27 @@ def take_out(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     rest = past - gone
     if not rest.weight.any():
         raise ValueError("these are all the rows that the model has learned from; leave some, or fit others")
+    rest = replace(rest, ranges=_ranges_of_rest(model, rest))
     learned = Learned(estimate(model.schema, blocks, estimator._component_prior(target), rest), rest)
     if hasattr(estimator, "transduction_"):
         del estimator.transduction_  # of rows of which some are gone
     estimator._adopt(learned, target, getattr(estimator, "unlabelled_weight_", 1.0))
     _warn_of_lost_digits(learned.model, target, past, rest)
     return estimator
+
+
+def _ranges_of_rest(model: GenerativeModel, rest: JointStatistics) -> ColumnRanges | None:
+    """Return the ranges without those of columns of which no value is left; the others cannot be narrowed."""
+    if rest.ranges is None:
+        return None
+    left = columns_with_values(model, rest)
+    known = rest.ranges
+    nothing = ColumnRanges.empty(len(known.lowest))
+    return ColumnRanges(
+        np.where(left, known.lowest, nothing.lowest),
+        np.where(left, known.highest, nothing.highest),
+        np.where(left, known.whole, nothing.whole),
+    )
 
 
 def _reject_new_classes(classes: Column, target: Column) -> None:

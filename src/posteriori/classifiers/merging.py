@@ -86,7 +86,13 @@ def merge(models: Iterable[Any]) -> Any:
         tree = clone(members[0])
         tree.one_class_ = _merged([model.one_class_ for model in members])
         return tree
-    return _merged(members)
+    cuts = {getattr(model, "target_cuts_", None) for model in members}
+    if len(cuts) > 1:
+        raise ValueError("the targets were cut into classes at different numbers; fit all models with the same classes")
+    merged = _merged(members)
+    if None not in cuts:
+        merged.target_cuts_ = cuts.pop()
+    return merged
 
 
 def _merged(members: Sequence[Any]) -> Any:
@@ -178,7 +184,9 @@ def _joined_classes(members: Sequence[Any]) -> Column:
 
 
 def _require_like(what: str, mine: Column, theirs: Column, place: int, mixed: bool = False) -> None:
-    """Raise an error unless a column is of one kind, and cut at the same points, in all models."""
+    """Raise an error unless a column is of one kind, and cut at the same points, in all models that know a value."""
+    if mine.has_no_kind or theirs.has_no_kind:
+        return
     if mine.kind != theirs.kind:
         raise ValueError(
             f"{what} is {theirs.kind} in model {place} and {mine.kind} in model 0; convert it, or name it in "

@@ -17,10 +17,16 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.modelled import ModelledEstimator
 from posteriori.classifiers.numeric_codes import numeric_codes
 from posteriori.classifiers.row_by_row import row_by_row
-from posteriori.classifiers.validation import generator, reject_target, warn_of_empty_columns, warn_of_few_rows
+from posteriori.classifiers.validation import (
+    generator,
+    reject_target,
+    warn_of_empty_columns,
+    warn_of_few_rows,
+)
 from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
 from posteriori.densities.pooling import Pooled, PseudoRows
 from posteriori.densities.shrinkage import InTurn, TowardsSphere
+from posteriori.draws import check_draw
 from posteriori.learning.em import Learned, Limits, first_model, learn, warn_of_haste
 from posteriori.learning.fit import Collect
 from posteriori.learning.restarts import best_of
@@ -311,14 +317,18 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         """Return −2·log p(X) + 2·m, m the number of free parameters: the lower, the better."""
         return float(-2.0 * self.score_samples(X).sum() + 2.0 * self.n_parameters_)
 
-    def sample(self, n: int = 1, random_state: Any = None) -> tuple[Any, Array]:
-        """Draw n rows, as a table like the one it was learned from, and the component of each, (n,)."""
+    def sample(self, n: int = 1, random_state: Any = None, respect_ranges: bool = True) -> tuple[Any, Array]:
+        """Draw n rows, as a table like the one it was learned from, and the component of each, (n,).
+
+        respect_ranges keeps numbers within those of the training rows, and whole where all of these were; see
+        `NaiveBayes.sample`.
+        """
         check_is_fitted(self, "model_")
-        if n < 1:
-            raise ValueError(f"n is {n}; draw at least one row")
+        n = check_draw(n, self.n_features_in_)
         rng = generator(random_state)
         component = rng.choice(len(self.weights_), size=n, p=self.weights_)
-        return write_table(self.model_.schema, self.model_.sample(component, rng)), component
+        columns = self.model_.sample(component, rng, self._ranges if respect_ranges else None)
+        return write_table(self.model_.schema, columns), component
 
     # Fitted values ----------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from posteriori.classifiers.row_by_row import row_by_row
 from posteriori.classifiers.validation import categorical_places, matched_places
 from posteriori.model import GenerativeModel
 from posteriori.sources import MemorySource, source_of
+from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.tables import Batch, Column, Schema, Table, read_table
 from posteriori.typing import Array
 
@@ -47,6 +48,12 @@ class ModelledEstimator(BaseEstimator, ABC):
         if not hasattr(self, "log_likelihood_trace_"):
             raise AttributeError(f"this {type(self).__name__} has not learned from rows")
         return max(1, len(self.log_likelihood_trace_))
+
+    @property
+    def _ranges(self) -> ColumnRanges | None:
+        """The ranges of the columns in the rows that were learned from; None where they are not known."""
+        statistics: JointStatistics | None = getattr(self, "statistics_", None)
+        return None if statistics is None else statistics.ranges
 
     def _keep_model(self, model: GenerativeModel, target: Column) -> None:
         """Set the model, and what the columns of its rows and its components are."""

@@ -19,7 +19,13 @@ from posteriori.classifiers.candidates import CANDIDATES, named_estimator, worth
 from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.row_by_row import row_by_row
-from posteriori.classifiers.validation import generator, matched_places, require_in_memory, warn_of_empty_columns
+from posteriori.classifiers.validation import (
+    generator,
+    matched_places,
+    require_in_memory,
+    warn_of_empty_columns,
+)
+from posteriori.draws import check_draw
 from posteriori.explain import Explanation
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.importance import Predictor
@@ -193,6 +199,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
             A candidate was left out because of its cost, or a column has no value.
         """
         self._validate_params()
+        self.__dict__.pop("target_cuts_", None)  # of an earlier target
         seed = int(generator(self.random_state).integers(2**31))
         opened = self._opened(X, y, sample_weight, seed)
         estimators = self._estimators(opened)
@@ -352,7 +359,9 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         bias = self.class_bias_ + sum(weight * model.bias for model, weight in zip(models, weights, strict=True))
         return Explanation(self.classes_, self.schema_.names, values, bias, log_factors, weighted=True)
 
-    def sample(self, n: int = 1, y: Any = None, random_state: Any = None) -> tuple[Any, Array]:
+    def sample(
+        self, n: int = 1, y: Any = None, random_state: Any = None, respect_ranges: bool = True
+    ) -> tuple[Any, Array]:
         """Draw rows: for each a member by its weight, then a class, and a row, from that.
 
         Parameters
@@ -361,6 +370,9 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         y : label or array-like (n,), optional
             The class of all rows, or of each; default: drawn.
         random_state : int, RandomState, Generator or None
+        respect_ranges : bool, default True
+            Whether numbers stay within what the training rows held, and whole where all of these were; see
+            `NaiveBayes.sample`.
 
         Returns
         -------
@@ -369,8 +381,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         y : ndarray (n,)
         """
         check_is_fitted(self, "members_")
-        if n < 1:
-            raise ValueError(f"n is {n}; draw at least one row")
+        n = check_draw(n, self.n_features_in_)
         rng = generator(random_state)
         member = rng.choice(len(self.members_), size=n, p=self._shares)
         wanted = None if y is None else np.broadcast_to(np.asarray(y), (n,))
@@ -379,7 +390,8 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         for m, estimator in enumerate(self.members_.values()):
             rows = np.flatnonzero(member == m)
             if len(rows):
-                columns, labels[rows] = estimator._draw(len(rows), None if wanted is None else wanted[rows], rng)
+                of_class = None if wanted is None else wanted[rows]
+                columns, labels[rows] = estimator._draw(len(rows), of_class, rng, respect_ranges)
                 for place, column in enumerate(columns):
                     drawn[place][rows] = column
         for j in self.schema_.of_kind("categorical"):

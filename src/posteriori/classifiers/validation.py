@@ -18,6 +18,7 @@ from posteriori.tables import Column, Labels, PartialLabels, Schema, Table, Tell
 from posteriori.tables.lazy import LazyTable
 from posteriori.tables.objects import is_missing
 from posteriori.tables.partitioned import PartitionedTable
+from posteriori.tables.targets import looks_like_a_quantity
 from posteriori.typing import Array
 
 _FEWEST_ROWS = 1.5  # of a component, below which it is told of
@@ -84,6 +85,21 @@ def matched_places(
     return tuple(table.names.index(names[place]) for place in places)
 
 
+def reject_quantity(classes: Column, labels: Labels) -> None:
+    """Raise ValueError if labels are numbers that look like a quantity, by `looks_like_a_quantity`.
+
+    Labels of a categorical data type are classes.
+    """
+    declared = classes.dtype in ("category", "ordered", "Categorical", "Enum") or classes.dtype.startswith("dictionary")
+    n_rows = labels.table.n_rows
+    if not declared and looks_like_a_quantity(classes.categories, n_rows):
+        raise ValueError(
+            f"y holds {len(classes.categories):,} different numbers in {n_rows:,} rows, from "
+            f"{classes.categories[0]:g} to {classes.categories[-1]:g}, and looks like a quantity; cut it into classes "
+            "with posteriori.quantile_classes(y, 4), or, if these are names of classes, give them as strings"
+        )
+
+
 def require_in_memory(table: Table, what: str) -> None:
     """Raise ValueError if a table is in partitions, each of which might say more than fits here."""
     if isinstance(table, PartitionedTable):
@@ -147,15 +163,18 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
+def columns_with_values(model: GenerativeModel, statistics: JointStatistics) -> Array:
+    """Return in which columns some row of any weight had a value, (d,) booleans."""
+    seen = np.zeros(len(model.schema.columns), np.bool_)
+    for block, sums in zip(model.blocks, statistics.blocks, strict=True):
+        seen[list(block.columns)] |= sums.observed().any(axis=0)
+    return seen
+
+
 def warn_of_empty_columns(model: GenerativeModel, statistics: JointStatistics) -> None:
     """Warn of columns in which no row of any weight had a value."""
-    seen = {
-        column
-        for block, sums in zip(model.blocks, statistics.blocks, strict=True)
-        for column, any_seen in zip(block.columns, sums.observed().any(axis=0), strict=True)
-        if any_seen
-    }
-    empty = [column.name for j, column in enumerate(model.schema.columns) if j not in seen]
+    seen = columns_with_values(model, statistics)
+    empty = [column.name for column, any_seen in zip(model.schema.columns, seen, strict=True) if not any_seen]
     if empty:
         verb = "have" if len(empty) > 1 else "has"
         warnings.warn(

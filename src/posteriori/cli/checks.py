@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from posteriori.cli.messages import Refusal, closest, refusing, similar, warn
 from posteriori.cli.reading import looked_at, read_frame
@@ -14,7 +16,17 @@ if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.classifiers import GenerativeEstimator
-    from posteriori.tables import Scan
+    from posteriori.tables import Scan, TargetCuts
+
+Classes = Annotated[
+    int | None,
+    typer.Option(
+        "--classes", metavar="K", min=2, help="Cut a target of numbers into K classes of about as many rows each."
+    ),
+]
+TargetIsClass = Annotated[
+    bool, typer.Option("--target-is-class", help="Take each whole number of the target for a class, however many.")
+]
 
 
 def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
@@ -37,7 +49,8 @@ def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
 def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = None) -> pl.DataFrame:
     """Read a table in the types that the model's columns, and its target, had in training."""
     labels = estimator.target_
-    name = target or estimator.schema_.target
+    is_cut = hasattr(estimator, "target_cuts_")  # then the file holds numbers, and the classes are names of ranges
+    name = None if is_cut else target or estimator.schema_.target
     return read_frame(path, estimator.schema_, dataclasses.replace(labels, name=name) if name else None)
 
 
@@ -68,14 +81,41 @@ def known_columns(names: Sequence[str], estimator: GenerativeEstimator) -> list[
     return [name for name in names if name in schema.names]
 
 
-def check_target(frame: pl.DataFrame, target: str, path: Path) -> None:
-    """Refuse a target that is absent, no class, or unlabelled in some row."""
+def target_as_classes(
+    frame: pl.DataFrame, target: str, path: Path, classes: int | None, is_class: bool
+) -> pl.DataFrame:
+    """Return a table with its target as classes, cut where --classes asks for it; refuse what `check_target` does."""
+    check_column(target, frame.schema, path.name)
+    cuts = cuts_of(frame.lazy(), target, classes, is_class)
+    if cuts is not None:
+        frame = frame.with_columns(cuts.expression(target))
+    check_target(frame, target, path, is_class)
+    return frame
+
+
+def cuts_of(frame: pl.LazyFrame, target: str, classes: int | None, is_class: bool) -> TargetCuts | None:
+    """Return where --classes cuts the target into quantiles; None without that option."""
+    if classes is None:
+        return None
+    if is_class:
+        raise Refusal("--classes cuts a quantity and --target-is-class says that the target is none; leave out one")
+    from posteriori.tables import TargetCuts
+
+    labels = frame.select(target).collect()[target]
+    if not labels.dtype.is_numeric():
+        raise Refusal(f"--classes cuts numbers, and the target {target!r} holds none; leave the option out")
+    with refusing():
+        return TargetCuts.of(labels, classes)
+
+
+def check_target(frame: pl.DataFrame, target: str, path: Path, is_class: bool = True) -> None:
+    """Refuse a target that is absent, no class, or unlabelled in some row; is_class says that numbers are classes."""
     check_column(target, frame.schema, path.name)
     labels = frame[target]
     if labels.dtype.is_float():
         labels = labels.fill_nan(None)
     counts = labels.drop_nulls().value_counts()
-    check_labels(target, dict(zip(*counts.get_columns(), strict=True)))
+    check_labels(target, dict(zip(*counts.get_columns(), strict=True)), is_class)
     missing = labels.is_null().arg_true().to_list()
     if missing:
         rows = ", ".join(map(str, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
@@ -97,12 +137,25 @@ def check_column(target: str, types: Mapping[str, pl.DataType], table: str) -> N
         raise Refusal(f"the target {target!r} is {dtype}; classes must be strings, whole numbers or true/false")
 
 
-def check_labels(target: str, rows: Mapping[Any, int]) -> None:
-    """Refuse labels, given how many rows have each, that are none or quantities or too many to be classes."""
+def check_labels(target: str, rows: Mapping[Any, int], is_class: bool = False) -> None:
+    """Refuse labels, given how many rows have each, that are none or quantities or too many to be classes.
+
+    is_class says that whole numbers are classes, however many there are.
+    """
+    from posteriori.tables.targets import looks_like_a_quantity
+
     if not rows:
         raise Refusal(f"every label in {target!r} is missing; label the rows or choose another target")
     check_whole(target, rows)
     n_rows = sum(rows.values())
+    if is_class:
+        return
+    if looks_like_a_quantity(list(rows), n_rows):
+        raise Refusal(
+            f"the target {target!r} holds {len(rows):,} different numbers in {n_rows:,} rows, from {min(rows)} to "
+            f"{max(rows)}, and looks like a quantity; cut it into classes with --classes 4, or add --target-is-class "
+            "if each number is a class"
+        )
     if len(rows) > 50 and 2 * len(rows) > n_rows:
         raise Refusal(
             f"the target {target!r} has {len(rows):,} classes in {n_rows:,} rows, which leaves little "
@@ -115,8 +168,8 @@ def check_whole(target: str, labels: Iterable[Any]) -> None:
     fraction = next((label for label in labels if isinstance(label, float) and not label.is_integer()), None)
     if fraction is not None:
         raise Refusal(
-            f"the target {target!r} holds {fraction}, so it is a quantity and no class; choose "
-            "another target or put its values into classes first"
+            f"the target {target!r} holds {fraction}, so it is a quantity and no class; cut it "
+            "into classes with --classes 4, or choose another target"
         )
 
 

@@ -11,6 +11,7 @@ import typer
 
 from posteriori.cli.checks import columns_named
 from posteriori.cli.messages import Refusal, refusing
+from posteriori.cli.overwriting import Force, check_overwrite
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import check_place, names_table, read_frame, stem_of
 from posteriori.cli.writing import open_output
@@ -72,6 +73,7 @@ def cluster(
         typer.Option(metavar="FILE", help="Write the table here, with each row's component and its probability."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the starts of EM.")] = 0,
+    force: Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")] = False,
 ) -> None:
     """Group the rows of a table by mixture models, and say what each cluster looks like.
@@ -89,6 +91,7 @@ def cluster(
     if names_table(destination):
         raise Refusal(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
     check_place(destination, table)
+    check_overwrite(destination, "clusters", None, force)
     write = open_output(assign, table, destination) if assign is not None else None
     frame = read_frame(table)
     ignored = columns_named(ignore, frame.columns, "--ignore")

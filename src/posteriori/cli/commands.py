@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -19,17 +19,21 @@ from posteriori.cli import network as networks
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import (
+    Classes,
+    TargetIsClass,
     align,
     as_frame,
     check_column,
     check_labels,
     check_target,
     columns_named,
+    cuts_of,
     load_model,
     read_for,
     scan_for,
 )
 from posteriori.cli.messages import Refusal, refusing, warn
+from posteriori.cli.overwriting import Force, check_overwrite
 from posteriori.cli.progress import pass_bars, progress_bar
 from posteriori.cli.reading import check_place, looked_at, names_table, stem_of, title_of
 from posteriori.cli.reports import check_report, write_report
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
 
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.cli.summary import Summary
-    from posteriori.tables import Scan
+    from posteriori.tables import Scan, TargetCuts
 
 app = typer.Typer(
     name="posteriori",
@@ -148,13 +152,31 @@ _FACTORIES: dict[Model, Callable[[dict[str, list[str]]], Any]] = {
 }
 
 
+class _Looked(NamedTuple):
+    """The rows with their target as classes, what they are like, the columns of each option, and the target's cuts."""
+
+    scan: Scan
+    summary: Summary
+    chosen: dict[str, list[str]]
+    cuts: TargetCuts | None
+
+
 def _first_look(
-    scan: Scan, title: str, target: str, ignore: list[str] | None, named: dict[str, list[str] | None]
-) -> tuple[Summary, dict[str, list[str]]]:
+    scan: Scan,
+    title: str,
+    target: str,
+    ignore: list[str] | None,
+    named: dict[str, list[str] | None],
+    classes: int | None,
+    target_is_class: bool,
+) -> _Looked:
     """Return what the features and the labels are like, and the features that each option names."""
     from posteriori.cli.summary import summarise
 
     check_column(target, scan.types, title)
+    cuts = cuts_of(scan.frame, target, classes, target_is_class)
+    if cuts is not None:
+        scan = scan.with_target_cut(target, cuts)
     features = [name for name in scan.names if name != target]
     ignored = columns_named(ignore, features, "--ignore")
     features = [name for name in features if name not in ignored]
@@ -167,12 +189,12 @@ def _first_look(
                 raise Refusal(f"{name!r} is named by both --{first} and --{second}; choose one")
     with progress_bar("looking", scan.n_rows) as progress:
         summary = summarise(scan, features, target, progress)
-    check_labels(target, summary.labels)
+    check_labels(target, summary.labels, target_is_class)
     for kind, held in (("poisson", "numbers of events"), ("binned", "numbers")):
         for name in chosen[kind]:
             if not scan.types[name].is_numeric():
                 raise Refusal(f"--{kind} names {name!r}, which holds no {held}; leave it categorical")
-    return summary, chosen
+    return _Looked(scan, summary, chosen, cuts)
 
 
 def _labels(summary: Summary, dtype: pl.DataType, target: str) -> pl.Series:
@@ -274,6 +296,9 @@ def fit(
         typer.Option(metavar="SHARE", help="Labels may be wrong: a share of them, or learn to estimate which."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the starts of EM, with --components.")] = 0,
+    force: Force = False,
+    classes: Classes = None,
+    target_is_class: TargetIsClass = False,
     as_json: AsJson = False,
 ) -> None:
     """Learn a model from a table, say how good it is, and save it.
@@ -289,6 +314,12 @@ def fit(
     Accuracy, log-loss and Brier score are those of cross-validation, beside those of guessing by the class
     prior alone.
 
+    A target of numbers that looks like a quantity is refused: --classes cuts it, and evaluate cuts new rows at the same
+    numbers. It looks so where it holds more than 20 different whole numbers with fewer than 100 rows each in the mean,
+    which are not numbered through from 0 or 1.
+
+    A model of the same target is overwritten; a file that holds anything else is not, unless --force says so.
+
     Example:
 
         posteriori fit penguins.csv --target species --categorical year
@@ -297,9 +328,10 @@ def fit(
     if names_table(destination):
         raise Refusal(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
     check_place(destination, *map(Path, table))
+    check_overwrite(destination, "classifier", target, force)
     if report is not None:
         check_report(report, [Path(one) for one in table], destination)
-    scan, (summary, chosen) = looked_at(
+    _, (scan, summary, chosen, cuts) = looked_at(
         table,
         partial(
             _first_look,
@@ -307,6 +339,8 @@ def fit(
             target=target,
             ignore=ignore,
             named={"categorical": categorical, "poisson": poisson, "binned": binned},
+            classes=classes,
+            target_is_class=target_is_class,
         ),
     )
     features = list(summary.columns)
@@ -325,6 +359,7 @@ def fit(
     from posteriori.cli.summary import summarise
     from posteriori.learning.selection import MOST_JUDGED, out_of_fold
     from posteriori.persistence import save
+    from posteriori.tables.targets import numbers_as_classes
 
     if model is None:
         beyond = (poisson, binned, weights, components, label_noise, unlabelled_weight)
@@ -352,7 +387,7 @@ def fit(
     n_unlabelled = summary.n_rows - n_labelled
     left_out = target if n_unlabelled and use is teaching.Unlabelled.ignore else None
     learned_from = scan.narrowed([*features, target], left_out)
-    with refusing(), pass_bars():
+    with refusing(), pass_bars(), numbers_as_classes():  # those that look like a quantity have been refused
         if left_out is not None:
             summary = summarise(learned_from, features, target, None)
         folds = min(folds, n_labelled)
@@ -369,6 +404,8 @@ def fit(
         "output": str(destination),
         "report": None if report is None else str(report),
     }
+    if cuts is not None:
+        scored.estimator.target_cuts_ = cuts
     with refusing():
         save(scored.estimator, destination)
         if report is not None:
@@ -434,6 +471,10 @@ def evaluate(
     target = target or estimator.schema_.target
     if target is None:
         raise Refusal("the model does not know the name of its target; say which column holds it with --target")
+    check_column(target, frame.schema, table.name)
+    cuts = getattr(estimator, "target_cuts_", None)
+    if cuts is not None and frame.schema[target].is_numeric():
+        frame = frame.with_columns(cuts.expression(target))
     check_target(frame, target, table)
 
     from posteriori.cli import facts, pages, tables
@@ -493,8 +534,18 @@ def sample(
         Path | None, typer.Option(metavar="FILE", help=f"Where to write: {_FORMATS}. Default: CSV on stdout.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Makes the draw repeatable.", show_default=False)] = None,
+    ignore_ranges: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-ranges",
+            help="Draw numbers from the densities themselves, also beyond those of the training rows.",
+        ),
+    ] = False,
 ) -> None:
     """Draw new rows from a model, the class of each in the target's column.
+
+    Numbers stay between the lowest and the highest of their column in the training rows, and are whole where all of
+    these were.
 
     Example:
 
@@ -506,7 +557,7 @@ def sample(
     import polars as pl
 
     with refusing():
-        X, y = estimator.sample(rows, random_state=seed)
+        X, y = estimator.sample(rows, random_state=seed, respect_ranges=not ignore_ranges)
     schema = estimator.schema_
     unnamed = "class" if hasattr(estimator, "classes_") else "component"
     target = schema.target if schema.target is not None else unnamed

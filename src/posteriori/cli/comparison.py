@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
-from posteriori.cli.checks import check_target, columns_named
+from posteriori.cli.checks import Classes, TargetIsClass, columns_named, target_as_classes
 from posteriori.cli.messages import Refusal, refusing, warn
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import check_place, read_frame
@@ -52,6 +52,8 @@ def compare(
         Path | None,
         typer.Option(metavar="FILE", help="Draw the curves: .png, .svg or .pdf.", show_default=False),
     ] = None,
+    classes: Classes = None,
+    target_is_class: TargetIsClass = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")] = False,
 ) -> None:
     """Compare generative with discriminative models by the number of rows they learn from.
@@ -70,7 +72,7 @@ def compare(
     if plot is not None:
         _check_picture(plot, table)
     frame = read_frame(table)
-    check_target(frame, target, table)
+    frame = target_as_classes(frame, target, table, classes, target_is_class)
     features = [name for name in frame.columns if name != target]
     ignored = columns_named(ignore, features, "--ignore")
     features = [name for name in features if name not in ignored]
@@ -85,11 +87,12 @@ def compare(
     from posteriori.comparison import compare as measure
     from posteriori.comparison import training_sizes
     from posteriori.comparison.models import DEFAULT
+    from posteriori.tables.targets import numbers_as_classes
 
     names = _split(models) or list(DEFAULT)
     chosen = given or list(training_sizes(frame.height, n_classes, _TEST_SHARE))
     total = len(names) * repeats * sum(set(chosen))
-    with refusing(), progress_bar("comparing", total) as progress:
+    with refusing(), numbers_as_classes(), progress_bar("comparing", total) as progress:
         comparison = measure(
             frame.select(*features, target),
             target,

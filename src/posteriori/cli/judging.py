@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
-from posteriori.cli.checks import check_target, columns_named
+from posteriori.cli.checks import Classes, TargetIsClass, columns_named, target_as_classes
 from posteriori.cli.messages import Refusal, refusing
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import read_frame
@@ -50,6 +50,8 @@ def cv(
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Divides the rows; another divides them otherwise.")] = 0,
+    classes: Classes = None,
+    target_is_class: TargetIsClass = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")] = False,
 ) -> None:
     """Judge models by cross-validation: each fold's rows by what the others teach.
@@ -63,7 +65,7 @@ def cv(
         posteriori cv penguins.csv --target species --models nb,tan,lda
     """
     frame = read_frame(table)
-    check_target(frame, target, table)
+    frame = target_as_classes(frame, target, table, classes, target_is_class)
     features = [name for name in frame.columns if name != target]
     ignored = columns_named(ignore, features, "--ignore")
     if groups is not None:
@@ -75,8 +77,9 @@ def cv(
     names = [part.strip() for value in models or [] for part in value.split(",") if part.strip()] or list(_MODELS)
 
     from posteriori.comparison import cross_validate
+    from posteriori.tables.targets import numbers_as_classes
 
-    with refusing(), progress_bar("judging", 2 * len(names) * frame.height) as progress:
+    with refusing(), numbers_as_classes(), progress_bar("judging", 2 * len(names) * frame.height) as progress:
         found = cross_validate(
             names,
             frame.select(*kept, target),

@@ -11,6 +11,7 @@ import typer
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import load_model
 from posteriori.cli.messages import Refusal, one_line, refusing
+from posteriori.cli.overwriting import Force, check_overwrite
 from posteriori.cli.reading import check_place, names_table
 
 
@@ -24,6 +25,7 @@ def merge(
     output: Annotated[
         Path, typer.Option("--out", "--output", metavar="FILE", help="Where to save the model of all their rows.")
     ],
+    force: Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")] = False,
 ) -> None:
     """Make one model of several that were fitted apart: the one that a fit of all their rows would give.
@@ -41,6 +43,7 @@ def merge(
         raise Refusal(f"{str(output)!r} has the suffix of a table; name the model NAME.posteriori")
     check_place(output, *models)
     members = [load_model(path) for path in models]
+    check_overwrite(output, "classifier", members[0].schema_.target, force)
 
     from posteriori.classifiers.merging import merge as merged
     from posteriori.cli import facts, tables

@@ -12,6 +12,7 @@ import typer
 from posteriori.cli.checks import columns_named
 from posteriori.cli.expressions import parse_findings, parse_question
 from posteriori.cli.messages import Refusal, refusing
+from posteriori.cli.overwriting import Force, check_overwrite
 from posteriori.cli.reading import check_place, read_frame
 from posteriori.cli.writing import open_output
 
@@ -171,6 +172,7 @@ def learn(
     binned: Annotated[
         bool, typer.Option("--binned", help="Cut columns of numbers into four bins of like weight.")
     ] = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Learn a network from a table whose columns are categories, and save it.
@@ -183,6 +185,7 @@ def learn(
         posteriori network learn penguins.csv --method chow-liu --binned --output penguins.bif
     """
     check_place(output, table)
+    check_overwrite(output, "network", None, force)
     frame = read_frame(table)
     dropped = columns_named(ignore, frame.columns, "--ignore")
     frame = frame.select([name for name in frame.columns if name not in dropped])

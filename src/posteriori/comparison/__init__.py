@@ -15,3 +15,7 @@ __all__ = [
     "discriminative",
     "training_sizes",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

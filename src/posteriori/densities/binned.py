@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.statistics.outer_bins import OuterBins
 from posteriori.tables.batch import Numbers, flat_cuts
 from posteriori.tables.schema import Kind
@@ -160,6 +161,56 @@ class Binned:
             # Rounding must not carry a number into the next bin, to which its upper cut belongs.
             drawn[:, j] = np.where(bins < len(points), np.minimum(x, np.nextafter(high, -np.inf)), x)
         return drawn
+
+    def sample_within(self, parameters: BinnedParameters, codes: Array, rng: np.random.Generator, box: Box) -> Array:
+        """Draw a number within each bin and within a box, (n, d), from the codes of the bins: whole where it says so.
+
+        Of a bin that has no number in the box it is the one of the box that is nearest.
+        """
+        drawn = np.empty(codes.shape)
+        for j, points in enumerate(parameters.cuts):
+            bins = codes[:, j].astype(np.int64) - 1
+            edges = np.array([-np.inf, *points, np.inf])
+            low, high = np.maximum(edges[bins], box.lowest[j]), np.minimum(edges[bins + 1], box.highest[j])
+            below_next = np.where(bins < len(points), np.nextafter(edges[bins + 1], -np.inf), np.inf)
+            if box.whole[j]:
+                first, last = np.ceil(low), np.floor(np.minimum(high, below_next))
+                x = self._whole_within(parameters, j, bins, first, np.maximum(first, last), rng)
+            else:
+                x = self._number_within(parameters, j, bins, low, np.maximum(low, high), rng)
+                x = np.minimum(x, below_next)
+            drawn[:, j] = np.clip(x, box.lowest[j], box.highest[j])
+        return drawn
+
+    def _number_within(
+        self, parameters: BinnedParameters, j: int, bins: Array, low: Array, high: Array, rng: np.random.Generator
+    ) -> Array:
+        """Draw from q(x | b) truncated to [low, high], (n,)."""
+        points, (below, above) = parameters.cuts[j], parameters.scale[:, j]
+        if not points:
+            return truncated_normal(np.full(len(bins), parameters.mean[j]), below, low, high, rng)
+        share = rng.random(len(bins))
+        outer = (bins == 0) | (bins == len(points))
+        rate = np.where(outer, 1.0 / np.where(bins == 0, below, above), 0.0)
+        with np.errstate(invalid="ignore"):
+            width = high - low
+            # The distance from the cut, exponential and truncated: from the end of the interval nearest to the cut.
+            tail = -np.log1p(share * np.expm1(-rate * width)) / np.where(outer, rate, 1.0)
+            inner = low + share * width
+        return np.where(outer, np.where(bins == 0, high - tail, low + tail), inner)
+
+    def _whole_within(
+        self, parameters: BinnedParameters, j: int, bins: Array, first: Array, last: Array, rng: np.random.Generator
+    ) -> Array:
+        """Draw whole numbers from first to last, (n,): alike in an inner bin, elsewhere as q(x | b) weighs them."""
+        points = parameters.cuts[j]
+        inner = (bins > 0) & (bins < len(points))
+        edges = np.array([-np.inf, *points, np.inf])
+        low, high = np.maximum(first - 0.5, edges[bins]), np.minimum(last + 0.5, edges[bins + 1])
+        x = np.rint(self._number_within(parameters, j, bins, low, np.maximum(low, high), rng))
+        if inner.any():
+            x[inner] = first[inner] + np.floor(rng.random(int(inner.sum())) * (last[inner] - first[inner] + 1.0))
+        return np.clip(x, first, last)
 
     def n_parameters(self, parameters: BinnedParameters) -> int:
         """Return 2·d: two scales, or a mean and a variance; where the cuts are is not counted."""

@@ -16,6 +16,7 @@ from posteriori.densities.multivariate_left_out import chain_left_out
 from posteriori.densities.multivariate_without import log_factors_given_others
 from posteriori.densities.pooling import PerClass, Pooled, Pooling
 from posteriori.densities.shrinkage import Covariances, InTurn, LedoitWolf, Shrinkage
+from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.statistics.moments import Moments, sums_of_shares
 from posteriori.statistics.quartic import OfComplete, QuarticNorms
 from posteriori.statistics.scatter import Scatter
@@ -351,6 +352,23 @@ class MultivariateGaussian:
             rows = component == z
             drawn[rows] = drawn[rows] @ np.linalg.cholesky(parameters.covariance[parameters.group(z)]).T
         return drawn + parameters.mean[component]
+
+    def sample_within(
+        self, parameters: MultivariateGaussianParameters, component: Array, rng: np.random.Generator, box: Box
+    ) -> Array:
+        """Draw rows, (n, d), each column truncated to the edges of a box given the columns before it."""
+        low, high = box.edges
+        drawn = np.empty((len(component), parameters.mean.shape[1]))
+        for z in np.unique(component):
+            rows = np.flatnonzero(component == z)
+            mean, factor = parameters.mean[z], np.linalg.cholesky(parameters.covariance[parameters.group(z)])
+            white = np.zeros((len(rows), len(mean)))
+            for j in range(len(mean)):
+                expected = mean[j] + white[:, :j] @ factor[j, :j]
+                cells = truncated_normal(expected, factor[j, j], low[j], high[j], rng)
+                white[:, j] = (cells - expected) / factor[j, j]
+                drawn[rows, j] = cells
+        return drawn
 
     def n_parameters(self, parameters: MultivariateGaussianParameters) -> int:
         """Return Z·d means and, a covariance, d·(d + 1)/2, or fewer where the shrinkage leaves fewer free."""

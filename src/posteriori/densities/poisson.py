@@ -17,6 +17,7 @@ from posteriori.tables.schema import View
 from posteriori.typing import Array
 
 _ROUNDING = 1e-12
+_LARGE_RATE = 1e15  # NumPy draws no rate near 2⁶³
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,11 @@ class Poisson:
         return self
 
     def sample(self, parameters: PoissonParameters, component: Array, rng: np.random.Generator) -> Array:
-        """Draw numbers of events, (n, d)."""
-        return rng.poisson(parameters.rate[component]).astype(np.float64)
+        """Draw numbers of events, (n, d); of a rate above 1e15 from N(rate, rate), rounded, which differs by 1e-8."""
+        rate = parameters.rate[component]
+        large = rate > _LARGE_RATE
+        events = rng.poisson(np.where(large, 0.0, rate)).astype(np.float64)
+        return np.where(large, np.rint(rng.normal(rate, np.sqrt(rate))), events) if large.any() else events
 
     def n_parameters(self, parameters: PoissonParameters) -> int:
         """Return Z·d rates."""

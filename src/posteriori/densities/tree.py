@@ -17,6 +17,7 @@ from posteriori.densities.conditional import BackOff, draw
 from posteriori.densities.families import CountsOfFamilies, FamilyTables, lost_cells
 from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mixed_forest
 from posteriori.densities.tree_tables import Normals, normals_given
+from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.statistics.joint_counts import JointCounts
 from posteriori.statistics.pairs import Pairs
 from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers, one_by_one
@@ -403,6 +404,16 @@ class Tree:
 
     def sample(self, parameters: TreeParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw rows, (n, d): numbers, and codes from 1; parents before their children."""
+        nothing = np.full(len(parameters.continuous), np.inf)
+        return self._sample(parameters, component, rng, -nothing, nothing)
+
+    def sample_within(self, parameters: TreeParameters, component: Array, rng: np.random.Generator, box: Box) -> Array:
+        """Draw rows, (n, d), each number truncated to the edges of a box given its parent."""
+        return self._sample(parameters, component, rng, *box.edges)
+
+    def _sample(
+        self, parameters: TreeParameters, component: Array, rng: np.random.Generator, low: Array, high: Array
+    ) -> Array:
         rows = np.zeros((len(component), len(parameters.continuous)))
         trees = parameters.of_each(parameters.parents)
         centre = np.zeros(rows.shape[1])
@@ -416,7 +427,11 @@ class Tree:
                     regression = parent >= 0 and parameters.continuous[parent]
                     line = parameters.normal[start + (0 if regression else given.astype(np.int64))]
                     mean = line[..., 0] + line[..., 1] * (given - centre[parent] if regression else 0.0)
-                    rows[mine, j] = rng.normal(mean, np.sqrt(line[..., 2])) + centre[j]
+                    mean, sd = mean + centre[j], np.sqrt(line[..., 2])
+                    if np.isinf(low[j]) and np.isinf(high[j]):
+                        rows[mine, j] = rng.normal(mean, sd)
+                    else:
+                        rows[mine, j] = truncated_normal(mean, sd, low[j], high[j], rng)
                 else:
                     size = width if parent < 0 else int(parameters.widths[parent]) * width
                     table = parameters.table[start : start + size].reshape(-1, width)

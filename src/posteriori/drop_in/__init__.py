@@ -26,3 +26,7 @@ __all__ = [
     "LinearDiscriminantAnalysis",
     "QuadraticDiscriminantAnalysis",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -4,3 +4,7 @@ from posteriori.explain.forms import LinearForm, QuadraticForm, linear_form
 from posteriori.explain.sums import Explanation, LogOdds, bayes_table
 
 __all__ = ["Explanation", "LinearForm", "LogOdds", "QuadraticForm", "bayes_table", "linear_form"]
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

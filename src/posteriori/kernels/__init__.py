@@ -24,6 +24,7 @@ from posteriori.kernels.left_out import (
 )
 from posteriori.kernels.log_linear import log_linear_loss
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
+from posteriori.kernels.ranges import widen_ranges
 from posteriori.kernels.sharing import (
     add_complete_moments,
     add_shared_counts,
@@ -91,5 +92,6 @@ __all__ = [
     "weigh_shares",
     "weightiest_numbers",
     "whitened_distance",
+    "widen_ranges",
     "within_bins",
 ]

@@ -8,13 +8,13 @@ from typing import cast
 import numpy as np
 
 from posteriori.model import Block, GenerativeModel, Prior, reject_outside
-from posteriori.statistics import JointStatistics
+from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.tables import Assignment, Batch, Schema, quote
 
 
 @dataclass(frozen=True)
 class Collect:
-    """Takes a batch to the sufficient statistics of its labelled rows, those that blocks need.
+    """Takes a batch to the sufficient statistics of its labelled rows, those that blocks need, and all columns' ranges.
 
     What is wanted can be read off it, so that a database may add it up in its own way.
     """
@@ -47,11 +47,16 @@ class Collect:
                     names = quote(batch.schema.columns[column].name for column, usable in places if not usable)
                     raise ValueError(f"the square of a value in {names} overflows; rescale the column")
             statistics.append(sums)
-        return JointStatistics(weight, tuple(statistics), hidden)
+        return JointStatistics(weight, tuple(statistics), hidden, ColumnRanges.of(batch))
 
 
 def estimate(schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics: JointStatistics) -> GenerativeModel:
-    """Return the model that the statistics give, each density in closed form."""
+    """Return the model that the statistics give, each density in closed form.
+
+    Its schema marks the columns without a value, where the ranges of the columns say so.
+    """
+    if statistics.ranges is not None:
+        schema = schema.with_values_in(statistics.ranges.has_numbers.tolist())
     pairs = zip(blocks, statistics.blocks, strict=True)
     return GenerativeModel(
         schema,

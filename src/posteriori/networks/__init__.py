@@ -36,3 +36,7 @@ __all__ = [
     "why",
     "write_network",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

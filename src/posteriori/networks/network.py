@@ -569,7 +569,7 @@ class BayesianNetwork:
         Raises
         ------
         ValueError
-            n is less than 1, or as `query`.
+            n is no whole number from 1 on, or is too large; or as `query`.
         """
         findings = read_findings(evidence, self._known_states)
         return queries.sample(self._inference, findings, n, random_state)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from posteriori.draws import check_draw
 from posteriori.networks.distributions import ConditionalDistribution, Distribution, Marginals, MostProbable
 from posteriori.networks.evidence import Findings
 from posteriori.networks.inference import Inference, require_possible
@@ -161,12 +162,11 @@ def sample(inference: Inference, findings: Findings, n: int, random_state: Any) 
     Raises
     ------
     ValueError
-        n is less than 1, or the findings are impossible.
+        n is no whole number from 1 on, or is too large; or the findings are impossible.
     """
     import polars as pl
 
-    if n < 1:
-        raise ValueError(f"n is {n}; draw at least one row")
+    n = check_draw(n, len(findings.states))
     rng = generator(random_state)
     codes = inference.sample(findings, n, rng) if findings.likelihoods else draw(inference.cpts, n, rng)[0]
     columns = []

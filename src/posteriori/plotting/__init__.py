@@ -21,3 +21,7 @@ __all__ = [
     "plot_network",
     "plot_tree",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

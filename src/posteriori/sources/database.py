@@ -10,7 +10,16 @@ import numpy as np
 import polars as pl
 
 from posteriori.sources.memory import MemorySource
-from posteriori.statistics import Counts, CountTogether, JointCounts, JointStatistics, Moments, OuterBins, Pairs
+from posteriori.statistics import (
+    ColumnRanges,
+    Counts,
+    CountTogether,
+    JointCounts,
+    JointStatistics,
+    Moments,
+    OuterBins,
+    Pairs,
+)
 from posteriori.statistics.counts import slot_offsets
 from posteriori.statistics.joint_counts import all_pairs
 from posteriori.statistics.pair_moments import PairMoments
@@ -73,13 +82,14 @@ class Sums:
         wanted = [self._needed(block) for block in blocks]
         if any(one is None for one in wanted):
             return None
-        weight = self._weights()
-        if weight is None:
+        counted = self._weights_and_ranges()
+        if counted is None:
             return None
+        weight, ranges = counted
         parts = [one() for one in wanted if one is not None]
         if not all(part.finite().all() for part in parts):
             return None
-        return JointStatistics(weight, tuple(parts), 0.0)
+        return JointStatistics(weight, tuple(parts), 0.0, ranges)
 
     def _needed(self, block: Any) -> Callable[[], Any] | None:
         """Return what asks for the statistics of a block; None where the database cannot give them."""
@@ -98,21 +108,31 @@ class Sums:
 
     # What is asked ----------------------------------------------------------------------------------------------
 
-    def _weights(self) -> Array | None:
-        """Return the number of rows of each class; None where a label is missing or is of no class.
+    def _weights_and_ranges(self) -> tuple[Array, ColumnRanges] | None:
+        """Return the number of rows of each class, and the columns' ranges; None if a label is missing or is no class.
 
         Raises
         ------
         ValueError
             There are not as many rows as there were.
         """
-        found = self.query.ask([f"{quoted(self._label)} AS label", "CAST(count(*) AS DOUBLE) AS n"], "GROUP BY ALL")
+        continuous = self.schema.of_kind("continuous")
+        numbers = [(j, self._number(j)) for j in continuous]
+        spans = [f"min({x}) AS low{j}, max({x}) AS high{j}, bool_and({x} = floor({x})) AS whole{j}" for j, x in numbers]
+        rows = "CAST(count(*) AS DOUBLE) AS n"
+        found = self.query.ask([f"{quoted(self._label)} AS label", rows, *spans], "GROUP BY ALL")
         if found["n"].sum() != self.query.n_rows:
             raise self.query.changed()
         component = self._components(found, "label")
         if (component < 0).any():
             return None
-        return np.bincount(component, found["n"].to_numpy(), len(self.classes.categories))
+        ranges = ColumnRanges.empty(len(self.schema.columns))
+        for j in continuous:
+            present = found.filter(pl.col(f"low{j}").is_not_null())
+            if present.height:
+                ranges.lowest[j], ranges.highest[j] = present[f"low{j}"].min(), present[f"high{j}"].max()
+                ranges.whole[j] = present[f"whole{j}"].all()
+        return np.bincount(component, found["n"].to_numpy(), len(self.classes.categories)), ranges
 
     def _counts(self, columns: Sequence[int]) -> Counts:
         cardinalities = self.schema.cardinalities(columns)

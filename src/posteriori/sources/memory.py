@@ -177,7 +177,7 @@ class MemorySource:
     def batch(self, rows: slice) -> Batch:
         """Return some rows as arrays."""
         schema = self.schema
-        continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
+        categorical = schema.of_kind("categorical")
         start = rows.start or 0
         stop = self.table.n_rows if rows.stop is None else rows.stop
         unseen: dict[str, int] = {}
@@ -187,11 +187,7 @@ class MemorySource:
             return Batch.of(
                 schema, self.first + start, numbers, codes, unseen, self._assignment(rows, stop - start), fold
             )
-        if continuous:
-            columns = [schema.columns[j] for j in continuous]
-            numbers = self.table.numbers([self.places[j] for j in continuous], columns, rows)
-        else:
-            numbers = np.empty((stop - start, 0))
+        numbers = self._numbers(rows, stop - start)
         if categorical and not self.numbers_only:
             columns = [schema.columns[j] for j in categorical]
             codes, unseen = self.table.codes([self.places[j] for j in categorical], schema, columns, rows)
@@ -202,6 +198,21 @@ class MemorySource:
         assignment = self._assignment(rows, stop - start)
         fold = None if self.folds is None else self.folds[rows]
         return Batch.of(schema, self.first + start, numbers, codes, unseen, assignment, fold)
+
+    def _numbers(self, rows: slice, n_rows: int) -> Array:
+        """Return the continuous cells of some rows: missing throughout in columns that had no value in training."""
+        schema = self.schema
+        continuous = schema.of_kind("continuous")
+        read = [j for j in continuous if not schema.columns[j].valueless]
+        if not read:
+            return np.full((n_rows, len(continuous)), np.nan)
+        columns = [schema.columns[j] for j in read]
+        numbers = self.table.numbers([self.places[j] for j in read], columns, rows)
+        if len(read) == len(continuous):
+            return numbers
+        tile = np.full((n_rows, len(continuous)), np.nan, numbers.dtype)
+        tile[:, [continuous.index(j) for j in read]] = numbers
+        return tile
 
     def _assignment(self, rows: slice, n_rows: int) -> Assignment | None:
         if self.classes is None:

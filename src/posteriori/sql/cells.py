@@ -40,7 +40,9 @@ class Cells:
     def number(self, j: int) -> str:
         """Return the column that holds the numbers of column j."""
         name = f"x{j}"
-        if not self._steps.has(name):
+        if not self._steps.has(name) and self.column(j).valueless:
+            self._steps.read(name, exp.cast(exp.Null(), "double"))  # whatever it holds, and of whatever type, now
+        elif not self._steps.has(name):
             self._read_number(name, self.column(j).name)
         return name
 

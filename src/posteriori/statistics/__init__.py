@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
+from posteriori.statistics.column_ranges import ColumnRanges
 from posteriori.statistics.counts import Counts, Presence
 from posteriori.statistics.differences import difference
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
@@ -21,6 +22,7 @@ from posteriori.tables import Assignment, one_by_one
 from posteriori.typing import Array
 
 __all__ = [
+    "ColumnRanges",
     "CountTogether",
     "Counts",
     "JointCounts",
@@ -128,21 +130,27 @@ class JointStatistics:
     blocks : tuple of Statistics
     hidden : float
         The weight of the rows whose component is not known; they are in the sums only as an E-step expects them.
+    ranges : ColumnRanges, optional
+        The range of every column of the schema; None where the ranges of some rows are not known, as in a model file
+        that has none.
     """
 
     weight: Array
     blocks: tuple[Any, ...]
     hidden: float = 0.0
+    ranges: ColumnRanges | None = None
 
     def __add__(self, other: JointStatistics) -> JointStatistics:
         blocks = zip(self.blocks, other.blocks, strict=True)
         sums = tuple(a + b for a, b in blocks)
-        return JointStatistics(self.weight + other.weight, sums, self.hidden + other.hidden)
+        known = self.ranges is not None and other.ranges is not None
+        ranges = self.ranges + other.ranges if known else None  # type: ignore[operator]
+        return JointStatistics(self.weight + other.weight, sums, self.hidden + other.hidden, ranges)
 
     def __sub__(self, other: JointStatistics) -> JointStatistics:
         blocks = zip(self.blocks, other.blocks, strict=True)
         sums = tuple(a - b for a, b in blocks)
-        return JointStatistics(difference(self.weight, other.weight), sums, self.hidden - other.hidden)
+        return JointStatistics(difference(self.weight, other.weight), sums, self.hidden - other.hidden, self.ranges)
 
     def reindexed(
         self, components: Sequence[int], columns: Sequence[Sequence[Sequence[int]] | None]
@@ -153,4 +161,5 @@ class JointStatistics:
             gather(self.weight, components),
             tuple(block.reindexed(components, moves) for block, moves in pairs),
             self.hidden,
+            self.ranges,
         )

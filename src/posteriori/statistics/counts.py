@@ -100,6 +100,17 @@ class Counts:
             parts.append(gather(table[:, start:stop].T, slots).T)
         return Counts(tuple(len(places) for places in columns), np.concatenate(parts, axis=1))
 
+    def placed(self, places: Sequence[int], weight: Array) -> Counts:
+        """Return the counts of other columns, by their places here, −1 for one without categories or present cells.
+
+        weight (Z,) is that of all rows of each component.
+        """
+        parts = [
+            self.table[:, self.offsets[j] : self.offsets[j + 1]] if j >= 0 else weight[:, np.newaxis] for j in places
+        ]
+        cardinalities = tuple(self.cardinalities[j] if j >= 0 else 0 for j in places)
+        return Counts(cardinalities, np.concatenate([np.empty((len(weight), 0)), *parts], axis=1))
+
 
 class Presence:
     """Makes `Counts` of whether cells are present: one category, which a present cell has."""

@@ -142,6 +142,16 @@ class Moments:
         del columns  # numbers have no categories
         return Moments(*(gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter)))
 
+    def placed(self, places: Sequence[int]) -> Moments:
+        """Return the moments of other columns, by their places here, −1 for one that has no present cell."""
+        parts = (self.weight, self.shift, self.offset, self.scatter)
+        return Moments(*(np.ascontiguousarray(gather(_with_column(part).T, places).T) for part in parts))
+
+
+def _with_column(sums: Array) -> Array:
+    """Return sums (Z, d), with a column of zeros if there is none to take places from."""
+    return sums if sums.shape[1] else np.zeros((len(sums), 1))
+
 
 def gather(sums: Array, places: Sequence[int]) -> Array:
     """Return sums[places] with zeros where a place is −1."""

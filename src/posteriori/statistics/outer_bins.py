@@ -65,6 +65,12 @@ class OuterBins:
         below, above = np.split(self.excess.observed(), 2, axis=1)
         return np.asarray(below + above)
 
+    def placed(self, places: Sequence[int], cuts: tuple[tuple[float, ...], ...]) -> OuterBins:
+        """Return the sums of other columns, by their places here, −1 for one without present cells; cuts are theirs."""
+        d = len(self.cuts)
+        above = [place + d if place >= 0 else -1 for place in places]
+        return OuterBins(cuts, self.excess.placed([*places, *above]))
+
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> OuterBins:
         """Return the sums of other components: components[z] is the place of z here, −1 where it is new."""
         del columns  # cut points stay what they are

@@ -6,6 +6,7 @@ from posteriori.tables.files import Scan, scan
 from posteriori.tables.labels import Labels, PartialLabels, read_labels, read_teaching_labels
 from posteriori.tables.reading import Table, infer_schema, open_table, read_table
 from posteriori.tables.schema import Cell, Column, Schema, quote
+from posteriori.tables.targets import TargetCuts, quantile_classes
 from posteriori.tables.telling import Telling
 from posteriori.tables.weights import check_weights
 
@@ -22,6 +23,7 @@ __all__ = [
     "Scan",
     "Schema",
     "Table",
+    "TargetCuts",
     "Telling",
     "Tile",
     "Told",
@@ -29,6 +31,7 @@ __all__ = [
     "infer_schema",
     "one_by_one",
     "open_table",
+    "quantile_classes",
     "quote",
     "read_labels",
     "read_table",

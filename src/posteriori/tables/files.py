@@ -25,6 +25,7 @@ from posteriori.tables.scanning import (
     types_of,
 )
 from posteriori.tables.schema import MAX_CATEGORIES, quote
+from posteriori.tables.targets import TargetCuts
 from posteriori.tables.text import empty_lines_at_the_end, reason_of, short_row
 from posteriori.tables.watching import told
 
@@ -100,6 +101,13 @@ class Scan(StreamedTable):
             vars(narrow)["n_rows"] = self.n_rows  # text files need not be counted once more
             vars(narrow)["_distinct"] = self._distinct
         return narrow
+
+    def with_target_cut(self, target: str, cuts: TargetCuts) -> Scan:
+        """Return the same rows, the numbers of a column as the names of their classes."""
+        frame = self.frame.with_columns(cuts.expression(target))
+        cut = replace(self, types={**self.types, target: pl.String()}, frame=frame)
+        vars(cut)["n_rows"] = self.n_rows
+        return cut
 
     def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         self._require_unchanged()

@@ -38,6 +38,9 @@ class Column:
     cuts : tuple of float or None
         Where a continuous column is binned, its cut points, strictly increasing: bin b holds cuts[b − 1] ≤ x <
         cuts[b] and has code b + 1, as a category has, so that whatever learns from codes learns from bins.
+    valueless : bool
+        No row had a value in this continuous column. Its kind is then not known, whatever its data type: prediction
+        takes every cell of it as missing, and the first values that follow in training decide (`has_no_kind`).
     """
 
     name: str
@@ -46,6 +49,12 @@ class Column:
     declared: bool = False
     dtype: str = ""
     cuts: tuple[float, ...] | None = None
+    valueless: bool = False
+
+    @property
+    def has_no_kind(self) -> bool:
+        """Whether no value has shown whether it holds numbers or categories."""
+        return self.valueless or (self.kind == "categorical" and not self.categories)
 
     @property
     def is_binned(self) -> bool:
@@ -71,7 +80,7 @@ class Column:
     def places_in(self, past: Column) -> list[int]:
         """Return the place of each category or bin in what this column was before, −1 where it is new."""
         if self.cuts is not None:
-            return list(range(self.cardinality))
+            return list(range(self.cardinality)) if past.cuts == self.cuts else [-1] * self.cardinality
         return [past.lookup.get(cell, 0) - 1 for cell in self.categories]
 
     @cached_property
@@ -138,10 +147,14 @@ class Column:
     def extended(self, other: Column, mixed: bool = False) -> Column:
         """Return the column that covers the rows of both; sorted, so that the order of arrival leaves no trace.
 
-        mixed allows that the categories are of several kinds.
+        A column without a value takes the kind of the other. mixed allows that the categories are of several kinds.
         """
-        if self.kind == "continuous" and other.kind == "categorical" and not other.categories:
-            return self  # every cell is missing
+        if other.has_no_kind:
+            return self
+        if self.has_no_kind:
+            same = self.kind == other.kind == "continuous"
+            cuts = self.cuts if other.cuts is None else other.cuts
+            return replace(self, dtype=other.dtype or self.dtype, cuts=cuts, valueless=False) if same else other
         if self.kind != other.kind:
             raise ValueError(
                 f"column {self.name!r} was {self.kind} in training but is {other.kind} now; "
@@ -265,6 +278,15 @@ class Schema:
         """The smallest unsigned integer that holds every code."""
         largest = max(self.cardinalities(self.coded), default=0)
         return np.uint8 if largest < 256 else np.uint16
+
+    def with_values_in(self, seen: Sequence[bool]) -> Schema:
+        """Return the schema that marks which of its continuous columns had a value, as `seen` says of each column."""
+        marked = tuple(
+            replace(column, valueless=not one) if column.kind == "continuous" and column.valueless == one else column
+            for column, one in zip(self.columns, seen, strict=True)
+        )
+        unchanged = all(one is other for one, other in zip(marked, self.columns, strict=True))
+        return self if unchanged else replace(self, columns=marked)
 
     def match(self, names: Sequence[str], named: bool, model: str) -> tuple[int, ...]:
         """Return where each column of the schema stands in a table with these columns.

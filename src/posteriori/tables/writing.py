@@ -54,9 +54,10 @@ def write_table(schema: Schema, drawn: list[Array]) -> Any:
     Returns
     -------
     table
-        Categorical columns have the data type they came in, and so have integers whose distribution draws whole
-        numbers, unless some are missing and the type has no word for that; other drawn numbers are floats, of that
-        type's width and make.
+        Categorical columns have the data type they came in, and so have integers that were drawn as whole numbers,
+        unless some are missing and the type has no word for that; where one does not fit the type, it is the 64-bit
+        type of the same sign, and what does not fit that becomes its largest or smallest number. Other drawn numbers
+        are floats, of that type's width and make.
         A column of which no category is known is missing throughout.
     """
     writers: dict[str, Callable[[Schema, list[Array]], Any]] = {
@@ -91,6 +92,32 @@ def _is_count(column: Column, values: Array) -> bool:
     return dtype is not None and dtype.kind in "iu" and bool(whole.all())
 
 
+def _integers(column: Column, values: Array) -> tuple[str, Array]:
+    """Return the data type of drawn whole numbers, wide enough for them, and the numbers themselves as float64.
+
+    Those beyond 64 bits become the largest, or the smallest, number of the type.
+    """
+    label = column.dtype
+    dtype = _number_type(label)
+    assert dtype is not None
+    present = values[~np.isnan(values)]
+    if len(present) and not _fits(present, dtype):
+        width = str(dtype.itemsize if label[:1] in "<>|=" else 8 * dtype.itemsize)
+        label = label.replace(width, "8" if label[:1] in "<>|=" else "64", 1)
+        dtype = np.dtype(f"{dtype.kind}8")
+        if label[:1] == "|":
+            label = dtype.str
+    span = np.iinfo(dtype)
+    # The largest 64-bit integers are no floats: the float below stands for them.
+    highest = np.nextafter(float(span.max), 0.0) if float(span.max) > span.max else float(span.max)
+    return label, np.clip(values, float(span.min), highest)
+
+
+def _fits(values: Array, dtype: np.dtype[Any]) -> bool:
+    span = np.iinfo(dtype)
+    return bool(values.min() >= span.min and values.max() <= span.max)
+
+
 def _take(known: Array, codes: Array) -> Array:
     """Return the categories of some codes: NaN, or None in an array of objects, where missing."""
     taken = known[codes.astype(np.int64) - 1]
@@ -110,7 +137,8 @@ def _write_array(schema: Schema, drawn: list[Array]) -> Array:
     cells: list[Array] = []
     for column, values in zip(schema.columns, drawn, strict=True):
         if column.kind == "continuous" and _is_count(column, values) and not np.isnan(values).any():
-            cells.append(values.astype(_number_type(column.dtype)))
+            label, whole = _integers(column, values)
+            cells.append(whole.astype(label))
         elif column.kind == "continuous":
             cells.append(values.astype(np.float32 if narrow else np.float64))
         elif column.categories:
@@ -130,7 +158,7 @@ def _write_pandas(schema: Schema, drawn: list[Array]) -> Any:
 
     pairs = zip(schema.columns, drawn, strict=True)
     table = {
-        column.name: pd.Series(values).astype(_pandas_number(column, values))
+        column.name: _pandas_numbers(column, values)
         if column.kind == "continuous"
         else _pandas_categories(column, values)
         for column, values in pairs
@@ -139,10 +167,15 @@ def _write_pandas(schema: Schema, drawn: list[Array]) -> Any:
     return frame if schema.named else frame.set_axis(range(len(drawn)), axis=1)
 
 
-def _pandas_number(column: Column, values: Array) -> str:
-    """Return the data type of drawn numbers; NumPy's integers have no word for a missing one."""
+def _pandas_numbers(column: Column, values: Array) -> Any:
+    """Return drawn numbers as a series; NumPy's integers have no word for a missing one."""
+    import pandas as pd
+
     wanting = bool(np.isnan(values).any()) and column.dtype[:1] not in ("I", "U")
-    return column.dtype if _is_count(column, values) and not wanting else _pandas_float(column.dtype)
+    if wanting or not _is_count(column, values):
+        return pd.Series(values).astype(_pandas_float(column.dtype))
+    label, whole = _integers(column, values)
+    return pd.Series(whole).astype(label)
 
 
 def _pandas_float(label: str) -> str:
@@ -195,7 +228,8 @@ def _polars_numbers(column: Column, values: Array) -> Any:
     import polars as pl
 
     if _is_count(column, values):
-        return pl.Series(column.name, values).fill_nan(None).cast(getattr(pl, column.dtype))
+        label, whole = _integers(column, values)
+        return pl.Series(column.name, whole).fill_nan(None).cast(getattr(pl, label))
     return pl.Series(column.name, values.astype(np.float32 if column.dtype == "Float32" else np.float64)).fill_nan(None)
 
 
@@ -232,7 +266,8 @@ def _arrow_numbers(column: Column, values: Array) -> Any:
     import pyarrow as pa
 
     if _is_count(column, values):
-        return pa.array(values, from_pandas=True).cast(pa.type_for_alias(column.dtype))
+        label, whole = _integers(column, values)
+        return pa.array(whole, from_pandas=True).cast(pa.type_for_alias(label))
     return pa.array(values.astype(np.float32 if column.dtype == "float" else np.float64), from_pandas=True)
 
 

@@ -1,0 +1,67 @@
+"""A summary of columns: the range of their numbers, and whether these are whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from posteriori import kernels
+from posteriori.tables.batch import Batch
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class ColumnRanges:
+    """The smallest and the largest number of every column, and whether all of its numbers are whole.
+
+    It is of all rows of positive weight, with or without a label, whatever their class. + is associative, commutative
+    and idempotent, and `empty` is its identity. Nothing can be subtracted: after `forget` a range may be wider than
+    that of the rows which are left.
+
+    Attributes
+    ----------
+    lowest, highest : ndarray (d,)
+        In data units, columns in the order of the schema; inf and −inf in a column without any number, which a
+        categorical one is.
+    whole : ndarray (d,)
+        Booleans; True in a column without any number.
+    """
+
+    lowest: Array
+    highest: Array
+    whole: Array
+
+    @classmethod
+    def empty(cls, n_columns: int) -> ColumnRanges:
+        """Return the ranges of no row."""
+        return cls(np.full(n_columns, np.inf), np.full(n_columns, -np.inf), np.ones(n_columns, np.bool_))
+
+    @classmethod
+    def of(cls, batch: Batch) -> ColumnRanges:
+        """Return the ranges of the rows of a batch. O(n·d), one read."""
+        ranges = cls.empty(len(batch.schema.columns))
+        continuous = list(batch.schema.of_kind("continuous"))
+        if continuous:
+            weight = np.ones(len(batch)) if batch.assignment is None else batch.assignment.weight
+            parts = ranges.lowest[continuous], ranges.highest[continuous], ranges.whole[continuous]
+            kernels.widen_ranges(batch.numbers.values, weight, *parts)
+            for array, part in zip((ranges.lowest, ranges.highest, ranges.whole), parts, strict=True):
+                array[continuous] = part
+        return ranges
+
+    def __add__(self, other: ColumnRanges) -> ColumnRanges:
+        return ColumnRanges(
+            np.minimum(self.lowest, other.lowest), np.maximum(self.highest, other.highest), self.whole & other.whole
+        )
+
+    @property
+    def has_numbers(self) -> Array:
+        """Which columns have a number in some row, (d,) booleans."""
+        return self.lowest <= self.highest
+
+    def take(self, columns: Sequence[int]) -> ColumnRanges:
+        """Return the ranges of some columns, by their positions."""
+        places = list(columns)
+        return ColumnRanges(self.lowest[places], self.highest[places], self.whole[places])

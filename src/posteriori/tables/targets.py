@@ -1,0 +1,172 @@
+"""Targets that look like numbers: how to tell them, and how to cut them into classes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from posteriori.tables.objects import is_missing
+from posteriori.typing import Array
+
+_FEW_VALUES = 20
+_ENOUGH_ROWS = 100  # a value, in the mean
+_are_classes: ContextVar[bool] = ContextVar("whole numbers are classes", default=False)
+
+
+def looks_like_a_quantity(labels: Sequence[Any], n_rows: float) -> bool:
+    """Whether distinct labels are rather numbers to be predicted than names of classes.
+
+    They are where they are whole numbers, more than 20 of them, with fewer than 100 rows each in the mean, and not
+    numbered through: not 0, 1, …, K − 1 nor 1, 2, …, K. Strings and booleans never are.
+    """
+    if len(labels) <= _FEW_VALUES or n_rows >= _ENOUGH_ROWS * len(labels) or _are_classes.get():
+        return False
+    if not all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels):
+        return False
+    lowest, highest = min(labels), max(labels)
+    return not (lowest in (0, 1) and highest - lowest + 1 == len(labels))
+
+
+@contextmanager
+def numbers_as_classes() -> Iterator[None]:
+    """Take whole numbers for classes, however many there are."""
+    before = _are_classes.set(True)
+    try:
+        yield
+    finally:
+        _are_classes.reset(before)
+
+
+@dataclass(frozen=True)
+class TargetCuts:
+    """Where a target of numbers is cut into classes: class k holds cuts[k − 1] < y ≤ cuts[k].
+
+    Attributes
+    ----------
+    cuts : tuple of float
+        Strictly increasing, one fewer than there are classes; in the units of the target.
+    """
+
+    cuts: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Any, classes: int) -> TargetCuts:
+        """Return cuts at values of the target that make classes of about as many rows each.
+
+        Raises
+        ------
+        ValueError
+            There are fewer than two classes, no number, or one distinct number only.
+        """
+        if isinstance(classes, bool) or not isinstance(classes, int | np.integer) or classes < 2:
+            raise ValueError(f"classes is {classes!r}; give a whole number, at least 2")
+        numbers = _numbers(values)
+        present = numbers[~np.isnan(numbers)]
+        if not len(present):
+            raise ValueError("the target has no value to cut; give at least two distinct numbers")
+        shares = np.arange(1, classes) / classes
+        found = np.unique(np.quantile(present, shares, method="inverted_cdf"))
+        cuts = tuple(found[found < present.max()].tolist())
+        if not cuts:
+            distinct = np.unique(present)
+            if len(distinct) == 1:
+                raise ValueError(f"the target is {distinct[0]:g} in every row, which is one class; choose another")
+            cuts = (float(distinct[-2]),)  # the largest value alone fills more than one class
+        return cls(cuts)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the classes: "≤ 100", "100 to 250", "> 250"."""
+        cuts = _written(self.cuts)
+        inner = (f"{low} to {high}" for low, high in itertools.pairwise(cuts))
+        return (f"≤ {cuts[0]}", *inner, f"> {cuts[-1]}")
+
+    def expression(self, name: str) -> pl.Expr:
+        """Return the polars expression that takes a column of numbers to the names of their classes."""
+        number = pl.col(name).cast(pl.Float64).fill_nan(None)
+        *others, last = self.names
+        named = pl.lit(last)
+        for cut, one in reversed(list(zip(self.cuts, others, strict=True))):
+            named = pl.when(number <= cut).then(pl.lit(one)).otherwise(named)
+        return pl.when(number.is_not_null()).then(named).alias(name)
+
+    def apply(self, values: Any) -> Array:
+        """Return the name of the class of each number, (n,) objects; None where it is missing."""
+        numbers = _numbers(values)
+        place = np.searchsorted(self.cuts, numbers, side="left")  # NaN is placed last
+        named = np.array(self.names, dtype=object)[place]
+        named[np.isnan(numbers)] = None
+        return named
+
+
+def quantile_classes(y: Any, classes: int | None = None, *, cuts: Sequence[float] | None = None) -> Array:
+    """Cut a target of numbers into classes, by default four of about as many rows each.
+
+    Parameters
+    ----------
+    y : array-like (n,)
+        Numbers; None and NaN are missing.
+    classes : int, default 4
+        How many; there are fewer where values are repeated.
+    cuts : sequence of float, optional
+        The numbers at which to cut, strictly increasing, in place of quantiles: those of `TargetCuts.of` cut new rows
+        as the training rows.
+
+    Returns
+    -------
+    ndarray (n,) of str
+        The name of the class of each row, None where y is missing: "≤ 100", "100 to 250", "> 250". A number equal to
+        a cut is in the class below it.
+
+    Raises
+    ------
+    ValueError
+        y holds no number, or something else than numbers; one distinct number only; classes is below 2; both classes
+        and cuts are given; cuts do not increase.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> po.quantile_classes([50, 120, 90, 400, 260, 100], 3).tolist()
+    ['≤ 90', '90 to 120', '≤ 90', '> 120', '> 120', '90 to 120']
+    """
+    if cuts is None:
+        return TargetCuts.of(y, 4 if classes is None else classes).apply(y)
+    points = np.asarray(cuts, dtype=np.float64)
+    if classes is not None:
+        raise ValueError("classes and cuts both say where to cut; give one of them")
+    if points.ndim != 1 or not len(points) or not np.isfinite(points).all() or (np.diff(points) <= 0).any():
+        raise ValueError(f"cuts is {cuts!r}; give finite numbers in increasing order")
+    return TargetCuts(tuple(points.tolist())).apply(y)
+
+
+def _numbers(values: Any) -> Array:
+    """Return the cells of a target as floats, NaN where missing."""
+    cells = values.tolist() if hasattr(values, "tolist") else list(values)
+    try:
+        numbers = np.array([np.nan if is_missing(cell) else float(cell) for cell in cells], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"only a target of numbers can be cut into classes: {error}") from None
+    if any(isinstance(cell, str) for cell in cells):
+        raise ValueError("only a target of numbers can be cut into classes, and this one holds strings")
+    if np.isinf(numbers).any():
+        raise ValueError("the target holds an infinite number; replace or leave out such rows")
+    return numbers
+
+
+def _written(cuts: Sequence[float]) -> list[str]:
+    """Write cuts in full where they are whole, or else with as few digits as keep them apart."""
+    if all(cut.is_integer() and abs(cut) < 1e15 for cut in cuts):
+        return [str(int(cut)) for cut in cuts]
+    for digits in range(4, 18):
+        written = [f"{cut:.{digits}g}" for cut in cuts]
+        if len(set(written)) == len(cuts):
+            break
+    return written
