@@ -39,7 +39,7 @@ def _writable(frame: pl.DataFrame, suffix: str) -> pl.DataFrame:
     kept = [
         one
         for one in frame.iter_columns()
-        if not (text and suffix != ".ndjson" and (one.dtype.is_nested() or one.dtype == pl.Binary))
+        if not (text and suffix != ".ndjson" and (one.dtype.is_nested() or one.dtype in (pl.Binary, pl.Duration)))
         and not (suffix == ".ndjson" and one.dtype in (pl.Binary, pl.Duration, pl.Int128, pl.UInt128, pl.Time))
         and not (suffix == ".parquet" and one.dtype == pl.UInt128)
     ]
@@ -191,6 +191,8 @@ def _through_estimators(rng: Rng) -> str:
         X, later = _as_kind(rng, features), _as_kind(rng, features if rng.random() < 0.6 else _changed(rng, features))
     except (ValueError, TypeError, OverflowError, NotImplementedError, pl.exceptions.PolarsError, ArithmeticError):
         return REFUSED  # polars, pandas or NumPy cannot hold such a table
+    except pl.exceptions.PanicException:  # a name with a NUL, which Arrow does not allow
+        return REFUSED
     except Exception as error:
         if type(error).__module__.startswith("pyarrow"):
             return REFUSED

@@ -49,7 +49,9 @@ def scan_for(estimator: GenerativeEstimator, tables: Sequence[str]) -> Scan:
 
 def align(frame: pl.DataFrame, estimator: GenerativeEstimator) -> pl.DataFrame:
     """Return the columns that the model knows; warn of others, unless one is the target."""
-    return frame.select(known_columns(frame.columns, estimator)) if estimator.schema_.named else frame
+    from posteriori.tables.names import exactly
+
+    return frame.select(exactly(*known_columns(frame.columns, estimator))) if estimator.schema_.named else frame
 
 
 def known_columns(names: Sequence[str], estimator: GenerativeEstimator) -> list[str]:
@@ -74,7 +76,7 @@ def check_target(frame: pl.DataFrame, target: str, path: Path) -> None:
     labels = frame[target]
     if labels.dtype.is_float():
         labels = labels.fill_nan(None)
-    counts = labels.drop_nulls().value_counts()
+    counts = labels.drop_nulls().value_counts(name=f"rows of {target}")
     check_labels(target, dict(zip(*counts.get_columns(), strict=True)))
     missing = labels.is_null().arg_true().to_list()
     if missing:

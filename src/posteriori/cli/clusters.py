@@ -98,8 +98,9 @@ def cluster(
     from posteriori.classifiers import MixtureModel
     from posteriori.cli import cluster_facts, tables
     from posteriori.persistence import save
+    from posteriori.tables.names import exactly
 
-    rows = frame.select(features)
+    rows = frame.select(exactly(*features))
     fitted = []
     with refusing(), progress_bar("clustering", frame.height * len(sizes)) as progress:
         for size in sizes:

@@ -85,13 +85,14 @@ def compare(
     from posteriori.comparison import compare as measure
     from posteriori.comparison import training_sizes
     from posteriori.comparison.models import DEFAULT
+    from posteriori.tables.names import exactly
 
     names = _split(models) or list(DEFAULT)
     chosen = given or list(training_sizes(frame.height, n_classes, _TEST_SHARE))
     total = len(names) * repeats * sum(set(chosen))
     with refusing(), progress_bar("comparing", total) as progress:
         comparison = measure(
-            frame.select(*features, target),
+            frame.select(exactly(*features, target)),
             target,
             names,
             sizes=chosen,

@@ -71,13 +71,14 @@ def read_frame(path: Path, schema: Schema | None = None, target: Column | None =
     """
     import polars as pl
 
+    from posteriori.tables.names import exactly
     from posteriori.tables.scanning import format_of
 
     with refusing():
         text = format_of(path) in _TEXT
     _, frame = looked_at([str(path)], _collected, schema, target)
     nothing = [name for name in frame.columns if text and frame[name].null_count() == frame.height]
-    return frame.with_columns(pl.col(name).cast(pl.Null) for name in nothing)
+    return frame.with_columns(exactly(name).cast(pl.Null) for name in nothing)
 
 
 def _collected(scan: Scan) -> pl.DataFrame:

@@ -15,6 +15,7 @@ import polars as pl
 
 from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable, too_many_categories
+from posteriori.tables.names import exactly
 from posteriori.tables.scanning import (
     Types,
     common_types,
@@ -91,10 +92,10 @@ class Scan(StreamedTable):
 
     def narrowed(self, names: Sequence[str], labels: str | None = None) -> Scan:
         """Return some of the columns; where labels names one of them, of the rows only that it has a label for."""
-        frame = self.frame.select(names)
+        frame = self.frame.select(exactly(*names))
         if labels is not None:
-            known = pl.col(labels).is_not_null()
-            frame = frame.filter(known & pl.col(labels).is_not_nan() if self.types[labels].is_float() else known)
+            known = exactly(labels).is_not_null()
+            frame = frame.filter(known & exactly(labels).is_not_nan() if self.types[labels].is_float() else known)
         narrow = replace(self, types={name: self.types[name] for name in names}, frame=frame)
         if labels is None:
             vars(narrow)["n_rows"] = self.n_rows  # text files need not be counted once more
@@ -104,7 +105,7 @@ class Scan(StreamedTable):
     def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         self._require_unchanged()
         with self._explained():
-            batches = self.frame.select(names).collect_batches(
+            batches = self.frame.select(exactly(*names)).collect_batches(
                 chunk_size=_READ_AHEAD, maintain_order=True, lazy=True, engine="streaming"
             )
             yield from batches
@@ -114,7 +115,7 @@ class Scan(StreamedTable):
         types = {name: self.types[name] for name in names}
         if self.is_glance:
             with self._explained():
-                return distinct_of([self.frame.select(names).head(_GLANCED_ROWS).collect()], types, lambda _: None)
+                return distinct_of([self.frame.select(exactly(*names)).head(_GLANCED_ROWS).collect()], types, lambda _: None)
         return distinct_of(self._frames(names), types, told("categories", self.n_rows))
 
     def _require_full_rows(self) -> None:
@@ -126,7 +127,7 @@ class Scan(StreamedTable):
             if len(names) == 1:
                 continue
             last: Types = {names[-1]: pl.String()}
-            if not lazily(path, kind, last).select(pl.col(names[-1]).null_count()).collect(engine="streaming").item():
+            if not lazily(path, kind, last).select(exactly(names[-1]).null_count()).collect(engine="streaming").item():
                 continue
             line = short_row(path, kind, len(names))
             if line is not None:
@@ -281,7 +282,7 @@ def scan(
         if types[name] not in (pl.String, pl.Categorical):
             raise ValueError(f"categories declares {name!r}, which holds no strings but {types[name]}; leave it out")
         types[name] = pl.Enum(cells)
-        frame = frame.with_columns(pl.col(name).cast(types[name]))
+        frame = frame.with_columns(exactly(name).cast(types[name]))
     return Scan(files, types, frame, target, frozenset(categorical or ()), _stamps=stamps)
 
 
@@ -308,13 +309,13 @@ def _joined(
     """Return all files as one lazy table, of some of them the first rows only."""
     text = kind not in ("parquet", "arrow")
     if not (partitions or rows) and (text or all(list(one.items()) == list(types.items()) for one in of_file.values())):
-        return lazily(paths, kind, types if text else None).select(list(types))
+        return lazily(paths, kind, types if text else None).select(exactly(*types))
     cells = {key: pl.Series(key, values) for key, values in partitions.items()}
     frames = []
     for place, path in enumerate(paths):
         one = lazily(path, kind, types if text else None)
         one = one.head(rows[path]) if path in rows else one
-        chosen = [pl.col(name).cast(dtype) for name, dtype in types.items() if name not in cells]
+        chosen = [exactly(name).cast(dtype) for name, dtype in types.items() if name not in cells]
         keys = [pl.lit(series[place], dtype=series.dtype).alias(key) for key, series in cells.items()]
         frames.append(one.select(*chosen).with_columns(*keys))
     return pl.concat(frames)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from posteriori.tables.objects import encode_objects, object_column, object_numb
 from posteriori.tables.schema import Column, Schema, categorical_column, kind_of
 from posteriori.typing import Array
 
+_WIDE = (pl.Int128, pl.UInt128)  # NumPy has no such integers
 _STRINGS = (pl.String, pl.Categorical, pl.Enum)
 _FEW = 1000  # rows
 
@@ -71,7 +73,7 @@ class PolarsTable:
         if numeric and not categorical:
             return Column(name, "continuous", dtype=label)
         if numeric:
-            return categorical_column(name, distinct_numbers(_polars_array(series.drop_nulls())), label)
+            return categorical_column(name, _distinct_polars(series.drop_nulls()), label)
         raise _unusable(name, str(dtype))
 
     def distinct(self, j: int) -> list[Any]:
@@ -224,9 +226,32 @@ def _code_tile(
 
 
 def _polars_array(series: pl.Series) -> Array:
-    if series.dtype in (pl.Null, pl.Decimal):
+    if series.dtype in (pl.Null, pl.Decimal, pl.Float16):
         series = series.cast(pl.Float64)
+    if series.dtype in _WIDE:
+        series = _as_doubles(series)
     return series.to_numpy()  # null becomes NaN
+
+
+def _as_doubles(series: pl.Series) -> pl.Series:
+    """Return integers of 128 bits as floats, and warn where these are other numbers."""
+    doubles = series.cast(pl.Float64)
+    # The largest float of each type may lie just above its range: then it is no integer of the type.
+    if not doubles.cast(series.dtype, strict=False).eq_missing(series).all():
+        warnings.warn(
+            f"column {series.name!r} holds integers of more than 53 bits, which are rounded to floating-point numbers; "
+            "rescale the column where the last digits matter",
+            UserWarning,
+            stacklevel=2,
+        )
+    return doubles
+
+
+def _distinct_polars(present: pl.Series) -> list[Any]:
+    """Return the distinct numbers of a column without missing cells."""
+    if present.dtype in _WIDE:
+        return present.unique().to_list()
+    return distinct_numbers(_polars_array(present))
 
 
 def _polars_numbers(series: pl.Series, column: Column, start: int) -> Array:
@@ -244,7 +269,7 @@ def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
     dtype, n_missing = series.dtype, series.null_count()
     if n_missing == len(series):
         return np.zeros(len(series), np.uint16), 0
-    if dtype == pl.Object:
+    if dtype == pl.Object or dtype in _WIDE:
         return encode_objects(series.to_list(), column)
     if dtype in _STRINGS:
         if column.kinds != {"strings"} or len(series) <= _FEW:  # an Enum takes longer to set up than a few look-ups
