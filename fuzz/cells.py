@@ -67,7 +67,9 @@ def _booleans(rng: Rng, n: int) -> pl.Series:
 def _words(rng: Rng) -> list[str]:
     plain = ["a", "b", "c", "d", "yes", "no"]
     odd = ["", " ", "NA", "nan", "None", "?", "1", "1.0", "true", "inf", "a,b", 'q"q', "l\nm", "\t", "ü", "\U0001f600"]
-    return plain if rng.random() < 0.6 else [*plain, *odd, "x" * 1000, "\x00", "\u202e", "1e400", "99999999999999999999"]
+    return (
+        plain if rng.random() < 0.6 else [*plain, *odd, "x" * 1000, "\x00", "\u202e", "1e400", "99999999999999999999"]
+    )
 
 
 def _strings(rng: Rng, n: int) -> pl.Series:
@@ -152,7 +154,9 @@ def labels(rng: Rng, n: int) -> pl.Series:
     cells = [pick(rng, classes) for _ in range(n)]
     if rng.random() < 0.1:
         cells = [None if rng.random() < 0.3 else cell for cell in cells]
-    return pl.Series(cells, dtype={str: pl.String, int: pl.Int64, bool: pl.Boolean, float: pl.Float64}[type(classes[0])])
+    return pl.Series(
+        cells, dtype={str: pl.String, int: pl.Int64, bool: pl.Boolean, float: pl.Float64}[type(classes[0])]
+    )
 
 
 def table(rng: Rng, *, objects: bool = False) -> tuple[pl.DataFrame, str]:

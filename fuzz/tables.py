@@ -146,8 +146,10 @@ def _through_files(rng: Rng, folder: Path) -> str:
     if rng.random() < 0.1:
         options += ["--missing", "informative"] if options and options[1] in ("nb", "lda") else []
     if rng.random() < 0.1:
-        return run_command(_second_command(rng, name, target)[-5:]) if rng.random() < 0.1 else run_command(
-            ["cv", name, "--target", target, "--models", "nb", "--folds", "2"]
+        return (
+            run_command(_second_command(rng, name, target)[-5:])
+            if rng.random() < 0.1
+            else run_command(["cv", name, "--target", target, "--models", "nb", "--folds", "2"])
         )
     fitted = run_command(["fit", name, f"--target={target}", "--output", "model.posteriori", *options])
     if fitted == REFUSED:

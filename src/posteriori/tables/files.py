@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from posteriori.tables.forking import require_threads
 from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable, too_many_categories
 from posteriori.tables.names import exactly
@@ -115,7 +116,9 @@ class Scan(StreamedTable):
         types = {name: self.types[name] for name in names}
         if self.is_glance:
             with self._explained():
-                return distinct_of([self.frame.select(exactly(*names)).head(_GLANCED_ROWS).collect()], types, lambda _: None)
+                return distinct_of(
+                    [self.frame.select(exactly(*names)).head(_GLANCED_ROWS).collect()], types, lambda _: None
+                )
         return distinct_of(self._frames(names), types, told("categories", self.n_rows))
 
     def _require_full_rows(self) -> None:
@@ -155,6 +158,7 @@ class Scan(StreamedTable):
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Turn what polars raises into one sentence that names the file."""
+        require_threads("reading files")
         try:
             yield
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -243,6 +247,8 @@ def scan(
         There is no such file.
     ValueError
         A column is not in all files or not of one type in them, or a file is empty or no table: the message names it.
+    RuntimeError
+        The process was forked after polars had started its threads.
 
     Examples
     --------
@@ -257,6 +263,7 @@ def scan(
     >>> po.NaiveBayes().fit(rows).predict(rows).tolist()[:4]
     ['low', 'low', 'high', 'high']
     """
+    require_threads("reading files")
     files = paths_of(paths)
     stamps = tuple(map(_stamp, files))
     kind = format_of(files[0])

@@ -250,7 +250,7 @@ def _as_doubles(series: pl.Series) -> pl.Series:
 def _distinct_polars(present: pl.Series) -> list[Any]:
     """Return the distinct numbers of a column without missing cells."""
     if present.dtype in _WIDE:
-        return present.unique().to_list()
+        return list(set(present.to_list()))
     return distinct_numbers(_polars_array(present))
 
 
@@ -276,10 +276,10 @@ def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
             return encode_objects(series.to_list(), column)
         known = series if dtype == column.strings else series.cast(column.strings, strict=False)
         n_without = known.null_count()
-        places = known.to_physical()
-        if n_without:
-            return (places.cast(pl.UInt16) + 1).fill_null(0).to_numpy(), n_without - n_missing
-        return np.add(places.to_numpy(), 1, dtype=np.uint16, casting="unsafe"), 0
+        present = known.is_not_null().to_numpy() if n_without else slice(None)
+        codes = np.zeros(len(series), np.uint16)
+        codes[present] = np.add(known.drop_nulls().to_physical().to_numpy(), 1, dtype=np.uint16, casting="unsafe")
+        return codes, n_without - n_missing
     if dtype != pl.Boolean and not dtype.is_numeric():
         raise _unusable(column.name, str(dtype))
     if n_missing and not dtype.is_float():  # as integers, which floats are too coarse to hold
