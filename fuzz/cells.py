@@ -14,7 +14,8 @@ Rng = np.random.Generator
 
 NAMES = (
     "a", "b", "c", "x", "height", "class", "count", "fold", "prediction", "component", "p_a", "weight", "len", "row",
-    "__x", "_", "", " ", "a b", "a,b", 'a"b', "a\nb", "a\tb", "a'b", "ä", "日本", "\U0001f600", "é\u0301", "a\x00missing",
+    "__x", "_", "", " ", "a b", "a,b", 'a"b', "a\nb", "a\tb", "a'b", "ä", "日本", "\U0001f600", "é\u0301",
+    "a\x00missing",
     "A", "0", "-1", "1.5", "nan", "null", "NA", "a_duplicated_0", "a|b", "a;b", "[a]", "{a}", "a=b", "--target", "%s",
     "$(x)", "\\", "/", "literal", "index", "x" * 300, "\ufeffa", "a\r", "y\x00", "*", "^a$", "^.*$",
 )  # fmt: skip

@@ -139,7 +139,7 @@ def open_table(
             try:
                 found = types_of(path, kind, whole)
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-                raise ValueError(f"cannot read {path.name!r}: {reason_of(error)}") from None
+                raise ValueError(f"cannot read {path.name!r}: {reason_of(error, path)}") from None
             _warn_of_doubles(path.name, found)
             of_file[path] = found | {name: dtype for name, dtype in strings.items() if name in found}
         types = common_types(of_file, kind)

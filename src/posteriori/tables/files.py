@@ -167,14 +167,14 @@ class Scan(StreamedTable):
     def _explanation(self, error: BaseException) -> Exception:
         self._require_unchanged()
         kind = format_of(self.paths[0])
-        culprit = self._listed
+        culprit, place = self._listed, self.paths[0]
         for path in self.paths:
             try:
                 lazily(path, kind, self._file_types(kind)).select(pl.all().count()).collect(engine="streaming")
             except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-                culprit = repr(str(path))
+                culprit, place = repr(str(path)), path
                 break
-        return ValueError(f"cannot read {culprit}: {reason_of(error)}")
+        return ValueError(f"cannot read {culprit}: {reason_of(error, place)}")
 
     def _file_types(self, kind: str) -> Types | None:
         return None if kind in ("parquet", "arrow") else self.types
@@ -271,7 +271,8 @@ def scan(
     try:
         of_file = {path: types_of(path, kind, known=dict(dtypes or {})) | dict(dtypes or {}) for path in files}
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise ValueError(f"cannot read {_unreadable(files, kind)}: {reason_of(error)}") from None
+        culprit = _unreadable(files, kind)
+        raise ValueError(f"cannot read {str(culprit)!r}: {reason_of(error, culprit)}") from None
     wanted = None if columns is None else {*columns, *([] if target is None else [target])}
     if wanted is not None:
         of_file = {path: {n: t for n, t in one.items() if n in wanted} for path, one in of_file.items()}
@@ -328,10 +329,10 @@ def _joined(
     return pl.concat(frames)
 
 
-def _unreadable(paths: Sequence[Path], kind: str) -> str:
+def _unreadable(paths: Sequence[Path], kind: str) -> Path:
     for path in paths:
         try:
             types_of(path, kind)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            return repr(str(path))
-    return repr(str(paths[0]))
+            return path
+    return paths[0]
