@@ -165,7 +165,7 @@ def table(rng: Rng, *, objects: bool = False) -> tuple[pl.DataFrame, str]:
     n = int(rng.integers(5, 61)) if rng.random() < 0.95 else int(rng.integers(0, 4))
     d = int(rng.integers(1, 9)) if rng.random() < 0.98 else 0
     if rng.random() < 0.004:
-        n, d = int(rng.integers(2, 12)), int(rng.integers(800, 3000))
+        n, d = int(rng.integers(2, 12)), int(rng.integers(200, 600))
         names = [f"v{j}" for j in range(d)]
         wide = _edges if rng.random() < 0.1 else pick(rng, (_normal, _few, _strings))
         return pl.DataFrame([wide(rng, n).alias(name) for name in names] + [labels(rng, n).alias("y")]), "y"

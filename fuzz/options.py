@@ -17,11 +17,13 @@ from fuzz.target import Target
 
 _NUMBERS = (
     "0", "1", "2", "3", "5", "-1", "-0", "0.5", "1.5", "nan", "inf", "-inf", "1e308", "1e400", "1e-320", "", " ", "x",
-    "99999999999999999999", "-99999999999999999999", "0x10", "1_000", "١", "½", "1,2", "2..3", "3..2", "1..", ",", "1e3",
+    "99999999999999999999", "-99999999999999999999", "0x10", "1_000", "١", "½", "1,2", "2..3", "3..2", "1..", ",",
+    "1e3",
     "+2", "2 ", "true", "learn", "held-out", "held_out", "None", "0.999999999", "1e-9",
 )  # fmt: skip
 _COLUMNS = (
-    "x", "n", "c", "y", "gaps", "id", "x,n", "c,", ",", "", " ", "x,x", "nothing", "X", "x,nothing", "x;n", "y,x", "c,y",
+    "x", "n", "c", "y", "gaps", "id", "x,n", "c,", ",", "", " ", "x,x", "nothing", "X", "x,nothing", "x;n", "y,x",
+    "c,y",
     "*", "^.*$", "x,n,c,gaps,id", "-1", "0", *NAMES[:40],
 )  # fmt: skip
 _MODELS = ("nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb", "aode", "auto", "svm", "", "NB", "nb,lda", "pool")
@@ -31,7 +33,8 @@ _TABLES = (
     "t.*", "none*.csv", "t.csv.gz", "-", "..", "t.xlsx", "penguins.csv", "\x00",
 )  # fmt: skip
 _STORED = (
-    "nb.posteriori", "nb.posteriori", "lda.posteriori", "tan.posteriori", "mixture.posteriori", "t.csv", "none", "folder",
+    "nb.posteriori", "nb.posteriori", "lda.posteriori", "tan.posteriori", "mixture.posteriori", "t.csv", "none",
+    "folder",
     "",
     "cut.posteriori",
 )  # fmt: skip

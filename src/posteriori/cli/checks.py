@@ -73,10 +73,10 @@ def known_columns(names: Sequence[str], estimator: GenerativeEstimator) -> list[
 def check_target(frame: pl.DataFrame, target: str, path: Path) -> None:
     """Refuse a target that is absent, no class, or unlabelled in some row."""
     check_column(target, frame.schema, path.name)
-    labels = frame[target]
+    labels = frame[target].alias("labels")
     if labels.dtype.is_float():
         labels = labels.fill_nan(None)
-    counts = labels.drop_nulls().value_counts(name=f"rows of {target}")
+    counts = labels.drop_nulls().value_counts(name="rows")
     check_labels(target, dict(zip(*counts.get_columns(), strict=True)))
     missing = labels.is_null().arg_true().to_list()
     if missing:

@@ -77,7 +77,7 @@ def compare(
     if not features:
         raise Refusal(f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature")
     stated = columns_named(categorical, features, "--categorical")
-    n_classes = frame[target].n_unique()
+    n_classes = frame[target].alias("labels").n_unique()
     if n_classes < 2:
         raise Refusal(f"the target {target!r} has one class only, {frame[target][0]!r}; a comparison needs two")
     given = _numbers_of(sizes)

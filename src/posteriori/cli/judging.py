@@ -125,4 +125,4 @@ def _groups_of(frame: pl.DataFrame, name: str) -> Array:
     dtype = frame[name].dtype
     if dtype.is_nested() or str(dtype) == "Object":
         raise Refusal(f"--groups names {name!r}, which is {dtype}; groups must be strings, numbers or dates")
-    return frame[name].rank("dense").fill_null(0).to_numpy()
+    return frame[name].alias("group").rank("dense").fill_null(0).to_numpy()

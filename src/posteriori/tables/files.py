@@ -194,16 +194,18 @@ def distinct_of(
         for frame in frames:
             progress(frame.height)
             for new in threads.map(_distinct, frame.iter_columns()):
-                name, seen = new.name, found[new.name]
+                name, seen = new.name, found[new.name].alias("cells")
+                new = new.alias("cells")
                 if len(new) > len(seen) or not new.is_in(seen.implode()).all():
-                    found[name] = seen = pl.concat([seen, new]).unique()
+                    seen = pl.concat([seen, new]).unique()
+                    found[name] = seen.alias(name)
                 if len(seen) > MAX_CATEGORIES:
                     raise too_many_categories(name, MAX_CATEGORIES)
     return {name: PolarsTable(cells.to_frame()) for name, cells in found.items()}
 
 
 def _distinct(series: pl.Series) -> pl.Series:
-    return series.drop_nulls().unique()
+    return series.alias("cells").drop_nulls().unique().alias(series.name)
 
 
 def scan(
