@@ -303,3 +303,75 @@ def test_a_full_disk_behind_stdout(large):
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "error: cannot use 'stdout': no space left on device\n")
+
+
+# What is odd in a file ---------------------------------------------------------------------------------------------
+
+FIT = ("fit", "t.csv", "--target", "y", "--model", "nb", "--folds", "2", "--output", "m.posteriori")
+
+
+def lines_with(place, line, n=60):
+    """Write a CSV file of n rows, one of whose lines is another."""
+    lines = ["x,c,y", *(f"{i},{'uv'[i % 2]},{'ab'[i % 3 % 2]}" for i in range(n))]
+    lines[place - 1] = line
+    Path("t.csv").write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("line", ['1,"u,a', '1,"u"x"y,a'])
+@pytest.mark.parametrize("place", [20, 10_040])
+def test_quotes_that_do_not_pair_are_named_by_line_and_column(line, place):
+    lines_with(place, line, 10_050)
+    assert f"in line {place} column 'c' holds" in refused(*FIT)
+
+
+def test_a_row_with_too_many_cells_is_named_by_its_line():
+    lines_with(10_040, "1,u,a,b", 10_050)
+    assert "in line 10040 there are more cells than in the header" in refused(*FIT)
+
+
+def test_a_cell_that_is_no_number_is_named_by_line_and_column():
+    lines_with(2, "1,u,a")
+    succeeds(*FIT)
+    lines_with(10_040, "many,u,a", 10_050)
+    message = refused("predict", "m.posteriori", "t.csv")
+    assert "in line 10040 column 'x' holds 'many', which is no number" in message
+
+
+def test_groups_may_be_written_as_a_list_of_one():
+    table(60).with_columns(pl.Series("g", list(range(20)) * 3)).write_csv("t.csv")
+    judged = ("cv", "t.csv", "--target", "y", "--models", "nb", "--folds", "3", "--json")
+    assert succeeds(*judged, "--groups", "g,") == succeeds(*judged, "--groups", "g")
+    assert "name one column" in refused(*judged, "--groups", "g,x")
+    assert "name one column" in refused(*judged, "--groups", ",")
+
+
+@pytest.mark.parametrize("target", ["count", "len", "*", "^.*$", "y"])
+def test_a_target_may_be_called_anything(target):
+    frame = table(60).rename({"y": target})
+    frame.write_parquet("t.parquet")
+    fit = ("fit", "t.parquet", f"--target={target}", "--model", "nb", "--folds", "2", "--output", "m.posteriori")
+    assert "accuracy" in succeeds(*fit)
+    succeeds("predict", "m.posteriori", "t.parquet", "--output", "p.parquet")
+    expected = po.NaiveBayes().fit(frame, target).predict(frame)
+    assert pl.read_parquet("p.parquet")["prediction"].to_list() == expected.tolist()
+    assert "accuracy" in succeeds("evaluate", "m.posteriori", "t.parquet", "--json")
+
+
+@pytest.mark.parametrize("name", ["*", "^.*$", "a\x00missing", "\x00row", "0 missing"])
+def test_a_feature_may_be_called_anything(name):
+    table(60).rename({"x": name}).write_parquet("t.parquet")
+    fit = ("fit", "t.parquet", "--target", "y", "--model", "nb", "--folds", "2", "--output", "m.posteriori", "--json")
+    found = json.loads(succeeds(*fit))
+    table(60).write_parquet("t.parquet")
+    plain = json.loads(succeeds(*fit))
+    assert found["cross_validation"] == plain["cross_validation"]
+    assert [one["name"] for one in found["columns"]] == [name, "z", "k", "c"]
+    assert [one["kind"] for one in found["columns"]] == [one["kind"] for one in plain["columns"]]
+
+
+def test_integers_of_128_bits_in_files():
+    cells = pl.Series([2**100, 2**101, 5, None] * 15, dtype=pl.Int128)
+    table(60).with_columns(cells.alias("x")).write_ipc("t.arrow")
+    succeeds("fit", "t.arrow", "--target", "y", "--model", "nb", "--folds", "2", "--output", "m.posteriori")
+    succeeds("predict", "m.posteriori", "t.arrow", "--output", "p.parquet")
+    assert len(pl.read_parquet("p.parquet")) == 60

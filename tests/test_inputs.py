@@ -877,3 +877,39 @@ def test_one_row_one_class(constructor):
 def test_bad_ways_to_draw(arguments, error, match):
     with refused(error, match):
         fit(X, Y).sample(**arguments)
+
+
+# Columns of odd types and names, and integers of 128 bits --------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [pl.Int128, pl.UInt128])
+@pytest.mark.parametrize("cells", [[1, 5, None, 5], [2**100, 5, 7, None]])
+def test_integers_of_128_bits_are_numbers(dtype, cells):
+    wide = pl.DataFrame({"a": pl.Series(cells * 5, dtype=dtype)})
+    plain = pl.DataFrame({"a": [None if cell is None else float(cell) for cell in cells * 5]})
+    assert_array_equal(fit(wide, Y).predict_proba(wide), fit(plain, Y).predict_proba(plain))
+
+
+def test_integers_that_floats_do_not_hold_are_named():
+    wide = pl.DataFrame({"a": pl.Series([2**127 - 1, 0] * 10, dtype=pl.Int128)})
+    with pytest.warns(UserWarning, match="column 'a' holds integers of more than 53 bits"):
+        fit(wide, Y)
+
+
+@pytest.mark.parametrize("dtype", [pl.Int128, pl.UInt128])
+def test_integers_of_128_bits_as_categories_are_told_apart(dtype):
+    cells = [2**100, 2**100 + 1] * 10  # the same number as floats
+    frame = pl.DataFrame({"a": pl.Series(cells, dtype=dtype)})
+    model = fit(frame, Y, categorical_features=["a"])
+    assert model.schema_.columns[0].categories == (2**100, 2**100 + 1)
+    assert_array_equal(model.predict(frame), Y)
+    assert model.sample(3, random_state=0)[0].schema == {"a": dtype}
+    assert fit(FEATURES, frame["a"]).classes_.tolist() == [2**100, 2**100 + 1]
+
+
+@pytest.mark.parametrize("name", ["*", "^a$", "^.*$", "", "cells", "count", "a\x00missing"])
+def test_a_name_is_no_pattern(name):
+    sky = ["clear", None, "fog", "fog"] * 5
+    frame = pl.DataFrame({"a": X[:, 0], name: sky, "b": X[:, 1]})
+    plain = pl.DataFrame({"a": X[:, 0], "sky": sky, "b": X[:, 1]})
+    assert_array_equal(fit(frame, Y).predict_proba(frame), fit(plain, Y).predict_proba(plain))

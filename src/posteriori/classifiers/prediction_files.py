@@ -27,6 +27,7 @@ from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.pooled import GenerativeClassifier
 from posteriori.sources.memory import warn_of_unseen
 from posteriori.tables import Batch, Scan
+from posteriori.tables.forking import require_threads
 from posteriori.tables.scanning import format_of
 from posteriori.tables.text import SEPARATORS
 from posteriori.typing import Array
@@ -68,6 +69,8 @@ def predict_to(
         There is no such folder, the path is that of a folder, or writing fails: the error names the path.
     ValueError
         The suffix is not known, or the path is that of one of the files that are read.
+    RuntimeError
+        The process was forked after polars had started its threads.
 
     Examples
     --------
@@ -84,6 +87,7 @@ def predict_to(
     """
     if not isinstance(estimator, GenerativeEstimator | MixtureModel | GenerativeClassifier):
         raise TypeError(f"{type(estimator).__name__} writes no files; use a classifier of posteriori, or its predict")
+    require_threads("writing files")
     path = Path(path)
     kind = format_of(path)
     if path.suffix.lower() == ".zst":

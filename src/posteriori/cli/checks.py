@@ -62,7 +62,9 @@ def scan_for(estimator: GenerativeEstimator, tables: Sequence[str]) -> Scan:
 
 def align(frame: pl.DataFrame, estimator: GenerativeEstimator) -> pl.DataFrame:
     """Return the columns that the model knows; warn of others, unless one is the target."""
-    return frame.select(known_columns(frame.columns, estimator)) if estimator.schema_.named else frame
+    from posteriori.tables.names import exactly
+
+    return frame.select(exactly(*known_columns(frame.columns, estimator))) if estimator.schema_.named else frame
 
 
 def known_columns(names: Sequence[str], estimator: GenerativeEstimator) -> list[str]:
@@ -100,8 +102,9 @@ def cuts_of(frame: pl.LazyFrame, target: str, classes: int | None, is_class: boo
     if is_class:
         raise Refusal("--classes cuts a quantity and --target-is-class says that the target is none; leave out one")
     from posteriori.tables import TargetCuts
+    from posteriori.tables.names import exactly
 
-    labels = frame.select(target).collect()[target]
+    labels = frame.select(exactly(target)).collect()[target]
     if not labels.dtype.is_numeric():
         raise Refusal(f"--classes cuts numbers, and the target {target!r} holds none; leave the option out")
     with refusing():
@@ -111,10 +114,10 @@ def cuts_of(frame: pl.LazyFrame, target: str, classes: int | None, is_class: boo
 def check_target(frame: pl.DataFrame, target: str, path: Path, is_class: bool = True) -> None:
     """Refuse a target that is absent, no class, or unlabelled in some row; is_class says that numbers are classes."""
     check_column(target, frame.schema, path.name)
-    labels = frame[target]
+    labels = frame[target].alias("labels")
     if labels.dtype.is_float():
         labels = labels.fill_nan(None)
-    counts = labels.drop_nulls().value_counts()
+    counts = labels.drop_nulls().value_counts(name="rows")
     check_labels(target, dict(zip(*counts.get_columns(), strict=True)), is_class)
     missing = labels.is_null().arg_true().to_list()
     if missing:

@@ -117,8 +117,9 @@ def cluster(
     from posteriori.cli import cluster_facts, tables
     from posteriori.persistence import save
     from posteriori.tables import read_table
+    from posteriori.tables.names import exactly
 
-    rows = frame.select(features)
+    rows = frame.select(exactly(*features))
     fitted = []
     with refusing(), progress_bar("clustering", frame.height * len(sizes)) as progress:
         codes = [features[j] for j in numeric_codes(read_table(rows)) if features[j] not in (*stated, *numbers)]

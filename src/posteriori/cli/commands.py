@@ -479,6 +479,7 @@ def evaluate(
 
     from posteriori.cli import facts, pages, tables
     from posteriori.tables import read_labels, read_table
+    from posteriori.tables.names import exactly
 
     with refusing():
         labels = read_labels(target, read_table(frame))
@@ -486,7 +487,7 @@ def evaluate(
     if strangers:
         known = ", ".join(map(repr, facts.labels_of(estimator)[:8]))
         raise Refusal(f"the target {target!r} holds {strangers[0]!r}, which is no class of the model ({known})")
-    features = align(frame.drop(target), estimator)
+    features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator)
     with refusing():
         components = labels.components(estimator.target_, slice(0, frame.height))
         posterior = estimator.predict_proba(features)

@@ -79,7 +79,7 @@ def compare(
     if not features:
         raise Refusal(f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature")
     stated = columns_named(categorical, features, "--categorical")
-    n_classes = frame[target].n_unique()
+    n_classes = frame[target].alias("labels").n_unique()
     if n_classes < 2:
         raise Refusal(f"the target {target!r} has one class only, {frame[target][0]!r}; a comparison needs two")
     given = _numbers_of(sizes)
@@ -87,6 +87,7 @@ def compare(
     from posteriori.comparison import compare as measure
     from posteriori.comparison import training_sizes
     from posteriori.comparison.models import DEFAULT
+    from posteriori.tables.names import exactly
     from posteriori.tables.targets import numbers_as_classes
 
     names = _split(models) or list(DEFAULT)
@@ -94,7 +95,7 @@ def compare(
     total = len(names) * repeats * sum(set(chosen))
     with refusing(), numbers_as_classes(), progress_bar("comparing", total) as progress:
         comparison = measure(
-            frame.select(*features, target),
+            frame.select(exactly(*features, target)),
             target,
             names,
             sizes=chosen,

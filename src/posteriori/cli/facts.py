@@ -17,6 +17,7 @@ from posteriori.learning.against_prior import compare_with_prior
 from posteriori.learning.information import mutual_information
 from posteriori.parameter_count import count_parameters
 from posteriori.tables import Column, Schema, quote
+from posteriori.tables.names import exactly
 from posteriori.tables.writing import write_column
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def hints(scan: Scan, summary: Summary, schema: Schema) -> Iterable[str]:
         n_categories = len(column.categories)
         words = _words_among_numbers(column)
         if words:
-            found = scan.frame.select(pl.col(column.name).cast(pl.String).is_in(words).sum())
+            found = scan.frame.select(exactly(column.name).cast(pl.String).is_in(words).sum())
             n_cells = found.collect(engine="streaming").item()
             yield (
                 f"{quote([column.name])} would be a number but for {', '.join(map(repr, words))} in {n_cells} "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,11 @@ from posteriori.cli.checks import Classes, TargetIsClass, columns_named, target_
 from posteriori.cli.messages import Refusal, refusing
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import read_frame
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from posteriori.typing import Array
 
 _MODELS = ("pool", "nb", "lda", "qda", "tan", "kdb", "aode")
 _SHOWN = {
@@ -68,24 +73,26 @@ def cv(
     frame = target_as_classes(frame, target, table, classes, target_is_class)
     features = [name for name in frame.columns if name != target]
     ignored = columns_named(ignore, features, "--ignore")
-    if groups is not None:
-        ignored = [*ignored, *columns_named([groups], features, "--groups")]
-    kept = [name for name in features if name not in ignored]
+    grouping = columns_named(None if groups is None else [groups], features, "--groups")
+    if groups is not None and len(grouping) != 1:
+        raise Refusal(f"--groups is {groups!r}; name one column")
+    kept = [name for name in features if name not in (*ignored, *grouping)]
     if not kept:
         raise Refusal(f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature")
     stated = columns_named(categorical, kept, "--categorical")
     names = [part.strip() for value in models or [] for part in value.split(",") if part.strip()] or list(_MODELS)
 
     from posteriori.comparison import cross_validate
+    from posteriori.tables.names import exactly
     from posteriori.tables.targets import numbers_as_classes
 
     with refusing(), numbers_as_classes(), progress_bar("judging", 2 * len(names) * frame.height) as progress:
         found = cross_validate(
             names,
-            frame.select(*kept, target),
+            frame.select(exactly(*kept, target)),
             target,
             folds=folds,
-            groups=None if groups is None else frame[groups].cast(str).fill_null("").to_numpy(),
+            groups=_groups_of(frame, grouping[0]) if grouping else None,
             categorical_features=stated or "from_dtype",
             random_state=seed,
             progress=progress,
@@ -114,3 +121,11 @@ def cv(
         cells = [f"{row[name]:.3f} ± {row[f'{name}_se']:.3f}" for name in first]
         page.add_row(row["model"], *cells, *(f"{row[name]:.3f}" for name in others))
     print_table(out, page)
+
+
+def _groups_of(frame: pl.DataFrame, name: str) -> Array:
+    """Return the number of each row's group; rows where the column is empty are one group."""
+    dtype = frame[name].dtype
+    if dtype.is_nested() or str(dtype) == "Object":
+        raise Refusal(f"--groups names {name!r}, which is {dtype}; groups must be strings, numbers or dates")
+    return frame[name].alias("group").rank("dense").fill_null(0).to_numpy()

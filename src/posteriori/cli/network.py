@@ -184,11 +184,13 @@ def learn(
 
         posteriori network learn penguins.csv --method chow-liu --binned --output penguins.bif
     """
+    from posteriori.tables.names import exactly
+
     check_place(output, table)
     check_overwrite(output, "network", None, force)
     frame = read_frame(table)
     dropped = columns_named(ignore, frame.columns, "--ignore")
-    frame = frame.select([name for name in frame.columns if name not in dropped])
+    frame = frame.select(exactly(*(name for name in frame.columns if name not in dropped)))
     if not frame.width:
         raise Refusal(f"{table.name!r} has no column left; a network needs a variable")
     if binned:

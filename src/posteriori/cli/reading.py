@@ -71,13 +71,14 @@ def read_frame(path: Path, schema: Schema | None = None, target: Column | None =
     """
     import polars as pl
 
+    from posteriori.tables.names import exactly
     from posteriori.tables.scanning import format_of
 
     with refusing():
         text = format_of(path) in _TEXT
     _, frame = looked_at([str(path)], _collected, schema, target)
     nothing = [name for name in frame.columns if text and frame[name].null_count() == frame.height]
-    return frame.with_columns(pl.col(name).cast(pl.Null) for name in nothing)
+    return frame.with_columns(exactly(name).cast(pl.Null) for name in nothing)
 
 
 def _collected(scan: Scan) -> pl.DataFrame:
@@ -138,7 +139,7 @@ def open_table(
             try:
                 found = types_of(path, kind, whole)
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-                raise ValueError(f"cannot read {path.name!r}: {reason_of(error)}") from None
+                raise ValueError(f"cannot read {path.name!r}: {reason_of(error, path)}") from None
             _warn_of_doubles(path.name, found)
             of_file[path] = found | {name: dtype for name, dtype in strings.items() if name in found}
         types = common_types(of_file, kind)

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from posteriori.cli.checks import check_whole
+from posteriori.tables.names import exactly
 from posteriori.typing import Array
 
 if TYPE_CHECKING:
@@ -75,12 +76,12 @@ def summarise(scan: Scan, features: Sequence[str], target: str, progress: Callab
     names = [*features, target]
     starts = range(0, scan.n_rows, _BATCH_ROWS)
     slices = [slice(start, min(start + _BATCH_ROWS, scan.n_rows)) for start in starts]
-    wanted = [one for name in features for one in _wanted(name, scan.types[name])]
+    places = dict(zip(features, map(str, range(len(features))), strict=True))
     labels: Counter[Any] = Counter()
     parts = []
     for part, rows in zip(scan.parts(slices, [scan.names.index(name) for name in names]), slices, strict=True):
-        row = pl.int_range(rows.start, rows.stop, dtype=pl.Int64).alias(_ROW)
-        cells = part.frame.lazy().with_columns(row)
+        cells = part.frame.lazy()
+        wanted = [one for name, key in places.items() for one in _wanted(name, key, scan.types[name], rows)]
         found, counts = pl.collect_all([cells.select(wanted), _label_counts(cells, target)])
         parts.append(found)
         labels.update(dict(zip(*counts.get_columns(), strict=True)))
@@ -89,23 +90,22 @@ def summarise(scan: Scan, features: Sequence[str], target: str, progress: Callab
         if progress is not None:
             progress(rows.stop - rows.start)
     rows_found = pl.concat(parts)
-    columns = {name: _column(rows_found, name, scan.types[name], scan.n_rows) for name in features}
+    found_by_key = {series.name: series for series in rows_found}
+    columns = {name: _column(found_by_key, key, scan.types[name], scan.n_rows) for name, key in places.items()}
     return Summary(scan.n_rows, columns, dict(labels))
 
 
-_ROW = "\x00row"
-
-
 def _label_counts(cells: pl.LazyFrame, target: str) -> pl.LazyFrame:
-    known = pl.col(target).is_not_null()
+    labels = exactly(target)
+    known = labels.is_not_null()
     if cells.collect_schema()[target].is_float():
-        known &= pl.col(target).is_not_nan()
-    return cells.filter(known).group_by(target).agg(pl.len())
+        known &= labels.is_not_nan()
+    return cells.filter(known).group_by(labels).agg(pl.len().alias(f"rows of {target}"))
 
 
-def _wanted(name: str, dtype: pl.DataType) -> list[pl.Expr]:
-    """Return what of a part of a column is to be known, each called by the column's name and its own."""
-    column = pl.col(name)
+def _wanted(name: str, key: str, dtype: pl.DataType, rows: slice) -> list[pl.Expr]:
+    """Return what is needed of some rows of a column, each expression named by the column's key and its own name."""
+    column = exactly(name)
     found = {"missing": column.null_count()}
     if dtype.is_float():
         column = column.fill_nan(None)
@@ -115,17 +115,16 @@ def _wanted(name: str, dtype: pl.DataType) -> list[pl.Expr]:
         found |= {"mean": number.mean(), "variance": number.var(ddof=0)}
         found |= {"least": number.min(), "greatest": number.max()}
     if dtype.is_integer():
-        step = column.cast(pl.Int64, strict=False) - pl.col(_ROW)
+        step = column.cast(pl.Int64, strict=False) - pl.int_range(rows.start, rows.stop, dtype=pl.Int64)
         found |= {"least_step": step.min(), "greatest_step": step.max()}
     if dtype.is_integer() or dtype in (pl.Boolean, pl.String, pl.Categorical, pl.Enum):
         found["values"] = column.drop_nulls().unique().head(_FEW).implode()
-    return [expression.alias(f"{name}\x00{what}") for what, expression in found.items()]
+    return [expression.alias(f"{key} {what}") for what, expression in found.items()]
 
 
-def _column(parts: pl.DataFrame, name: str, dtype: pl.DataType, n_rows: int) -> ColumnSummary:
+def _column(parts: dict[str, pl.Series], key: str, dtype: pl.DataType, n_rows: int) -> ColumnSummary:
     def of(what: str) -> pl.Series | None:
-        key = f"{name}\x00{what}"
-        return parts[key] if key in parts.columns else None
+        return parts.get(f"{key} {what}")
 
     missing = of("missing")
     assert missing is not None
@@ -136,7 +135,7 @@ def _column(parts: pl.DataFrame, name: str, dtype: pl.DataType, n_rows: int) -> 
         n_values = min(values.explode().drop_nulls().n_unique(), _FEW)
     else:
         n_values = 0 if least is None else 1 if least == greatest else _FEW
-    mean, sd = (None, None) if of("mean") is None else _moments(parts, name, n_missing, n_rows)
+    mean, sd = (None, None) if of("mean") is None else _moments(parts, key, n_missing, n_rows)
     counts_rows = step is not None and step == _greatest(of("greatest_step"))
     return ColumnSummary(dtype, n_rows - n_missing, n_missing, n_values, counts_rows, mean, sd, least, greatest)
 
@@ -149,16 +148,17 @@ def _greatest(values: pl.Series | None) -> Any:
     return None if values is None else values.max()
 
 
-def _moments(parts: pl.DataFrame, name: str, n_missing: int, n_rows: int) -> tuple[float | None, float | None]:
+def _moments(parts: dict[str, pl.Series], key: str, n_missing: int, n_rows: int) -> tuple[float | None, float | None]:
     """Return mean and standard deviation, merged from those of the parts (Chan et al. 1979)."""
     present = n_rows - n_missing
     if not present:
         return None, None
-    sizes = np.full(len(parts), float(_BATCH_ROWS))
+    missing = parts[f"{key} missing"].to_numpy()
+    sizes = np.full(len(missing), float(_BATCH_ROWS))
     sizes[-1] = n_rows - _BATCH_ROWS * (len(parts) - 1)
-    weight = sizes - parts[f"{name}\x00missing"].to_numpy()
-    mean: Array = parts[f"{name}\x00mean"].fill_null(0.0).to_numpy()
-    variance: Array = parts[f"{name}\x00variance"].fill_null(0.0).to_numpy()
+    weight = sizes - missing
+    mean: Array = parts[f"{key} mean"].fill_null(0.0).to_numpy()
+    variance: Array = parts[f"{key} variance"].fill_null(0.0).to_numpy()
     with np.errstate(invalid="ignore", over="ignore"):  # infinite cells are refused later on
         shift = mean[np.argmax(weight)]
         whole = shift + (weight * (mean - shift)).sum() / present

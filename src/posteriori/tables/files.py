@@ -13,8 +13,10 @@ from typing import Any
 
 import polars as pl
 
+from posteriori.tables.forking import require_threads
 from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable, too_many_categories
+from posteriori.tables.names import exactly
 from posteriori.tables.scanning import (
     Types,
     common_types,
@@ -92,10 +94,10 @@ class Scan(StreamedTable):
 
     def narrowed(self, names: Sequence[str], labels: str | None = None) -> Scan:
         """Return some of the columns; where labels names one of them, of the rows only that it has a label for."""
-        frame = self.frame.select(names)
+        frame = self.frame.select(exactly(*names))
         if labels is not None:
-            known = pl.col(labels).is_not_null()
-            frame = frame.filter(known & pl.col(labels).is_not_nan() if self.types[labels].is_float() else known)
+            known = exactly(labels).is_not_null()
+            frame = frame.filter(known & exactly(labels).is_not_nan() if self.types[labels].is_float() else known)
         narrow = replace(self, types={name: self.types[name] for name in names}, frame=frame)
         if labels is None:
             vars(narrow)["n_rows"] = self.n_rows  # text files need not be counted once more
@@ -112,7 +114,7 @@ class Scan(StreamedTable):
     def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         self._require_unchanged()
         with self._explained():
-            batches = self.frame.select(names).collect_batches(
+            batches = self.frame.select(exactly(*names)).collect_batches(
                 chunk_size=_READ_AHEAD, maintain_order=True, lazy=True, engine="streaming"
             )
             yield from batches
@@ -122,7 +124,9 @@ class Scan(StreamedTable):
         types = {name: self.types[name] for name in names}
         if self.is_glance:
             with self._explained():
-                return distinct_of([self.frame.select(names).head(_GLANCED_ROWS).collect()], types, lambda _: None)
+                return distinct_of(
+                    [self.frame.select(exactly(*names)).head(_GLANCED_ROWS).collect()], types, lambda _: None
+                )
         return distinct_of(self._frames(names), types, told("categories", self.n_rows))
 
     def _require_full_rows(self) -> None:
@@ -134,7 +138,7 @@ class Scan(StreamedTable):
             if len(names) == 1:
                 continue
             last: Types = {names[-1]: pl.String()}
-            if not lazily(path, kind, last).select(pl.col(names[-1]).null_count()).collect(engine="streaming").item():
+            if not lazily(path, kind, last).select(exactly(names[-1]).null_count()).collect(engine="streaming").item():
                 continue
             line = short_row(path, kind, len(names))
             if line is not None:
@@ -162,6 +166,7 @@ class Scan(StreamedTable):
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Turn what polars raises into one sentence that names the file."""
+        require_threads("reading files")
         try:
             yield
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -170,14 +175,14 @@ class Scan(StreamedTable):
     def _explanation(self, error: BaseException) -> Exception:
         self._require_unchanged()
         kind = format_of(self.paths[0])
-        culprit = self._listed
+        culprit, place = self._listed, self.paths[0]
         for path in self.paths:
             try:
                 lazily(path, kind, self._file_types(kind)).select(pl.all().count()).collect(engine="streaming")
             except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-                culprit = repr(str(path))
+                culprit, place = repr(str(path)), path
                 break
-        return ValueError(f"cannot read {culprit}: {reason_of(error)}")
+        return ValueError(f"cannot read {culprit}: {reason_of(error, place)}")
 
     def _file_types(self, kind: str) -> Types | None:
         return None if kind in ("parquet", "arrow") else self.types
@@ -197,16 +202,18 @@ def distinct_of(
         for frame in frames:
             progress(frame.height)
             for new in threads.map(_distinct, frame.iter_columns()):
-                name, seen = new.name, found[new.name]
+                name, seen = new.name, found[new.name].alias("cells")
+                new = new.alias("cells")
                 if len(new) > len(seen) or not new.is_in(seen.implode()).all():
-                    found[name] = seen = pl.concat([seen, new]).unique()
+                    seen = pl.concat([seen, new]).unique()
+                    found[name] = seen.alias(name)
                 if len(seen) > MAX_CATEGORIES:
                     raise too_many_categories(name, MAX_CATEGORIES)
     return {name: PolarsTable(cells.to_frame()) for name, cells in found.items()}
 
 
 def _distinct(series: pl.Series) -> pl.Series:
-    return series.drop_nulls().unique()
+    return series.alias("cells").drop_nulls().unique().alias(series.name)
 
 
 def scan(
@@ -250,6 +257,8 @@ def scan(
         There is no such file.
     ValueError
         A column is not in all files or not of one type in them, or a file is empty or no table: the message names it.
+    RuntimeError
+        The process was forked after polars had started its threads.
 
     Examples
     --------
@@ -264,6 +273,7 @@ def scan(
     >>> po.NaiveBayes().fit(rows).predict(rows).tolist()[:4]
     ['low', 'low', 'high', 'high']
     """
+    require_threads("reading files")
     files = paths_of(paths)
     stamps = tuple(map(_stamp, files))
     kind = format_of(files[0])
@@ -271,7 +281,8 @@ def scan(
     try:
         of_file = {path: types_of(path, kind, known=dict(dtypes or {})) | dict(dtypes or {}) for path in files}
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise ValueError(f"cannot read {_unreadable(files, kind)}: {reason_of(error)}") from None
+        culprit = _unreadable(files, kind)
+        raise ValueError(f"cannot read {str(culprit)!r}: {reason_of(error, culprit)}") from None
     wanted = None if columns is None else {*columns, *([] if target is None else [target])}
     if wanted is not None:
         of_file = {path: {n: t for n, t in one.items() if n in wanted} for path, one in of_file.items()}
@@ -289,7 +300,7 @@ def scan(
         if types[name] not in (pl.String, pl.Categorical):
             raise ValueError(f"categories declares {name!r}, which holds no strings but {types[name]}; leave it out")
         types[name] = pl.Enum(cells)
-        frame = frame.with_columns(pl.col(name).cast(types[name]))
+        frame = frame.with_columns(exactly(name).cast(types[name]))
     return Scan(files, types, frame, target, frozenset(categorical or ()), _stamps=stamps)
 
 
@@ -316,22 +327,22 @@ def _joined(
     """Return all files as one lazy table, of some of them the first rows only."""
     text = kind not in ("parquet", "arrow")
     if not (partitions or rows) and (text or all(list(one.items()) == list(types.items()) for one in of_file.values())):
-        return lazily(paths, kind, types if text else None).select(list(types))
+        return lazily(paths, kind, types if text else None).select(exactly(*types))
     cells = {key: pl.Series(key, values) for key, values in partitions.items()}
     frames = []
     for place, path in enumerate(paths):
         one = lazily(path, kind, types if text else None)
         one = one.head(rows[path]) if path in rows else one
-        chosen = [pl.col(name).cast(dtype) for name, dtype in types.items() if name not in cells]
+        chosen = [exactly(name).cast(dtype) for name, dtype in types.items() if name not in cells]
         keys = [pl.lit(series[place], dtype=series.dtype).alias(key) for key, series in cells.items()]
         frames.append(one.select(*chosen).with_columns(*keys))
     return pl.concat(frames)
 
 
-def _unreadable(paths: Sequence[Path], kind: str) -> str:
+def _unreadable(paths: Sequence[Path], kind: str) -> Path:
     for path in paths:
         try:
             types_of(path, kind)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            return repr(str(path))
-    return repr(str(paths[0]))
+            return path
+    return paths[0]

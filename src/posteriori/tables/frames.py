@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from posteriori.tables.objects import encode_objects, object_column, object_numb
 from posteriori.tables.schema import Column, Schema, categorical_column, kind_of
 from posteriori.typing import Array
 
+_WIDE = (pl.Int128, pl.UInt128)  # NumPy has no such integers
 _STRINGS = (pl.String, pl.Categorical, pl.Enum)
 _FEW = 1000  # rows
 
@@ -55,8 +57,8 @@ class PolarsTable:
 
     def column(self, j: int, categorical: bool) -> Column:
         """Infer column j; categorical says that it is to be so whatever its data type."""
-        series = self.frame.to_series(j)
-        name, dtype = series.name, series.dtype
+        series = _cells(self.frame, j)
+        name, dtype = self.names[j], series.dtype
         label = self.arrow[j] if self.arrow else dtype.base_type().__name__
         if isinstance(dtype, pl.Enum):
             return categorical_column(name, dtype.categories.to_list(), label, declared=True)
@@ -71,18 +73,18 @@ class PolarsTable:
         if numeric and not categorical:
             return Column(name, "continuous", dtype=label)
         if numeric:
-            return categorical_column(name, distinct_numbers(_polars_array(series.drop_nulls())), label)
+            return categorical_column(name, _distinct_polars(series.drop_nulls()), label)
         raise _unusable(name, str(dtype))
 
     def distinct(self, j: int) -> list[Any]:
         """Return the distinct cells of column j that are present."""
-        return self.frame.to_series(j).drop_nulls().unique().to_list()
+        return _cells(self.frame, j).drop_nulls().unique().to_list()
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as a tile."""
         part = self._part(rows)
         pairs = zip(columns, schema_columns, strict=True)
-        arrays = [_polars_numbers(part.to_series(j), column, rows.start or 0) for j, column in pairs]
+        arrays = [_polars_numbers(_cells(part, j), column, rows.start or 0) for j, column in pairs]
         return _tile(arrays, part.height)
 
     def codes(
@@ -90,7 +92,7 @@ class PolarsTable:
     ) -> tuple[Array, dict[str, int]]:
         """Return some categorical columns of some rows as codes, and how many cells no category matches."""
         part = self._part(rows)
-        series = [part.to_series(j) for j in columns]
+        series = [_cells(part, j) for j in columns]
         return _code_tile(
             [_polars_codes(one, column) for one, column in zip(series, schema_columns, strict=True)],
             schema,
@@ -223,10 +225,38 @@ def _code_tile(
     return tile, {column.name: unmatched for column, (_, unmatched) in pairs if unmatched}
 
 
-def _polars_array(series: pl.Series) -> Array:
-    if series.dtype in (pl.Null, pl.Decimal):
+def _cells(frame: pl.DataFrame, j: int) -> pl.Series:
+    """Return column j under a plain name: polars takes names such as "^a$" for patterns, in methods of a series too."""
+    return frame.to_series(j).alias("cells")
+
+
+def _polars_array(series: pl.Series, name: str) -> Array:
+    if series.dtype in (pl.Null, pl.Decimal, pl.Float16):
         series = series.cast(pl.Float64)
+    if series.dtype in _WIDE:
+        series = _as_doubles(series, name)
     return series.to_numpy()  # null becomes NaN
+
+
+def _as_doubles(series: pl.Series, name: str) -> pl.Series:
+    """Return integers of 128 bits as floats, and warn where these are other numbers."""
+    doubles = series.cast(pl.Float64)
+    # The largest float of each type may lie just above its range: then it is no integer of the type.
+    if not doubles.cast(series.dtype, strict=False).eq_missing(series).all():
+        warnings.warn(
+            f"column {name!r} holds integers of more than 53 bits, which are rounded to floating-point numbers; "
+            "rescale the column where the last digits matter",
+            UserWarning,
+            stacklevel=2,
+        )
+    return doubles
+
+
+def _distinct_polars(present: pl.Series) -> list[Any]:
+    """Return the distinct numbers of a column without missing cells."""
+    if present.dtype in _WIDE:
+        return list(set(present.to_list()))
+    return distinct_numbers(_polars_array(present, present.name))
 
 
 def _polars_numbers(series: pl.Series, column: Column, start: int) -> Array:
@@ -237,29 +267,29 @@ def _polars_numbers(series: pl.Series, column: Column, start: int) -> Array:
     if series.dtype == pl.Boolean:
         series = series.cast(pl.Float32)
     _require_numeric(column, str(series.dtype), series.dtype.is_numeric())
-    return _polars_array(series)
+    return _polars_array(series, column.name)
 
 
 def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
     dtype, n_missing = series.dtype, series.null_count()
     if n_missing == len(series):
         return np.zeros(len(series), np.uint16), 0
-    if dtype == pl.Object:
+    if dtype == pl.Object or dtype in _WIDE:
         return encode_objects(series.to_list(), column)
     if dtype in _STRINGS:
         if column.kinds != {"strings"} or len(series) <= _FEW:  # an Enum takes longer to set up than a few look-ups
             return encode_objects(series.to_list(), column)
         known = series if dtype == column.strings else series.cast(column.strings, strict=False)
         n_without = known.null_count()
-        places = known.to_physical()
-        if n_without:
-            return (places.cast(pl.UInt16) + 1).fill_null(0).to_numpy(), n_without - n_missing
-        return np.add(places.to_numpy(), 1, dtype=np.uint16, casting="unsafe"), 0
+        present = known.is_not_null().to_numpy() if n_without else slice(None)
+        codes = np.zeros(len(series), np.uint16)
+        codes[present] = np.add(known.drop_nulls().to_physical().to_numpy(), 1, dtype=np.uint16, casting="unsafe")
+        return codes, n_without - n_missing
     if dtype != pl.Boolean and not dtype.is_numeric():
         raise _unusable(column.name, str(dtype))
     if n_missing and not dtype.is_float():  # as integers, which floats are too coarse to hold
-        return encode_present(_polars_array(series.drop_nulls()), series.is_not_null().to_numpy(), column)
-    return encode_numbers(_polars_array(series), column)
+        return encode_present(_polars_array(series.drop_nulls(), column.name), series.is_not_null().to_numpy(), column)
+    return encode_numbers(_polars_array(series, column.name), column)
 
 
 def _pandas_numbers(series: Any, column: Column, start: int) -> Array:

@@ -12,6 +12,7 @@ import polars as pl
 import scipy.sparse
 
 from posteriori.tables.arrays import ArrayTable, plain_array
+from posteriori.tables.forking import require_threads
 from posteriori.tables.frames import PolarsTable, pandas_table
 from posteriori.tables.lazy import LazyTable
 from posteriori.tables.schema import Column, Schema, infinite_cell
@@ -100,6 +101,7 @@ def open_table(X: Any) -> Table:
     if isinstance(frame, nw.DataFrame):
         return _open_frame(frame)
     if hasattr(X, "__arrow_c_stream__") and (hasattr(X, "columns") or not hasattr(X, "__array__")):
+        require_threads("an Arrow table")
         return PolarsTable(pl.DataFrame(X), container="pyarrow")
     if isinstance(X, str | bytes | dict) or X is None:
         raise TypeError(f"X is a {type(X).__name__}, not a table; pass an array or a data frame")
@@ -142,6 +144,7 @@ def _open_frame(frame: nw.DataFrame[Any]) -> Table:
         return pandas_table(native)
     if implementation.is_polars():
         return PolarsTable(native)
+    require_threads("an Arrow table")
     types = tuple(str(kind) for kind in native.schema.types)
     return PolarsTable(frame.to_polars(), "pyarrow", types)
 

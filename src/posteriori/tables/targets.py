@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from posteriori.tables.names import exactly
 from posteriori.tables.objects import is_missing
 from posteriori.typing import Array
 
@@ -90,7 +91,7 @@ class TargetCuts:
 
     def expression(self, name: str) -> pl.Expr:
         """Return the polars expression that takes a column of numbers to the names of their classes."""
-        number = pl.col(name).cast(pl.Float64).fill_nan(None)
+        number = exactly(name).cast(pl.Float64).fill_nan(None)
         *others, last = self.names
         named = pl.lit(last)
         for cut, one in reversed(list(zip(self.cuts, others, strict=True))):

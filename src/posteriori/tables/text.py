@@ -6,8 +6,11 @@ import csv
 import gzip
 import os
 import re
+import reprlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import polars as pl
 
@@ -16,6 +19,13 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null")
 SAMPLED_ROWS = 10_000  # of each file, which say what its columns are
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 _TAIL = 1 << 16  # bytes
+_UNPARSED = re.compile(r"could not parse `(.*)` as dtype `(\w+)` at column '(.*)' \(column number (\d+)\)", re.DOTALL)
+_KINDS = {
+    "i": "is no whole number of 64 bits",
+    "u": "is no whole number",
+    "f": "is no number",
+    "bool": "is not true or false",
+}
 
 Types = dict[str, pl.DataType]
 
@@ -37,18 +47,61 @@ def require_text(path: Path, names: list[str]) -> None:
         raise ValueError(f"cannot read {str(path)!r}: it is not UTF-8 text")
 
 
-def reason_of(error: BaseException) -> str:
-    """Return what polars says is wrong with a file, without its advice on how to call it from Python."""
+def reason_of(error: BaseException, path: Path) -> str:
+    """Return what polars found wrong with a file, with the line where that can be told, without advice for Python."""
     text = str(error)
     if isinstance(error, pl.exceptions.PanicException):
         return "it is damaged"
+    unparsed = _UNPARSED.search(text)
+    if unparsed is not None:
+        cell, kind, name, place = unparsed[1], unparsed[2], unparsed[3], int(unparsed[4]) - 1
+        if kind == "str" or cell.count('"') % 2 or "\n" in cell:
+            start = cell.partition("\n")[0].rstrip("\r")
+            shown = reprlib.repr(start)
+            where = _in_line(path, start)
+            return f"{where}column {name!r} holds {shown}, where quotes do not pair; close them, or double one inside"
+        where = _in_row(path, lambda cells: len(cells) > place and cells[place] == cell)
+        wanted = _KINDS.get(kind.rstrip("0123456789"), f"is not of type {kind}")
+        return f"{where}column {name!r} holds {reprlib.repr(cell)}, which {wanted}; mend the cell, or leave it empty"
     if "more fields than defined" in text:
-        return "a line has more cells than the header"
+        width = len(next(_records(path), (1, []))[1])
+        where = _in_row(path, lambda cells: len(cells) > width)
+        return f"{where}there are more cells than in the header; does a cell hold the separator without quotes?"
     if "invalid utf-8" in text:
         return "it is not UTF-8 text"
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror
     return " ".join(re.split(r"\n\s*\n|You might want", text)[0].split())[:200] or type(error).__name__
+
+
+def _opened(path: Path) -> IO[str]:
+    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    return cast(IO[str], opened(path, "rt", encoding="utf8", errors="replace", newline=""))
+
+
+def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line at which each row of a CSV or TSV file begins, and its cells, the header first."""
+    packed = path.suffix.lower() == ".gz"
+    separator = SEPARATORS.get((Path(path.stem) if packed else path).suffix[1:].lower())
+    if separator is None:  # no text, or packed by zstd
+        return
+    with suppress(OSError, EOFError, csv.Error), _opened(path) as file:
+        rows, line = csv.reader(file, delimiter=separator), 1
+        for cells in rows:
+            yield line, cells
+            line = rows.line_num + 1
+
+
+def _in_row(path: Path, wanted: Callable[[list[str]], bool]) -> str:
+    """Return "in line 7 " of the first row whose cells are wanted; nothing where no line can be named."""
+    return next((f"in line {line} " for line, cells in _records(path) if line > 1 and wanted(cells)), "")
+
+
+def _in_line(path: Path, part: str) -> str:
+    """Return "in line 7 " of the first line that holds a part; nothing where no line can be named."""
+    with suppress(OSError, EOFError), _opened(path) as file:
+        return next((f"in line {number} " for number, line in enumerate(file, 1) if part in line), "")
+    return ""
 
 
 def empty_lines_at_the_end(path: Path, kind: str) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.tables.batch import Batch
+from posteriori.tables.forking import require_threads
 from posteriori.tables.schema import Column, Schema
 from posteriori.typing import Array
 
@@ -216,6 +217,8 @@ def _pandas_type(label: str) -> Any:
 def _write_polars(schema: Schema, drawn: list[Array]) -> Any:
     import polars as pl
 
+    require_threads("a new polars table")
+
     return pl.DataFrame(
         [
             _polars_numbers(column, values) if column.kind == "continuous" else _polars_categories(column, values)
@@ -241,7 +244,8 @@ def _polars_categories(column: Column, codes: Array) -> Any:
         return pl.Series(
             column.name, [cells[code - 1] if code else None for code in codes.astype(np.int64)], dtype=pl.Object
         )
-    known = pl.Series(column.name, cells or [None])
+    wide = {"Int128": pl.Int128, "UInt128": pl.UInt128}.get(column.dtype)
+    known = pl.Series(column.name, cells or [None], dtype=wide)
     with contextlib.suppress(AttributeError, TypeError, pl.exceptions.PolarsError):  # later rows held what it cannot
         known = known.cast(pl.Enum(cells) if column.dtype == "Enum" else getattr(pl, column.dtype))
     if not cells:
