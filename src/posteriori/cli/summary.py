@@ -155,7 +155,7 @@ def _moments(parts: dict[str, pl.Series], key: str, n_missing: int, n_rows: int)
         return None, None
     missing = parts[f"{key} missing"].to_numpy()
     sizes = np.full(len(missing), float(_BATCH_ROWS))
-    sizes[-1] = n_rows - _BATCH_ROWS * (len(parts) - 1)
+    sizes[-1] = n_rows - _BATCH_ROWS * (len(missing) - 1)
     weight = sizes - missing
     mean: Array = parts[f"{key} mean"].fill_null(0.0).to_numpy()
     variance: Array = parts[f"{key} variance"].fill_null(0.0).to_numpy()
