@@ -390,7 +390,7 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
         categorical = [
             place
             for j, (place, column) in enumerate(zip(places, schema.columns, strict=True))
-            if j in named or (column.kind == "categorical" and not column.has_no_kind)
+            if (j in named if column.has_no_kind else column.kind == "categorical")
         ]
         return schema.extended(infer_schema(table, places, categorical), mixed=named)
 
