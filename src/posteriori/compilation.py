@@ -1,4 +1,4 @@
-"""Listeners to the compilation of kernels. It imports nothing, so that the command line can listen before Numba loads."""
+"""Listeners to the compilation of kernels, without Numba, so that the command line can listen before it is loaded."""
 
 from __future__ import annotations
 

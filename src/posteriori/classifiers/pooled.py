@@ -20,6 +20,7 @@ from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.row_by_row import row_by_row
 from posteriori.classifiers.validation import generator, matched_places, require_in_memory, warn_of_empty_columns
 from posteriori.explain import Explanation
+from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.pool import Pool, fit_pool, heard
 from posteriori.learning.scores import scores_of
@@ -405,6 +406,20 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def class_prior_(self) -> Array:
         """p(y) of the training rows, (C,)."""
         return self._first.class_prior_
+
+    def _check_fitted(self) -> None:
+        """Raise ValueError unless what was learned fits together; of an estimator that comes from a file."""
+        check_is_fitted(self, "members_")
+        require(
+            len(self.members_) > 0 and self.members_.keys() == self.weights_.keys(), "members or weights are missing"
+        )
+        for member in self.members_.values():
+            member._check_fitted()
+            require(member.schema_.uncut() == self.schema_, "the members are of different columns")
+            require(member.target_ == self.target_, "the members have different classes")
+        for weight in self.weights_.values():
+            check_not_negative("the weight of a member", weight)
+        check_numbers("the biases of classes", self.class_bias_, (len(self.classes_),))
 
     @property
     def _first(self) -> GenerativeEstimator:

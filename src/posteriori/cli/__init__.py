@@ -73,9 +73,13 @@ def _run(arguments: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
         # not command.main(), which has its own ideas of interrupts and closed pipes
-        with quiet_threads(), one_line_warnings(), announced_compilation():
-            with command.make_context("posteriori", arguments) as context:
-                command.invoke(context)
+        with (
+            quiet_threads(),
+            one_line_warnings(),
+            announced_compilation(),
+            command.make_context("posteriori", arguments) as context,
+        ):
+            command.invoke(context)
     except typer.Exit as early:
         return early.exit_code
     except usage_error as error:

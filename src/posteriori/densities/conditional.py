@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import TopologicalSorter
 
 import numpy as np
 
 from posteriori import kernels
+from posteriori.invariants import check_equal, check_not_negative, check_numbers, require
 from posteriori.tables.batch import Assignment, Codes
+from posteriori.tables.schema import Column
 from posteriori.typing import Array
 
 Parents = tuple[tuple[int, ...], ...]
+
+ROUNDING = 1e-9  # by so much a log-probability may be above 0
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,11 @@ class BackOff:
 
     strength: float | None = 10.0
     alpha: float = 1.0
+
+    def check(self) -> None:
+        """Raise ValueError if the strength or alpha is negative."""
+        check_not_negative("strength", self.strength or 0.0)
+        check_not_negative("alpha", self.alpha)
 
     def log_conditional(self, counts: Array) -> Array:
         """Return log p(x | parents, z) in nats, of the shape of the counts.
@@ -239,6 +251,15 @@ class FamilyTables:
     offsets: Array
     log_probability: Array
 
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters are of these columns and so many components."""
+        check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
+        check_parents(self.parents, len(columns))
+        sizes = [math.prod(self.cardinalities[i] + 1 for i in (*parents, j)) for j, parents in enumerate(self.parents)]
+        shape = (sum(sizes), n_components)
+        check_numbers("the log-probabilities", self.log_probability, shape, high=ROUNDING, finite=False)
+        check_equal("where tables begin", self.offsets, np.cumsum([0, *sizes], dtype=np.int64)[:-1])
+
     @classmethod
     def of(cls, parents: tuple[tuple[int, ...], ...], tables: list[Array]) -> FamilyTables:
         """Return the tables (Z, K_1 + 1, …, K + 1) of each column side by side."""
@@ -273,6 +294,15 @@ class FamilyTables:
             configurations = int(np.prod([self.cardinalities[i] for i in parents]))
             total += max(self.cardinalities[j] - 1, 0) * configurations
         return n_components * total
+
+
+def check_parents(parents: Parents, n_columns: int) -> None:
+    """Raise ValueError unless the parents of so many columns are other columns, each once, and there is no cycle."""
+    require(len(parents) == n_columns, f"there are parents of {len(parents)} columns, and {n_columns} columns")
+    for j, of_j in enumerate(parents):
+        require(len(set(of_j)) == len(of_j), f"a parent of column {j} occurs twice")
+        require(not of_j or (min(of_j) >= 0 and max(of_j) < n_columns), f"a parent of column {j} is no column")
+    TopologicalSorter(dict(enumerate(parents))).prepare()  # raises CycleError, a ValueError
 
 
 def draw(log_probability: Array, rng: np.random.Generator) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -10,15 +11,18 @@ from typing import ClassVar
 import numpy as np
 
 from posteriori import kernels
+from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.statistics.left_out import everyone, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import View
+from posteriori.tables.schema import Column, View
 from posteriori.typing import Array
 
 # The smallest variance, as a share of the column's own over all rows: a column that is constant within every
 # class separates the classes perfectly, and would otherwise have an infinite density.
 _VARIANCE_FLOOR = 1e-9
+
+SMALLEST_VARIANCE = 1e-300  # whose inverse is finite
 
 _BLOCK_CELLS = 1 << 16  # of moments without a row, so that they stay in the cache
 
@@ -30,6 +34,12 @@ class GaussianParameters:
     mean: Array
     variance: Array
     shared: bool = False
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters are of these columns and so many components."""
+        shape = (n_components, len(columns))
+        check_numbers("the means", self.mean, shape)
+        check_numbers("the variances", self.variance, shape, SMALLEST_VARIANCE)
 
     @cached_property
     def precision(self) -> Array:
@@ -75,8 +85,14 @@ class Gaussian:
     name = "gaussian"
     kind: ClassVar[View] = "continuous"
     needs = Moments
+    fitted = GaussianParameters
     support = "a finite number"
     unbounded = True
+
+    def check(self) -> None:
+        """Raise ValueError if the smoothing is negative, or ddof is neither 0 nor 1."""
+        check_not_negative("smoothing", self.smoothing)
+        require(self.ddof in (0, 1), f"ddof is {self.ddof}, and neither 0 nor 1")
 
     def outside(self, tile: Numbers) -> Array:
         """Return which cells the density cannot produce: infinities."""

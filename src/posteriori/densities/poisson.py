@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -10,10 +11,11 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from posteriori import kernels
+from posteriori.invariants import check_not_negative, check_numbers
 from posteriori.statistics.left_out import everyone, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import View
+from posteriori.tables.schema import Column, View
 from posteriori.typing import Array
 
 _ROUNDING = 1e-12
@@ -24,6 +26,10 @@ class PoissonParameters:
     """The expected number of events, (Z, d)."""
 
     rate: Array
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters are of these columns and so many components."""
+        check_numbers("the rates", self.rate, (n_components, len(columns)), 0.0)
 
     @cached_property
     def log_rate(self) -> Array:
@@ -59,8 +65,13 @@ class Poisson:
     name = "poisson"
     kind: ClassVar[View] = "continuous"
     needs = Moments
+    fitted = PoissonParameters
     support = "a whole number of events, 0 or more"
     unbounded = False
+
+    def check(self) -> None:
+        """Raise ValueError if the smoothing is negative."""
+        check_not_negative("smoothing", self.smoothing)
 
     def outside(self, tile: Numbers) -> Array:
         """Return which cells the density cannot produce: negative, fractional and infinite ones."""

@@ -31,7 +31,7 @@ def kernel(function=None, *, fastmath=False):
 
 
 def _keeps_machine_code(kernel, sources):
-    """Let Numba keep a kernel's machine code where its settings say, or else in `writable_folder`; return whether it can.
+    """Let Numba keep machine code where its settings say, or else in `writable_folder`; return whether it can.
 
     Numba by itself raises RuntimeError where neither the folder of the source nor the home of the user can be written
     to.

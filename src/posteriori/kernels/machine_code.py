@@ -17,9 +17,9 @@ _NAME = "posteriori"
 def writable_folder(sources: Path) -> Path | None:
     """Return the folder for the machine code of a folder of sources, or None if no folder can be written to.
 
-    The first of these that can be written to: ``__pycache__`` in the folder of the sources; a folder in the user's cache folder; a
-    folder of the user's own in the folder for temporary files. The last two are created with mode 0700, and are passed
-    over if they belong to another user or others can write to them.
+    The first of these that can be written to: ``__pycache__`` in the folder of the sources; a folder in the user's
+    cache folder; a folder of the user's own in the folder for temporary files. The last two are created with mode 0700,
+    and are passed over if they belong to another user or others can write to them.
     """
     beside = sources / "__pycache__"
     if _can_write(beside):
@@ -28,7 +28,7 @@ def writable_folder(sources: Path) -> Path | None:
 
 
 def user_folder() -> Path | None:
-    """Return our folder in the user's cache folder, by the conventions of the platform; None if the user has no home."""
+    """Return our folder in the user's cache folder, by the conventions of the platform; None without a home."""
     stated = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")
     if os.path.isabs(stated):
         return Path(stated) / _NAME

@@ -12,10 +12,12 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from posteriori.invariants import require
 from posteriori.typing import Array
 
 Kind = Literal["continuous", "categorical"]
 View = Literal["continuous", "categorical", "mixed"]  # what a density reads of its columns
+Container = Literal["numpy", "pandas", "polars", "pyarrow"]
 Cell = str | bool | int | float
 
 MAX_CATEGORIES = 65_535  # codes are 16 bits wide, and code 0 is "missing"
@@ -46,6 +48,19 @@ class Column:
     declared: bool = False
     dtype: str = ""
     cuts: tuple[float, ...] | None = None
+
+    def check(self) -> None:
+        """Raise ValueError unless categories are distinct and sorted, cut points ascend, and both suit the kind."""
+        name, cells = self.name, self.categories
+        require(len(cells) <= MAX_CATEGORIES, f"column {name!r} has {len(cells):,} categories")
+        require(not cells or self.kind == "categorical", f"column {name!r} of numbers has categories")
+        require(self.cuts is None or self.kind == "continuous", f"column {name!r} of categories has cut points")
+        require(len(self.lookup) == len(cells), f"a category of column {name!r} occurs twice")
+        require(all(cell == cell for cell in cells), f"a category of column {name!r} is NaN")
+        require(self.declared or list(cells) == sort_cells(cells), f"the categories of column {name!r} are not sorted")
+        cuts = np.array(self.cuts or (), np.float64)
+        ascending = np.isfinite(cuts).all() and (np.diff(cuts) > 0).all()
+        require(ascending and len(cuts) < MAX_CATEGORIES, f"the cut points of column {name!r} do not ascend")
 
     @property
     def is_binned(self) -> bool:
@@ -215,10 +230,15 @@ class Schema:
     """
 
     columns: tuple[Column, ...]
-    container: str = "numpy"
+    container: Container = "numpy"
     named: bool = False
     dtype: str = ""
     target: str | None = None
+
+    def check(self) -> None:
+        """Raise ValueError unless there are columns, and their names are distinct."""
+        require(len(self.columns) > 0, "the model has no columns")
+        require(len(set(self.names)) == len(self.names), "two columns have one name")
 
     @cached_property
     def names(self) -> tuple[str, ...]:
