@@ -207,7 +207,7 @@ def test_the_settings_of_numba_stay_what_they_are(no_folder_beside, monkeypatch)
     monkeypatch.setattr(compiling, "_folder_for", lambda sources: user_folder())
     before = numba.config.CACHE_DIR
     assert kernel(add).stats.cache_path.startswith(str(user_folder()))
-    assert numba.config.CACHE_DIR == before
+    assert before == numba.config.CACHE_DIR
 
 
 def test_the_command_line_says_once_that_it_compiles(tmp_path):

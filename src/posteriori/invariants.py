@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from posteriori.typing import Array
+
+LARGEST = 1e150  # in magnitude, so that squares of differences are finite
+LARGEST_SQUARE = 1e305  # so that sums of a few are finite
 
 
 def require(holds: bool | np.bool_, sentence: str) -> None:
@@ -27,10 +29,8 @@ def check_numbers(
     name: str,
     values: Array,
     shape: Sequence[int],
-    low: float = -math.inf,
-    high: float = math.inf,
-    *,
-    finite: bool = True,
+    low: float = -LARGEST,
+    high: float = LARGEST,
 ) -> None:
     """Raise ValueError unless an array of float64 has this shape, and all its numbers are in range and no NaN.
 
@@ -42,14 +42,12 @@ def check_numbers(
     shape : sequence of int
     low, high : float
         The range, both ends included.
-    finite : bool
-        Whether infinite numbers are out of range.
     """
     _check_shape(name, values, shape, np.dtype(np.float64))
     if not values.size:
         return
     least, most = float(values.min()), float(values.max())  # NaN if any is
-    if not (low <= least and most <= high) or (finite and not (math.isfinite(least) and math.isfinite(most))):
+    if not (low <= least and most <= high):
         raise ValueError(f"{name} holds numbers from {least:g} to {most:g}, which cannot be")
 
 

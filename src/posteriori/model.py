@@ -85,7 +85,7 @@ class Prior:
         of_class = np.array(self.of_class or range(weight.shape[-1]))
         first = np.searchsorted(of_class, np.arange(of_class[-1] + 1))
         among = np.add.reduceat(weight, first, axis=-1)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.fixed is not None:
                 probability = np.broadcast_to(self.fixed, among.shape)
             else:
@@ -156,7 +156,7 @@ class GenerativeModel:
         """
         n_components, of_class = len(self.log_prior), self.of_class
         require(n_components > 0, "the model has no components")
-        check_numbers("the log prior", self.log_prior, (n_components,), high=_ROUNDING, finite=False)
+        check_numbers("the log prior", self.log_prior, (n_components,), -np.inf, _ROUNDING)
         require(abs(np.exp(self.log_prior).sum() - 1.0) < _ROUNDING, "the prior does not sum to 1")
         if of_class:
             require(len(of_class) == n_components, "there is not one class per component")
@@ -256,7 +256,9 @@ class GenerativeModel:
                 reject_outside(block, batch)
             if not left_out:
                 total += block.density.log_density(parameters, block.tile(batch))
-        if not np.isfinite(total.sum()):  # a row that no component can produce, or an infinite cell
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(total.sum())
+        if not finite:  # a row that no component can produce, or an infinite cell
             for block in self.blocks:
                 reject_outside(block, batch)
         return total

@@ -20,6 +20,7 @@ from posteriori.tables.objects import is_missing
 from posteriori.tables.partitioned import PartitionedTable
 from posteriori.typing import Array
 
+_MOST_COMPONENTS = 10_000  # of a class
 _FEWEST_ROWS = 1.5  # of a component, below which it is told of
 
 
@@ -197,8 +198,10 @@ def components_of(stated: Any, classes: Column) -> tuple[int, ...]:
     else:
         many = dict.fromkeys(classes.categories, stated)
     for label, count in many.items():
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-            raise ValueError(f"components is {count!r} for class {label!r}; give a whole number, at least 1")
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= _MOST_COMPONENTS:
+            raise ValueError(
+                f"components is {count!r} for class {label!r}; give a whole number from 1 to {_MOST_COMPONENTS:,}"
+            )
     if all(count == 1 for count in many.values()):
         return ()
     return tuple(c for c, count in enumerate(many.values()) for _ in range(count))

@@ -40,7 +40,7 @@ class AveragedParameters:
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
         slots = sum(k + 1 for k in self.cardinalities)
         shape = (slots, n_components, slots)
-        check_numbers("the log-probabilities", self.log_probability, shape, high=ROUNDING, finite=False)
+        check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
 
     @cached_property
     def starts(self) -> Array:

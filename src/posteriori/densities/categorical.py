@@ -38,7 +38,7 @@ class CategoricalParameters:
         """Raise ValueError unless the parameters are of these columns and so many components."""
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
         shape = (n_components, self.offsets[-1])
-        check_numbers("the log-probabilities", self.log_probability, shape, high=ROUNDING, finite=False)
+        check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
 
     @cached_property
     def offsets(self) -> Array:

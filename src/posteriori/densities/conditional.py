@@ -257,7 +257,7 @@ class FamilyTables:
         check_parents(self.parents, len(columns))
         sizes = [math.prod(self.cardinalities[i] + 1 for i in (*parents, j)) for j, parents in enumerate(self.parents)]
         shape = (sum(sizes), n_components)
-        check_numbers("the log-probabilities", self.log_probability, shape, high=ROUNDING, finite=False)
+        check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
         check_equal("where tables begin", self.offsets, np.cumsum([0, *sizes], dtype=np.int64)[:-1])
 
     @classmethod

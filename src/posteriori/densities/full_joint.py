@@ -39,7 +39,7 @@ class FullJointParameters:
         """Raise ValueError unless the parameters are of these columns and so many components."""
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
         shape = (n_components, *(k + 1 for k in self.cardinalities))
-        check_numbers("the log-probabilities", self.log_probability, shape, high=ROUNDING, finite=False)
+        check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import check_not_negative, check_numbers, require
+from posteriori.invariants import LARGEST_SQUARE, check_not_negative, check_numbers, require
 from posteriori.statistics.left_out import everyone, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
@@ -39,7 +39,7 @@ class GaussianParameters:
         """Raise ValueError unless the parameters are of these columns and so many components."""
         shape = (n_components, len(columns))
         check_numbers("the means", self.mean, shape)
-        check_numbers("the variances", self.variance, shape, SMALLEST_VARIANCE)
+        check_numbers("the variances", self.variance, shape, SMALLEST_VARIANCE, LARGEST_SQUARE)
 
     @cached_property
     def precision(self) -> Array:
@@ -150,7 +150,8 @@ class Gaussian:
     def log_factors(self, parameters: GaussianParameters, tile: Numbers) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d)."""
         deviation = tile.values[:, np.newaxis, :] - parameters.mean
-        factors = parameters.log_peak - 0.5 * deviation * deviation * parameters.precision
+        with np.errstate(over="ignore"):  # the factor of a number absurdly far away is −inf
+            factors = parameters.log_peak - 0.5 * deviation * deviation * parameters.precision
         return np.where(np.isnan(factors), 0.0, factors)
 
     def left_out(

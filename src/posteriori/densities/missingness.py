@@ -33,8 +33,8 @@ class MissingnessParameters:
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the parameters are of these columns and so many components."""
         shape = (n_components, len(columns))
-        check_numbers("the log-probabilities of missing cells", self.log_missing, shape, high=0.0, finite=False)
-        check_numbers("the log-probabilities of present cells", self.log_present, shape, high=0.0, finite=False)
+        check_numbers("the log-probabilities of missing cells", self.log_missing, shape, -np.inf, 0.0)
+        check_numbers("the log-probabilities of present cells", self.log_present, shape, -np.inf, 0.0)
 
     @cached_property
     def told(self) -> Array:

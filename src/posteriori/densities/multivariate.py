@@ -15,7 +15,7 @@ from posteriori import kernels
 from posteriori.densities.multivariate_left_out import chain_left_out
 from posteriori.densities.pooling import PerClass, Pooled, Pooling
 from posteriori.densities.shrinkage import Covariances, InTurn, LedoitWolf, Shrinkage
-from posteriori.invariants import check_numbers, require
+from posteriori.invariants import LARGEST_SQUARE, check_numbers, require
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.quartic import OfComplete, QuarticNorms
 from posteriori.statistics.scatter import Scatter
@@ -41,7 +41,7 @@ class MultivariateGaussianParameters:
         require(
             len(self.covariance.shape) == 3 and len(self.covariance) in (1, n_components), "covariances are missing"
         )
-        check_numbers("the covariances", self.covariance, (len(self.covariance), d, d))
+        check_numbers("the covariances", self.covariance, (len(self.covariance), d, d), -LARGEST_SQUARE, LARGEST_SQUARE)
         require(bool(np.isfinite(self.whitener).all()), "a covariance is singular")
 
     @property

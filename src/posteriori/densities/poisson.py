@@ -90,7 +90,7 @@ class Poisson:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # smoothing / (n + smoothing), written so that it also holds at 0 and at infinity.
             trust_in_prior = np.where(weight > 0, 1.0 / (1.0 + weight / self.smoothing), 1.0)
-        own = np.where(weight > 0, statistics.mean, 0.0)
+        own = np.where(weight > 0, np.maximum(statistics.mean, 0.0), 0.0)  # rounding may leave a mean of 0 below 0
         return PoissonParameters(own + trust_in_prior * (prior - own))
 
     def log_density(self, parameters: PoissonParameters, tile: Numbers) -> Array:

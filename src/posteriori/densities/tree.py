@@ -15,7 +15,7 @@ from posteriori.densities.conditional import ROUNDING, BackOff, CountsOfFamilies
 from posteriori.densities.gaussian import SMALLEST_VARIANCE
 from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mixed_forest
 from posteriori.densities.tree_tables import Normals, normals_given
-from posteriori.invariants import check_equal, check_numbers, check_places, require
+from posteriori.invariants import LARGEST_SQUARE, check_equal, check_numbers, check_places, require
 from posteriori.statistics.joint_counts import JointCounts
 from posteriori.statistics.pairs import Pairs, numbers_and_codes
 from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers
@@ -70,10 +70,10 @@ class TreeParameters:
         require(not (number[self.parents] & (self.parents >= 0) & ~number).any(), "a number is parent of a category")
         start, n_slots, n_lines = places_of_tables(number, self.widths, self.parents, n_components)
         check_equal("where tables begin", self.start, start)
-        check_numbers("the log-probabilities", self.table, (n_slots,), high=ROUNDING, finite=False)
+        check_numbers("the log-probabilities", self.table, (n_slots,), -np.inf, ROUNDING)
         check_numbers("the centre", self.centre, (int(number.sum()),))
-        check_numbers("the regressions", self.normal, (n_lines, 3))
-        check_numbers("the variances", self.normal[:, 2], (n_lines,), SMALLEST_VARIANCE)
+        check_numbers("the regressions", self.normal, (n_lines, 3), high=LARGEST_SQUARE)
+        check_numbers("the variances", self.normal[:, 2], (n_lines,), SMALLEST_VARIANCE, LARGEST_SQUARE)
 
     @property
     def n_components(self) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import check_numbers, require_kind
+from posteriori.invariants import LARGEST_SQUARE, check_numbers, require_kind
 from posteriori.statistics.differences import (
     difference,
     exceeds,
@@ -55,13 +55,10 @@ class Moments:
     def check_shape(self, n_components: int, n_columns: int) -> None:
         """Raise ValueError unless there are moments of so many components and columns."""
         shape = (n_components, n_columns)
-        for name, values, low in (
-            ("weight", self.weight, 0.0),
-            ("shift", self.shift, -np.inf),
-            ("offset", self.offset, -np.inf),
-            ("scatter", self.scatter, 0.0),
-        ):
-            check_numbers(f"the {name} of moments", values, shape, low)
+        check_numbers("the weight of moments", self.weight, shape, 0.0)
+        check_numbers("the shift of moments", self.shift, shape)
+        check_numbers("the offset of moments", self.offset, shape)
+        check_numbers("the scatter of moments", self.scatter, shape, 0.0, LARGEST_SQUARE)
 
     @property
     def mean(self) -> Array:

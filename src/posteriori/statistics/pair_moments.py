@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import check_numbers
+from posteriori.invariants import LARGEST_SQUARE, check_numbers
 from posteriori.statistics.differences import (
     difference,
     exceeds,
@@ -56,8 +56,8 @@ class PairMoments:
         check_numbers("the weight of pairs", self.weight, shape, 0.0)
         check_numbers("the shift of pairs", self.shift, shape[:2])
         check_numbers("the offset of pairs", self.offset, shape)
-        check_numbers("the scatter of pairs", self.scatter, shape, 0.0)
-        check_numbers("the products of pairs", self.cross, shape)
+        check_numbers("the scatter of pairs", self.scatter, shape, 0.0, LARGEST_SQUARE)
+        check_numbers("the products of pairs", self.cross, shape, -LARGEST_SQUARE, LARGEST_SQUARE)
 
     @classmethod
     def of(cls, tile: Numbers, assignment: Assignment) -> PairMoments:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import check_numbers, require_kind
+from posteriori.invariants import LARGEST_SQUARE, check_numbers, require_kind
 from posteriori.statistics.differences import difference, indefinite, ratio, squares_left, variance_of_all
 from posteriori.statistics.left_out import constant_left, less, moments_without, weights_left
 from posteriori.statistics.moments import Moments, gather, sums_of_shares
@@ -55,7 +55,7 @@ class Scatter:
         check_numbers("the weight of rows", self.weight, shape[:1], 0.0)
         check_numbers("the shift of rows", self.shift, shape)
         check_numbers("the offset of rows", self.offset, shape)
-        check_numbers("the scatter of rows", self.scatter, (*shape, len(columns)))
+        check_numbers("the scatter of rows", self.scatter, (*shape, len(columns)), -LARGEST_SQUARE, LARGEST_SQUARE)
         self.cells.check_shape(*shape)
 
     @property
