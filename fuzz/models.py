@@ -202,7 +202,7 @@ def _change_array(rng: np.random.Generator, arrays: dict[str, np.ndarray]) -> No
             value = _pick(rng, _NUMBERS)
             if array.dtype.kind in "iub":
                 value = value if isinstance(value, int) and abs(value) < 2**63 else int(rng.integers(-(2**62), 2**62))
-            array.flat[place] = value
+            array.flat[place] = float(value) if array.dtype.kind == "f" else value
         elif kind == 5:
             types = (np.float32, np.float16, np.int64, np.int8, np.uint64, np.bool_, np.float64)
             array = array.astype(_pick(rng, types))
@@ -210,7 +210,7 @@ def _change_array(rng: np.random.Generator, arrays: dict[str, np.ndarray]) -> No
             shapes = ((-1,), (1, -1), (-1, 1), array.shape[::-1], (*array.shape, 1))
             array = array.reshape(_pick(rng, shapes))
         elif kind == 7:
-            array = array[: len(array) // 2] if array.ndim and rng.random() < 0.5 else np.concatenate([array, array])
+            array = array.ravel()[: array.size // 2] if rng.random() < 0.5 else np.concatenate([array.ravel()] * 2)
         elif kind == 8:
             array = rng.permutation(array.ravel()).reshape(array.shape)
         else:

@@ -79,6 +79,11 @@ def check_not_negative(name: str, number: float) -> None:
     require(number >= 0, f"{name} is {number}, and not 0 or more")
 
 
+def check_pseudo_count(name: str, number: float) -> None:
+    """Raise ValueError if a number is negative, NaN, or so large that sums of it would overflow."""
+    require(0 <= number <= LARGEST, f"{name} is {number}, and not from 0 to {LARGEST}")
+
+
 def _check_shape(name: str, values: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
     if values.shape != tuple(shape) or values.dtype != dtype:
         raise ValueError(

@@ -15,7 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.modelled import ModelledEstimator
 from posteriori.classifiers.row_by_row import row_by_row
-from posteriori.classifiers.validation import generator, reject_target, warn_of_empty_columns, warn_of_few_rows
+from posteriori.classifiers.validation import (
+    PSEUDO_COUNT,
+    generator,
+    reject_target,
+    warn_of_empty_columns,
+    warn_of_few_rows,
+)
 from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
 from posteriori.densities.pooling import Pooled, PseudoRows
 from posteriori.densities.shrinkage import InTurn, TowardsSphere
@@ -111,9 +117,9 @@ class MixtureModel(DensityMixin, ModelledEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "covariance": [StrOptions({"full", "diagonal", "spherical", "tied"})],
-        "pseudo_rows": [Interval(Real, 0, None, closed="left"), Options(Real, {math.inf})],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "prior_alpha": [Interval(Real, 0, None, closed="left")],
+        "pseudo_rows": [PSEUDO_COUNT, Options(Real, {math.inf})],
+        "alpha": [PSEUDO_COUNT],
+        "prior_alpha": [PSEUDO_COUNT],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "start": [None, "array-like"],
         "categorical_features": [None, str, "array-like"],

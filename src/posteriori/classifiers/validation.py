@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
 
 from posteriori.densities import Missingness
 from posteriori.learning.em import Limits
@@ -20,6 +22,7 @@ from posteriori.tables.objects import is_missing
 from posteriori.tables.partitioned import PartitionedTable
 from posteriori.typing import Array
 
+PSEUDO_COUNT = Interval(Real, 0, 1e100, closed="both")  # sums of any more of them would overflow
 _MOST_COMPONENTS = 10_000  # of a class
 _FEWEST_ROWS = 1.5  # of a component, below which it is told of
 
@@ -200,7 +203,8 @@ def components_of(stated: Any, classes: Column) -> tuple[int, ...]:
     for label, count in many.items():
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= _MOST_COMPONENTS:
             raise ValueError(
-                f"components is {count!r} for class {label!r}; give a whole number from 1 to {_MOST_COMPONENTS:,}"
+                f"components is {count!r} for class {label!r}; give a whole number, at least 1 and at most "
+                f"{_MOST_COMPONENTS:,}"
             )
     if all(count == 1 for count in many.values()):
         return ()

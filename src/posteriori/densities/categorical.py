@@ -11,7 +11,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.conditional import ROUNDING
-from posteriori.invariants import check_equal, check_not_negative, check_numbers
+from posteriori.invariants import check_equal, check_numbers, check_pseudo_count
 from posteriori.statistics.counts import Counts, slot_offsets
 from posteriori.statistics.left_out import less
 from posteriori.tables.batch import Assignment, Codes
@@ -75,7 +75,7 @@ class Categorical:
 
     def check(self) -> None:
         """Raise ValueError if alpha is negative."""
-        check_not_negative("alpha", self.alpha)
+        check_pseudo_count("alpha", self.alpha)
 
     def outside(self, tile: Codes) -> Array:
         """Return which cells the density cannot produce: none, a stranger having become a missing cell."""
@@ -102,7 +102,7 @@ class Categorical:
         return CategoricalParameters(cardinalities, log_probability)
 
     def _shares(self, counts: Array, starts: Array, widths: Array) -> Array:
-        totals = np.add.reduceat(counts, starts, axis=1) + (widths - 1) * self.alpha
+        totals = np.add.reduceat(counts, starts, axis=1) + (widths - 1) * float(self.alpha)
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = (counts + self.alpha) / np.repeat(totals, widths, axis=1)
         return np.where(np.repeat(totals, widths, axis=1) > 0, shares, np.nan)

@@ -11,7 +11,7 @@ from graphlib import TopologicalSorter
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import check_equal, check_not_negative, check_numbers, require
+from posteriori.invariants import check_equal, check_numbers, check_pseudo_count, require
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import Column
 from posteriori.typing import Array
@@ -60,8 +60,8 @@ class BackOff:
 
     def check(self) -> None:
         """Raise ValueError if the strength or alpha is negative."""
-        check_not_negative("strength", self.strength or 0.0)
-        check_not_negative("alpha", self.alpha)
+        check_pseudo_count("strength", self.strength or 0.0)
+        check_pseudo_count("alpha", self.alpha)
 
     def log_conditional(self, counts: Array) -> Array:
         """Return log p(x | parents, z) in nats, of the shape of the counts.
@@ -118,7 +118,7 @@ class BackOff:
 
         if self.strength is None:
             added: Array | float = self.alpha
-            in_all: Array | float = np.repeat(self.alpha * (widths - 1), widths)
+            in_all: Array | float = np.repeat(float(self.alpha) * (widths - 1), widths)
         else:
             everyone = observed.sum(axis=0)
             alone = everyone.sum(axis=0) + self.alpha

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from posteriori.densities.conditional import ROUNDING, draw
-from posteriori.invariants import check_equal, check_not_negative, check_numbers
+from posteriori.invariants import check_equal, check_numbers, check_pseudo_count
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import Column, View
@@ -64,7 +64,7 @@ class FullJoint:
 
     def check(self) -> None:
         """Raise ValueError if alpha is negative."""
-        check_not_negative("alpha", self.alpha)
+        check_pseudo_count("alpha", self.alpha)
 
     @property
     def needs(self) -> EveryCombination:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import check_not_negative, check_numbers
+from posteriori.invariants import check_numbers, check_pseudo_count
 from posteriori.statistics.counts import Counts, Presence, slot_offsets
 from posteriori.tables.batch import Mixed
 from posteriori.tables.schema import Column, View
@@ -87,7 +87,7 @@ class Missingness:
 
     def check(self) -> None:
         """Raise ValueError if alpha is negative."""
-        check_not_negative("alpha", self.alpha)
+        check_pseudo_count("alpha", self.alpha)
 
     def outside(self, tile: Mixed) -> Array:
         """Return which cells the density cannot produce: none."""
