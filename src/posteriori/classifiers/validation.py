@@ -125,6 +125,8 @@ def labels_to_learn(
     last : bool
         Whether no more rows follow: EM takes all of them at once.
     """
+    if not (isinstance(unlabelled, str | bool | int | float | np.generic) or is_missing(unlabelled)):
+        raise ValueError(f'unlabelled is a {type(unlabelled).__name__}; give "error", "learn" or a label')
     if isinstance(labels, PartialLabels):
         if has_parameter and last:
             return labels
