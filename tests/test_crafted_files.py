@@ -222,6 +222,13 @@ def test_members_of_a_pool_fit_together(path):
         refused(path, "pool", content=content | {"state": content["state"] | {state: value}})
 
 
+def test_components_that_the_model_does_not_have(path):
+    _, content, _ = parts_of("naive Bayes")
+    for components in (4, 10**30, {"dict": [["yes", 2]]}):
+        pairs = [[k, components if k == "components" else v] for k, v in content["parameters"]["dict"]]
+        refused(path, "naive Bayes", content=content | {"parameters": {"dict": pairs}}, match="components")
+
+
 # The checks themselves --------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 _Check = Callable[[Any], bool]
@@ -17,9 +17,10 @@ def check_fields(kind: type[Any], fields: Mapping[str, Any]) -> None:
     """Raise ValueError if a value is not of the type that the dataclass declares for its field."""
     checks = _checks(kind)
     for name, value in fields.items():
-        if name not in checks:
+        check = checks.get(name)
+        if check is None:
             raise ValueError(f"a {kind.__name__} has no field {name!r}")
-        if not checks[name](value):
+        if not check(value):
             raise ValueError(f"{name!r} of a {kind.__name__} is a {type(value).__name__} of the wrong kind")
 
 
@@ -32,9 +33,9 @@ def conforms(value: Any, annotation: Any) -> bool:
 
 
 @functools.cache
-def _checks(kind: type[Any]) -> dict[str, _Check]:
+def _checks(kind: Hashable) -> dict[str, _Check]:
     hints = get_type_hints(kind)
-    return {field.name: _check_of(hints[field.name]) for field in dataclasses.fields(kind)}
+    return {field.name: _check_of(hints[field.name]) for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
 
 
 def _check_of(hint: Any) -> _Check:

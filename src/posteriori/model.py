@@ -192,7 +192,8 @@ class GenerativeModel:
         statistics.check_weight(self.n_components)
         require(len(statistics.blocks) == len(self.blocks), "there are not as many statistics as densities")
         for block, sums in zip(self.blocks, statistics.blocks, strict=True):
-            block.density.needs.check_against(sums, self._columns_of(block), self.n_components)
+            needs: Any = block.density.needs  # a kind of statistics, or what makes them
+            needs.check_against(sums, self._columns_of(block), self.n_components)
 
     def _columns_of(self, block: Block) -> list[Column]:
         return [self.schema.columns[j] for j in block.columns]

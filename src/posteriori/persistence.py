@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import inspect
 import json
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import safetensors
 import safetensors.numpy
+from sklearn.utils._param_validation import make_constraint
 
 from posteriori import classifiers, densities, model, networks, statistics, tables
 from posteriori.beside import beside
@@ -24,6 +26,8 @@ from posteriori.typing import Array
 FORMAT = 1
 
 _UNWRITTEN = {repr(number): number for number in (math.inf, -math.inf, math.nan)}  # which JSON cannot write
+
+_PLAIN = {str, bool, int, type(None)}  # which JSON writes as they are
 
 # What a file may name: these dataclasses, and the estimators of `classifiers`.
 _DATACLASSES: dict[str, type[Any]] = {
@@ -204,8 +208,11 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
 
 def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
     """Return the estimator that `_content_of` wrote."""
-    estimator = _estimators()[content["model"]](**_unpack(content["parameters"], arrays))
-    estimator._validate_params()
+    kind, parameters = _estimators()[content["model"]], _unpack(content["parameters"], arrays)
+    estimator = kind(**parameters)
+    allowed = _constraints(kind)
+    if not all(any(one.is_satisfied_by(value) for one in allowed[name]) for name, value in parameters.items()):
+        estimator._validate_params()  # says which it is
     state = {key: _unpack(value, arrays) for key, value in content["state"].items() if key in _STATE}
     for key, value in state.items():
         if not conforms(value, _STATE[key]):
@@ -217,6 +224,13 @@ def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
     return estimator
 
 
+@functools.cache
+def _constraints(kind: type[Any]) -> dict[str, list[Any]]:
+    """Return what each parameter of an estimator may be; made once, because scikit-learn makes it slowly."""
+    return {name: [make_constraint(one) for one in allowed] for name, allowed in kind._parameter_constraints.items()}
+
+
+@functools.cache
 def _estimators() -> dict[str, type[Any]]:
     kinds = (getattr(classifiers, name) for name in classifiers.__all__)
     return {kind.__name__: kind for kind in kinds if not inspect.isabstract(kind)}
@@ -300,10 +314,13 @@ def _pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
 
 
 def _unpack(value: Any, arrays: dict[str, Array]) -> Any:
-    if not isinstance(value, dict):
-        if isinstance(value, list) or (isinstance(value, float) and not math.isfinite(value)):
-            raise ValueError(f"{value!r} stands where a value is expected")
+    """Return the value that JSON stands for, every dataclass in it checked."""
+    if type(value) in _PLAIN:
         return value
+    if type(value) is not dict:
+        if type(value) is float and math.isfinite(value):
+            return value
+        raise ValueError(f"{value!r} stands where a value is expected")
     if "type" in value:
         kind = _DATACLASSES[value["type"]]
         fields = {name: _unpack(field, arrays) for name, field in value["fields"].items()}
@@ -313,15 +330,15 @@ def _unpack(value: Any, arrays: dict[str, Array]) -> Any:
             unpacked.check()
         return unpacked
     ((form, content),) = value.items()
+    if form in ("tuple", "list") and type(content) is list:
+        items = [item if type(item) in _PLAIN else _unpack(item, arrays) for item in content]
+        return tuple(items) if form == "tuple" else items
     if form == "array":
         return arrays[content]
     if form == "estimator":
         return _estimator_of(content, arrays)
     if form == "float":
         return _UNWRITTEN[content]
-    if form not in ("dict", "tuple", "list") or not isinstance(content, list):
-        raise ValueError(f"a {form!r} of a {type(content).__name__} stands where a value is expected")
-    if form == "dict":
+    if form == "dict" and type(content) is list:
         return _distinct([(_unpack(k, arrays), _unpack(v, arrays)) for k, v in content])
-    items = [_unpack(item, arrays) for item in content]
-    return tuple(items) if form == "tuple" else items
+    raise ValueError(f"a {form!r} of a {type(content).__name__} stands where a value is expected")

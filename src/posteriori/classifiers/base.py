@@ -26,7 +26,7 @@ from posteriori.classifiers.validation import (
     warn_of_few_rows,
 )
 from posteriori.explain import Explanation
-from posteriori.invariants import check_numbers, check_share
+from posteriori.invariants import check_equal, check_numbers, check_share
 from posteriori.learning.binning import binned_schema, bins_of
 from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled, warn_of_haste
 from posteriori.learning.fit import Collect
@@ -348,6 +348,8 @@ class GenerativeEstimator(ClassifierMixin, ModelledEstimator):
 
     def _check_fitted(self) -> None:
         super()._check_fitted()
+        if hasattr(self, "statistics_"):
+            check_equal("the parameter components", self.model_.of_class, components_of(self.components, self.target_))
         if hasattr(self, "label_confusion_"):
             n_classes = len(self.classes_)
             check_numbers("the confusion of labels", self.label_confusion_, (n_classes, n_classes), 0.0, 1.0 + 1e-6)

@@ -413,10 +413,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         require(
             len(self.members_) > 0 and self.members_.keys() == self.weights_.keys(), "members or weights are missing"
         )
+        schema, target = self.schema_, self.target_
         for member in self.members_.values():
             member._check_fitted()
-            require(member.schema_.uncut() == self.schema_, "the members are of different columns")
-            require(member.target_ == self.target_, "the members have different classes")
+            require(member.schema_.uncut() == schema, "the members are of different columns")
+            require(member.target_ == target, "the members have different classes")
         for weight in self.weights_.values():
             check_not_negative("the weight of a member", weight)
         check_numbers("the biases of classes", self.class_bias_, (len(self.classes_),))

@@ -4,9 +4,10 @@ import functools
 import inspect
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numba
-from numba.core import event
+from numba.core import config, event
 
 from posteriori import compilation
 from posteriori.kernels.machine_code import writable_folder
@@ -15,7 +16,7 @@ from posteriori.kernels.machine_code import writable_folder
 REORDERED = {"reassoc", "contract", "nsz"}
 
 _folder_for = functools.cache(writable_folder)
-_kept = set()  # the kernels that are compiled once per machine, not once per process
+_kept: set[Any] = set()  # the kernels that are compiled once per machine, not once per process
 
 
 def kernel(function=None, *, fastmath=False):
@@ -23,7 +24,7 @@ def kernel(function=None, *, fastmath=False):
 
     def compile_lazily(function):
         compiled = numba.njit(function, nogil=True, fastmath=fastmath, error_model="numpy")
-        if not numba.config.DISABLE_JIT and _keeps_machine_code(compiled, Path(inspect.getfile(function)).parent):
+        if not config.DISABLE_JIT and _keeps_machine_code(compiled, Path(inspect.getfile(function)).parent):
             _kept.add(compiled)
         return compiled
 
@@ -36,7 +37,7 @@ def _keeps_machine_code(kernel, sources):
     Numba by itself raises RuntimeError where neither the folder of the source nor the home of the user can be written
     to.
     """
-    if numba.config.CACHE_DIR or getattr(numba.config, "CACHE_LOCATOR_CLASSES", ""):
+    if config.CACHE_DIR or getattr(config, "CACHE_LOCATOR_CLASSES", ""):
         try:
             kernel.enable_caching()
             return True
@@ -46,16 +47,16 @@ def _keeps_machine_code(kernel, sources):
     if folder is None:
         _warn_of_no_folder()
         return False
-    stated = numba.config.CACHE_DIR
+    stated = config.CACHE_DIR
     # Read when caching is enabled, and by nobody later: other users of Numba in this process keep their own folder.
-    numba.config.CACHE_DIR = "" if folder == sources / "__pycache__" else str(folder)
+    config.CACHE_DIR = "" if folder == sources / "__pycache__" else str(folder)
     try:
         kernel.enable_caching()
     except RuntimeError:  # a source that is no file, as in a zip archive
         _warn_of_no_folder()
         return False
     finally:
-        numba.config.CACHE_DIR = stated
+        config.CACHE_DIR = stated
     return True
 
 

@@ -60,7 +60,7 @@ class JointCounts:
         check_equal("the number of components of the counts", self.n_components, n_components)
         places = set(range(len(columns)))
         require(all(scope and places.issuperset(scope) for scope in scopes), "there is no such column to count")
-        check_numbers("the table of counts", self.cells, self.offsets[-1:], 0.0)
+        check_numbers("the table of counts", self.cells, (int(self.offsets[-1]),), 0.0)
 
     @cached_property
     def places(self) -> dict[Scope, int]:

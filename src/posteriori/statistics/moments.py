@@ -59,6 +59,9 @@ class Moments:
         check_numbers("the shift of moments", self.shift, shape)
         check_numbers("the offset of moments", self.offset, shape)
         check_numbers("the scatter of moments", self.scatter, shape, 0.0, LARGEST_SQUARE)
+        with np.errstate(over="ignore"):
+            variance = self.scatter / np.where(self.weight > 0, self.weight, 1.0)
+        check_numbers("the variance of moments", variance, shape, 0.0, LARGEST_SQUARE)
 
     @property
     def mean(self) -> Array:

@@ -17,7 +17,6 @@ from posteriori.typing import Array
 
 Kind = Literal["continuous", "categorical"]
 View = Literal["continuous", "categorical", "mixed"]  # what a density reads of its columns
-Container = Literal["numpy", "pandas", "polars", "pyarrow"]
 Cell = str | bool | int | float
 
 MAX_CATEGORIES = 65_535  # codes are 16 bits wide, and code 0 is "missing"
@@ -58,9 +57,10 @@ class Column:
         require(len(self.lookup) == len(cells), f"a category of column {name!r} occurs twice")
         require(all(cell == cell for cell in cells), f"a category of column {name!r} is NaN")
         require(self.declared or list(cells) == sort_cells(cells), f"the categories of column {name!r} are not sorted")
-        cuts = np.array(self.cuts or (), np.float64)
-        ascending = np.isfinite(cuts).all() and (np.diff(cuts) > 0).all()
-        require(ascending and len(cuts) < MAX_CATEGORIES, f"the cut points of column {name!r} do not ascend")
+        if self.cuts:
+            bounds = (-np.inf, *self.cuts, np.inf)
+            ascending = all(low < high for low, high in itertools.pairwise(bounds))
+            require(ascending and len(bounds) < MAX_CATEGORIES, f"the cut points of column {name!r} do not ascend")
 
     @property
     def is_binned(self) -> bool:
@@ -230,13 +230,15 @@ class Schema:
     """
 
     columns: tuple[Column, ...]
-    container: Container = "numpy"
+    container: str = "numpy"
     named: bool = False
     dtype: str = ""
     target: str | None = None
 
     def check(self) -> None:
-        """Raise ValueError unless there are columns, and their names are distinct."""
+        """Raise ValueError unless there are columns of distinct names, from a known kind of table."""
+        known = ("numpy", "pandas", "polars", "pyarrow")
+        require(self.container in known, f"there is no kind of table {self.container!r}")
         require(len(self.columns) > 0, "the model has no columns")
         require(len(set(self.names)) == len(self.names), "two columns have one name")
 
