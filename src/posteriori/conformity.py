@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import types
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 _Check = Callable[[Any], bool]
@@ -33,9 +33,9 @@ def conforms(value: Any, annotation: Any) -> bool:
 
 
 @functools.cache
-def _checks(kind: Hashable) -> dict[str, _Check]:
+def _checks(kind: Any) -> dict[str, _Check]:
     hints = get_type_hints(kind)
-    return {field.name: _check_of(hints[field.name]) for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    return {field.name: _check_of(hints[field.name]) for field in dataclasses.fields(kind)}
 
 
 def _check_of(hint: Any) -> _Check:

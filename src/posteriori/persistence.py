@@ -225,7 +225,7 @@ def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
 
 
 @functools.cache
-def _constraints(kind: type[Any]) -> dict[str, list[Any]]:
+def _constraints(kind: Any) -> dict[str, list[Any]]:
     """Return what each parameter of an estimator may be; made once, because scikit-learn makes it slowly."""
     return {name: [make_constraint(one) for one in allowed] for name, allowed in kind._parameter_constraints.items()}
 

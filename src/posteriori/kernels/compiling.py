@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import config, event
+from numba.core import event
 
 from posteriori import compilation
 from posteriori.kernels.machine_code import writable_folder
@@ -15,6 +15,7 @@ from posteriori.kernels.machine_code import writable_folder
 # Sums may be reordered (which lets them vectorise), but NaN and infinity keep their meaning.
 REORDERED = {"reassoc", "contract", "nsz"}
 
+_settings: Any = numba.config
 _folder_for = functools.cache(writable_folder)
 _kept: set[Any] = set()  # the kernels that are compiled once per machine, not once per process
 
@@ -24,7 +25,7 @@ def kernel(function=None, *, fastmath=False):
 
     def compile_lazily(function):
         compiled = numba.njit(function, nogil=True, fastmath=fastmath, error_model="numpy")
-        if not config.DISABLE_JIT and _keeps_machine_code(compiled, Path(inspect.getfile(function)).parent):
+        if not _settings.DISABLE_JIT and _keeps_machine_code(compiled, Path(inspect.getfile(function)).parent):
             _kept.add(compiled)
         return compiled
 
@@ -37,7 +38,7 @@ def _keeps_machine_code(kernel, sources):
     Numba by itself raises RuntimeError where neither the folder of the source nor the home of the user can be written
     to.
     """
-    if config.CACHE_DIR or getattr(config, "CACHE_LOCATOR_CLASSES", ""):
+    if _settings.CACHE_DIR or getattr(_settings, "CACHE_LOCATOR_CLASSES", ""):
         try:
             kernel.enable_caching()
             return True
@@ -47,16 +48,16 @@ def _keeps_machine_code(kernel, sources):
     if folder is None:
         _warn_of_no_folder()
         return False
-    stated = config.CACHE_DIR
+    stated = _settings.CACHE_DIR
     # Read when caching is enabled, and by nobody later: other users of Numba in this process keep their own folder.
-    config.CACHE_DIR = "" if folder == sources / "__pycache__" else str(folder)
+    _settings.CACHE_DIR = "" if folder == sources / "__pycache__" else str(folder)
     try:
         kernel.enable_caching()
     except RuntimeError:  # a source that is no file, as in a zip archive
         _warn_of_no_folder()
         return False
     finally:
-        config.CACHE_DIR = stated
+        _settings.CACHE_DIR = stated
     return True
 
 

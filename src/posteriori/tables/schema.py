@@ -54,9 +54,11 @@ class Column:
         require(len(cells) <= MAX_CATEGORIES, f"column {name!r} has {len(cells):,} categories")
         require(not cells or self.kind == "categorical", f"column {name!r} of numbers has categories")
         require(self.cuts is None or self.kind == "continuous", f"column {name!r} of categories has cut points")
-        require(len(self.lookup) == len(cells), f"a category of column {name!r} occurs twice")
-        require(all(cell == cell for cell in cells), f"a category of column {name!r} is NaN")
-        require(self.declared or list(cells) == sort_cells(cells), f"the categories of column {name!r} are not sorted")
+        if cells:
+            require(len(set(cells)) == len(cells), f"a category of column {name!r} occurs twice")
+            require(all(cell == cell for cell in cells), f"a category of column {name!r} is NaN")
+            ordered = self.declared or list(cells) == sort_cells(cells)
+            require(ordered, f"the categories of column {name!r} are not sorted")
         if self.cuts:
             bounds = (-np.inf, *self.cuts, np.inf)
             ascending = all(low < high for low, high in itertools.pairwise(bounds))
