@@ -13,7 +13,7 @@ _SCALARS: dict[Any, set[type[Any]]] = {float: {float, int}, types.NoneType: {typ
 _SCALARS |= {kind: {kind} for kind in (int, bool, str)}
 
 
-def check_fields(kind: type[Any], fields: Mapping[str, Any]) -> None:
+def check_fields(kind: Any, fields: Mapping[str, Any]) -> None:
     """Raise ValueError if a value is not of the type that the dataclass declares for its field."""
     checks = _checks(kind)
     for name, value in fields.items():
@@ -38,6 +38,7 @@ def _checks(kind: Any) -> dict[str, _Check]:
     return {field.name: _check_of(hints[field.name]) for field in dataclasses.fields(kind)}
 
 
+@functools.cache
 def _check_of(hint: Any) -> _Check:
     origin, arguments = get_origin(hint), get_args(hint)
     scalars = _scalars(hint)

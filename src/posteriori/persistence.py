@@ -208,7 +208,8 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
 
 def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
     """Return the estimator that `_content_of` wrote."""
-    kind, parameters = _estimators()[content["model"]], _unpack(content["parameters"], arrays)
+    kind: Any = _estimators()[content["model"]]
+    parameters = _unpack(content["parameters"], arrays)
     estimator = kind(**parameters)
     allowed = _constraints(kind)
     if not all(any(one.is_satisfied_by(value) for one in allowed[name]) for name, value in parameters.items()):
