@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuzz import options, tables
+from fuzz import models, options, tables
 from fuzz.target import Target
 
-TARGETS: dict[str, Target] = {target.name: target for target in (options.TARGET, tables.TARGET)}
+TARGETS: dict[str, Target] = {target.name: target for target in (models.TARGET, options.TARGET, tables.TARGET)}

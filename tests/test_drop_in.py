@@ -511,3 +511,19 @@ def test_pickles_clones_and_searches(cls):
     if cls is CategoricalNB:
         grid["min_categories"] = [3]
     assert GridSearchCV(cls(), grid, cv=3).fit(X, y).best_score_ > 0
+
+
+@pytest.mark.parametrize("alpha", [1e-10, 1e-6, 1e-3, 1.0])
+@pytest.mark.parametrize("container", [np.asarray, csr_array])
+def test_bernoulli_keeps_the_digits_of_small_alphas(alpha, container):
+    rng = np.random.default_rng(0)
+    X, y = (rng.random((200, 30)) < 0.3) * 1.0, rng.integers(0, 3, 200)
+    X[y == 0, :10], X[y == 1, 5:15] = 0.0, 1.0
+    rows = (rng.random((50, 30)) < 0.5) * 1.0
+    found = BernoulliNB(alpha=alpha).fit(container(X), y).predict_joint_log_proba(container(rows))
+    weight = np.array([(y == c).sum() for c in range(3)], np.longdouble)[:, np.newaxis]
+    present = np.array([X[y == c].sum(axis=0) for c in range(3)], np.longdouble)
+    absent = weight - present
+    log_present, log_absent = (np.log((n + np.longdouble(alpha)) / (weight + 2 * alpha)) for n in (present, absent))
+    exact = np.log(weight[:, 0] / 200) + rows @ log_present.T + (1 - rows) @ log_absent.T
+    assert_allclose(found, exact.astype(np.float64), rtol=1e-13)

@@ -455,3 +455,16 @@ def test_predictions_follow_attributes_set_by_hand():
         for model in (ours, theirs):
             vars(model).update(changed)
         assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_collinear_columns_are_solved_by_eigen_as_by_svd(seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 310)
+    X = np.round(rng.normal([60, 17, 52, 43, 26], [17, 10, 18, 13, 37], (310, 5)) + 5 * y[:, np.newaxis], 2)
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])  # as in vertebral_column: whether Σ is singular depends on rounding
+    solved = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
+    reference = sklearn.discriminant_analysis.LinearDiscriminantAnalysis(solver="svd").fit(X, y)
+    assert_allclose(solved.predict_proba(X), reference.predict_proba(X), atol=1e-10)
+    within = sum((y == c).mean() * np.cov(solved.transform(X)[y == c].T, bias=True) for c in range(3))
+    assert_allclose(within, np.eye(2), atol=1e-9)

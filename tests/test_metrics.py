@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from posteriori.learning import metrics
+from posteriori.learning.scores import area_under_curve
 
 
 @pytest.fixture(params=[2, 3, 7])
@@ -144,3 +145,27 @@ def test_undefined_rows_take_the_prior_and_others_stay():
     filled = metrics.fill_undefined(posterior, np.array([0.9, 0.1]))
     assert filled.tolist() == [[0.3, 0.7], [0.9, 0.1]]
     assert metrics.fill_undefined(posterior, np.array([[0.5, 0.5], [0.1, 0.9]])).tolist()[1] == [0.1, 0.9]
+
+
+@given(st.integers(2, 4), st.integers(0, 2**32 - 1), st.booleans())
+def test_area_under_curve_is_that_of_scikit_learn(n_classes, seed, weighted):
+    rng = np.random.default_rng(seed)
+    components = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, 40)])
+    coarse = np.round(rng.dirichlet(np.ones(n_classes), len(components)) * 4) + 0.01  # many ties
+    posterior = coarse / coarse.sum(axis=1, keepdims=True)
+    weight = rng.integers(0, 4, len(components)).astype(float) if weighted else np.ones(len(components))
+    weight[:n_classes] = 1.0
+    score = posterior[:, 1] if n_classes == 2 else posterior
+    expected = sklearn.metrics.roc_auc_score(
+        components, score, multi_class="ovr", average="weighted", sample_weight=weight
+    )
+    assert area_under_curve(components, posterior, weight) == pytest.approx(expected, abs=1e-12)
+
+
+def test_area_under_curve_where_probabilities_round_to_1():
+    log_odds = np.array([-50.0, -45.0, -40.0, -45.0, 2.0, -1.0])
+    components = np.array([0, 1, 0, 0, 1, 1])
+    posterior = np.stack([1 / (1 + np.exp(log_odds)), 1 / (1 + np.exp(-log_odds))], axis=1)
+    assert (posterior[:4, 0] == 1.0).all()  # the first class cannot tell these rows apart, and the second can
+    expected = sklearn.metrics.roc_auc_score(components, posterior[:, 1])
+    assert area_under_curve(components, posterior) == pytest.approx(expected, abs=1e-15)

@@ -472,3 +472,21 @@ def test_a_distribution_must_fit_the_kind_of_its_column(mixed):
         po.NaiveBayes(distributions={"height": "weibull"}).fit(table, y)
     with pytest.raises(ValueError, match=r"column 'height' holds .* in row \d+, but its distribution is poisson"):
         po.NaiveBayes(distributions="poisson").fit(table, y)
+
+
+def test_a_code_for_missing_labels_is_a_label():
+    with pytest.raises(ValueError, match='unlabelled is a ndarray; give "error", "learn" or a label'):
+        po.NaiveBayes(unlabelled=np.zeros(2)).fit([[1.0], [2.0]], [0, 1])
+
+
+def test_pseudo_counts_whose_sums_would_overflow_are_refused():
+    for alpha in (1e308, 10**300, np.inf):
+        with pytest.raises(ValueError, match="'alpha' parameter"):
+            po.NaiveBayes(alpha=alpha).fit([["a"], ["b"]], [0, 1])
+    assert po.NaiveBayes(alpha=10**30).fit([["a"], ["b"]], [0, 1]).predict_proba([["a"]]).tolist() == [[0.5, 0.5]]
+
+
+def test_numbers_absurdly_far_away_warn_of_no_overflow():
+    model = po.NaiveBayes().fit([[0.0], [1.0], [8.0], [9.0]], [0, 0, 1, 1])
+    assert np.isneginf(model.explain([[1e200]]).log_factors).all()
+    assert (model.predict_joint_log_proba([[1e154], [1e154], [-1e154]]) < -1e300).all()

@@ -13,11 +13,13 @@ import numpy as np
 from posteriori import kernels
 from posteriori.densities import ApproximatingDensity, ChainedDensity, Density
 from posteriori.densities.within_ranges import box_of, draw_within
-from posteriori.statistics import ColumnRanges
-from posteriori.tables import Batch, Schema, Tile, quote
+from posteriori.invariants import check_numbers, require, require_kind
+from posteriori.statistics import ColumnRanges, JointStatistics
+from posteriori.tables import Batch, Column, Schema, Tile, quote
 from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
 
+_ROUNDING = 1e-6  # of probabilities that sum to 1
 _BLOCK_FACTORS = 1 << 17  # of log factors, so that they stay in the cache
 
 
@@ -31,6 +33,15 @@ class Block:
 
     density: Density
     columns: tuple[int, ...]
+
+    def check_against(self, schema: Schema) -> None:
+        """Raise ValueError unless the columns are columns of the schema that the density can read, each once."""
+        name, d = self.density.name, len(schema.columns)
+        require(len(self.columns) > 0, f"the {name} density has no columns")
+        require(len(set(self.columns)) == len(self.columns), f"a column of the {name} density occurs twice")
+        require(min(self.columns) >= 0 and max(self.columns) < d, f"a column of the {name} density is none")
+        readable = range(d) if self.density.kind == "mixed" else schema.read_as(self.density.kind)
+        require(set(self.columns) <= set(readable), f"the {name} density cannot read one of its columns")
 
     @property
     def shared(self) -> bool:
@@ -76,7 +87,7 @@ class Prior:
         of_class = np.array(self.of_class or range(weight.shape[-1]))
         first = np.searchsorted(of_class, np.arange(of_class[-1] + 1))
         among = np.add.reduceat(weight, first, axis=-1)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.fixed is not None:
                 probability = np.broadcast_to(self.fixed, among.shape)
             else:
@@ -103,6 +114,11 @@ class FactorWeights:
 
     bias: Array
     weight: Array
+
+    def check_against(self, n_columns: int, n_components: int) -> None:
+        """Raise ValueError unless there is a bias for each component and a weight for each column."""
+        check_numbers("the biases", self.bias, (n_components,))
+        check_numbers("the weights of factors", self.weight, (n_columns,), 0.0)
 
     def weighted(self, log_factors: Array) -> Array:
         """Return the log factors (n, Z, d), each times the weight of its column; one of weight 0 is left out."""
@@ -134,6 +150,57 @@ class GenerativeModel:
     parameters: tuple[Any, ...]
     of_class: tuple[int, ...] = ()
     weights: FactorWeights | None = None
+
+    def check(self) -> None:
+        """Raise ValueError unless prior, blocks and parameters are of the components and of the columns.
+
+        What indexes is checked against what it indexes: with a model that passes, no kernel reads out of bounds.
+        """
+        n_components, of_class = len(self.log_prior), self.of_class
+        require(n_components > 0, "the model has no components")
+        check_numbers("the log prior", self.log_prior, (n_components,), -np.inf, _ROUNDING)
+        require(abs(np.exp(self.log_prior).sum() - 1.0) < _ROUNDING, "the prior does not sum to 1")
+        if of_class:
+            require(len(of_class) == n_components, "there is not one class per component")
+            steps = set(np.diff((0, *of_class)).tolist())
+            require(of_class[0] == 0 and steps <= {0, 1}, "the classes of the components do not ascend one by one")
+        require(len(self.blocks) == len(self.parameters), "there are not as many parameters as densities")
+        for block, parameters in zip(self.blocks, self.parameters, strict=True):
+            block.check_against(self.schema)
+            self._check_parameters(block, parameters)
+        self._check_coverage()
+        if self.weights is not None:
+            require(not of_class, "factors are weighted, and a class has several components")
+            self.weights.check_against(len(self.schema.columns), n_components)
+
+    def _check_parameters(self, block: Block, parameters: Any) -> None:
+        kind = getattr(block.density, "fitted", object)
+        require_kind(parameters, kind)
+        parameters.check_against(self._columns_of(block), self.n_components)
+        if hasattr(block.density, "check_fitted"):
+            block.density.check_fitted(parameters)
+
+    def _check_coverage(self) -> None:
+        """Raise ValueError unless one density makes each column, and one more numbers within the bins."""
+        makers = sorted(j for block in self.blocks if not block.shared and not block.masks for j in block.columns)
+        binned = [j for j, column in enumerate(self.schema.columns) if column.is_binned]
+        within = sorted(j for block in self.blocks if block.shared for j in block.columns)
+        require(makers == list(range(len(self.schema.columns))), "there is not one density for each column")
+        require(within == binned, "a binned column has no density within its bins, or another column has one")
+        require(sum(block.masks for block in self.blocks) <= 1, "two densities say which cells are missing")
+
+    def check_statistics(self, statistics: JointStatistics) -> None:
+        """Raise ValueError unless statistics are of the components and of the columns of each block."""
+        statistics.check_weight(self.n_components)
+        require(len(statistics.blocks) == len(self.blocks), "there are not as many statistics as densities")
+        if statistics.ranges is not None:
+            statistics.ranges.check_against(len(self.schema.columns))
+        for block, sums in zip(self.blocks, statistics.blocks, strict=True):
+            needs: Any = block.density.needs  # a kind of statistics, or what makes them
+            needs.check_against(sums, self._columns_of(block), self.n_components)
+
+    def _columns_of(self, block: Block) -> list[Column]:
+        return [self.schema.columns[j] for j in block.columns]
 
     @property
     def n_components(self) -> int:
@@ -197,7 +264,9 @@ class GenerativeModel:
             if not left_out:
                 warn_of_approximation(block, parameters, batch)
                 total += block.density.log_density(parameters, block.tile(batch))
-        if not np.isfinite(total.sum()):  # a row that no component can produce, or an infinite cell
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(total.sum())
+        if not finite:  # a row that no component can produce, or an infinite cell
             for block in self.blocks:
                 reject_outside(block, batch)
         return total

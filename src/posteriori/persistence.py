@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import inspect
 import json
 import math
 import os
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import safetensors
 import safetensors.numpy
+from sklearn.utils._param_validation import make_constraint
 
 from posteriori import classifiers, densities, model, networks, statistics, tables
 from posteriori.beside import beside
+from posteriori.conformity import check_fields, conforms
 from posteriori.learning import importance
 from posteriori.typing import Array
 
 FORMAT = 1
+
+_UNWRITTEN = {repr(number): number for number in (math.inf, -math.inf, math.nan)}  # which JSON cannot write
+
+_PLAIN = {str, bool, int, type(None)}  # which JSON writes as they are
 
 # What a file may name: these dataclasses, and the estimators of `classifiers`.
 _DATACLASSES: dict[str, type[Any]] = {
@@ -77,24 +85,25 @@ _DATACLASSES: dict[str, type[Any]] = {
         tables.TargetCuts,
     )
 }
-_STATE = (
-    "model_",
-    "target_",
-    "statistics_",
-    "log_likelihood_trace_",
-    "label_confusion_",
-    "unlabelled_weight_",
-    "converged_",
-    "_classes_closed",
-    "one_class_",
-    "members_",
-    "weights_",
-    "class_bias_",
-    "cv_results_",
-    "left_out_",
-    "_importance",
-    "target_cuts_",
-)
+# What it may say of a fitted estimator, and of which type that is.
+_STATE: dict[str, Any] = {
+    "model_": model.GenerativeModel,
+    "target_": tables.Column,
+    "statistics_": statistics.JointStatistics,
+    "log_likelihood_trace_": Array,
+    "label_confusion_": Array,
+    "unlabelled_weight_": float,
+    "converged_": bool,
+    "_classes_closed": bool,
+    "one_class_": classifiers.ChowLiuClassifier,
+    "members_": dict[str, classifiers.GenerativeEstimator],
+    "weights_": dict[str, float],
+    "class_bias_": Array,
+    "cv_results_": dict[str, list[str | float | None]],
+    "left_out_": dict[str, str],
+    "_importance": importance.Importance,
+    "target_cuts_": tables.TargetCuts,
+}
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -151,20 +160,38 @@ def load(path: str | os.PathLike[str]) -> Any:
     FileNotFoundError
         There is no such file.
     ValueError
-        It is a folder, or no posteriori model, is damaged, or was written by a newer version.
-    """
-    from sklearn.utils.validation import check_is_fitted
+        It is a folder, or no posteriori model, is damaged, or was written by a newer version; or its numbers, shapes,
+        indices or parameters do not fit each other, as in a file that somebody crafted.
 
+    Notes
+    -----
+    The checksum tells damage, and not who wrote the file. Nothing in a file is executed, and every array is checked
+    against what it indexes, so that a file of a stranger can be loaded: what it predicts is up to the stranger.
+    """
     metadata, arrays = _read(Path(path))
     try:
-        content = json.loads(metadata["content"])
+        content = json.loads(metadata["content"], object_pairs_hook=_distinct, parse_constant=_no_constant)
         if content["model"] == "BayesianNetwork":
             return networks.BayesianNetwork(**_unpack(content["parameters"], arrays))
         estimator = _estimator_of(content, arrays)
-        check_is_fitted(estimator)
+        estimator._check_fitted()
         return estimator
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"{str(path)!r} does not hold a model that this version knows: {error!r}") from None
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        known = isinstance(error, ValueError) and str(error)
+        reason = textwrap.shorten(str(error) if known else repr(error), 200, placeholder=" …")
+        raise ValueError(f"{str(path)!r} does not hold a model that this version knows: {reason}") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of a JSON object, of which none may occur twice."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a name occurs twice in an object of JSON")
+    return members
+
+
+def _no_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")
 
 
 def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str, Any]:
@@ -189,8 +216,16 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
 
 def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
     """Return the estimator that `_content_of` wrote."""
-    estimator = _estimators()[content["model"]](**_unpack(content["parameters"], arrays))
+    kind: Any = _estimators()[content["model"]]
+    parameters = _unpack(content["parameters"], arrays)
+    estimator = kind(**parameters)
+    allowed = _constraints(kind)
+    if not all(any(one.is_satisfied_by(value) for one in allowed[name]) for name, value in parameters.items()):
+        estimator._validate_params()  # says which it is
     state = {key: _unpack(value, arrays) for key, value in content["state"].items() if key in _STATE}
+    for key, value in state.items():
+        if not conforms(value, _STATE[key]):
+            raise ValueError(f"{key} is a {type(value).__name__} of the wrong kind")
     if "model_" in state:
         estimator._set_model(state.pop("model_"), state.pop("target_"))
     for key, value in state.items():
@@ -198,6 +233,13 @@ def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
     return estimator
 
 
+@functools.cache
+def _constraints(kind: Any) -> dict[str, list[Any]]:
+    """Return what each parameter of an estimator may be; made once, because scikit-learn makes it slowly."""
+    return {name: [make_constraint(one) for one in allowed] for name, allowed in kind._parameter_constraints.items()}
+
+
+@functools.cache
 def _estimators() -> dict[str, type[Any]]:
     kinds = (getattr(classifiers, name) for name in classifiers.__all__)
     return {kind.__name__: kind for kind in kinds if not inspect.isabstract(kind)}
@@ -281,19 +323,31 @@ def _pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
 
 
 def _unpack(value: Any, arrays: dict[str, Array]) -> Any:
-    if not isinstance(value, dict):
+    """Return the value that JSON stands for, every dataclass in it checked."""
+    if type(value) in _PLAIN:
         return value
+    if type(value) is not dict:
+        if type(value) is float and math.isfinite(value):
+            return value
+        raise ValueError(f"{value!r} stands where a value is expected")
     if "type" in value:
+        kind = _DATACLASSES[value["type"]]
         fields = {name: _unpack(field, arrays) for name, field in value["fields"].items()}
-        return _DATACLASSES[value["type"]](**fields)
-    ((kind, content),) = value.items()
-    if kind == "array":
+        check_fields(kind, fields)
+        unpacked = kind(**fields)
+        if hasattr(unpacked, "check"):
+            unpacked.check()
+        return unpacked
+    ((form, content),) = value.items()
+    if form in ("tuple", "list") and type(content) is list:
+        items = [item if type(item) in _PLAIN else _unpack(item, arrays) for item in content]
+        return tuple(items) if form == "tuple" else items
+    if form == "array":
         return arrays[content]
-    if kind == "estimator":
+    if form == "estimator":
         return _estimator_of(content, arrays)
-    if kind == "float":
-        return float(content)
-    if kind == "dict":
-        return {_unpack(k, arrays): _unpack(v, arrays) for k, v in content}
-    items = [_unpack(item, arrays) for item in content]
-    return tuple(items) if kind == "tuple" else items
+    if form == "float":
+        return _UNWRITTEN[content]
+    if form == "dict" and type(content) is list:
+        return _distinct([(_unpack(k, arrays), _unpack(v, arrays)) for k, v in content])
+    raise ValueError(f"a {form!r} of a {type(content).__name__} stands where a value is expected")

@@ -29,6 +29,7 @@ from posteriori.classifiers.validation import (
 )
 from posteriori.draws import check_draw
 from posteriori.explain import Explanation
+from posteriori.invariants import check_equal, check_numbers, check_share
 from posteriori.learning.cut_points import binned_schema, bins_of
 from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled, warn_of_haste
 from posteriori.learning.fit import Collect
@@ -79,10 +80,6 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
     transduction_: Array
     label_confusion_: Array
     unlabelled_weight_: float
-
-    @abstractmethod
-    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return which density makes which columns."""
 
     @abstractmethod
     def _prior(self, classes: Column) -> Prior:
@@ -363,6 +360,18 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
             del self.label_confusion_
         if learned.telling is not None and learned.telling.confusion is not None:
             self.label_confusion_ = learned.telling.confusion
+
+    def _check_fitted(self) -> None:
+        super()._check_fitted()
+        self._check_importance()
+        if hasattr(self, "target_cuts_"):
+            check_equal("the number of classes", len(self.target_cuts_.cuts) + 1, len(self.target_.categories))
+        if hasattr(self, "statistics_"):
+            check_equal("the parameter components", self.model_.of_class, components_of(self.components, self.target_))
+        if hasattr(self, "label_confusion_"):
+            n_classes = len(self.classes_)
+            check_numbers("the confusion of labels", self.label_confusion_, (n_classes, n_classes), 0.0, 1.0 + 1e-6)
+        check_share("the weight of rows without label", getattr(self, "unlabelled_weight_", 1.0))
 
     def _set_model(self, model: GenerativeModel, target: Column) -> Self:
         self._forget_importance()

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.trees import ChowLiuClassifier
 from posteriori.classifiers.validation import reject_target
+from posteriori.invariants import require
 from posteriori.tables import read_table
 from posteriori.typing import Array
 
@@ -177,6 +178,12 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
 
     def _classifier(self) -> ChowLiuClassifier:
         return ChowLiuClassifier(**self.get_params(deep=False))
+
+    def _check_fitted(self) -> None:
+        """Raise ValueError unless what was learned fits together; of an estimator that comes from a file."""
+        check_is_fitted(self, "one_class_")
+        self.one_class_._check_fitted()
+        require(len(self.one_class_.classes_) == 1, "a tree without label has several classes")
 
     def _adopt(self, learn: Any, X: Any, sample_weight: Any) -> Self:
         table = read_table(X)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import math
 from abc import abstractmethod
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.known_parameters import check_priors
+from posteriori.classifiers.validation import PSEUDO_COUNT
 from posteriori.densities import AveragedOneDependence as AveragedDensity
 from posteriori.densities import BackOff, Binned, Density, FullJoint, KDependence
 from posteriori.learning.em import Limits
@@ -22,13 +23,13 @@ from posteriori.tables import Column, Schema, quote
 
 COMMON: dict[str, list[Any]] = {
     "bins": [Interval(Integral, 2, None, closed="left"), StrOptions({"mdlp"}), "array-like"],
-    "alpha": [Interval(Real, 0, None, closed="left")],
+    "alpha": [PSEUDO_COUNT],
     "priors": [None, dict, "array-like"],
-    "prior_alpha": [Interval(Real, 0, None, closed="left")],
+    "prior_alpha": [PSEUDO_COUNT],
     "categorical_features": [None, str, "array-like"],
     "n_jobs": [None, Integral],
 }
-BACKOFF: list[Any] = [None, Interval(Real, 0, None, closed="left")]
+BACKOFF: list[Any] = [None, PSEUDO_COUNT]
 
 
 class DependenceEstimator(GenerativeEstimator):

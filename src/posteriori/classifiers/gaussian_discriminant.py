@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.known_parameters import KnownParameters, check_priors, known_discriminant
 from posteriori.classifiers.row_by_row import row_by_row
-from posteriori.classifiers.validation import limits_of, missingness_of
+from posteriori.classifiers.validation import PSEUDO_COUNT, limits_of, missingness_of
 from posteriori.densities import (
     Categorical,
     MissingnessParameters,
@@ -204,11 +204,11 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         "covariance": [StrOptions(set(_SHAPES))],
         "pooling": [StrOptions(set(_POOLINGS)), Interval(Real, 0, 1, closed="both")],
         "shrinkage": [None, StrOptions(set(_SHARES)), Interval(Real, 0, 1, closed="both")],
-        "pseudo_rows": [Interval(Real, 0, None, closed="left"), Options(Real, {math.inf})],
+        "pseudo_rows": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "priors": [None, dict, "array-like"],
-        "prior_alpha": [Interval(Real, 0, None, closed="left")],
+        "prior_alpha": [PSEUDO_COUNT],
         "ddof": [Options(Integral, {0, 1})],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [PSEUDO_COUNT],
         "categorical_features": [None, str, "array-like"],
         "missing": [StrOptions({"at_random", "informative"})],
         "unlabelled": [object],

@@ -57,6 +57,11 @@ class MeasuresImportance:
         """The standard error of `feature_information_`, (d,)."""
         return self.importance_.standard_error
 
+    def _check_importance(self) -> None:
+        """Raise ValueError unless the importance is of the columns of the model; of an estimator from a file."""
+        if "_importance" in self.__dict__:
+            self._importance.check_against(self.n_features_in_)
+
     def _forget_importance(self) -> None:
         for name in ("_importance", "_held_out_rows", "_drawn_importance"):
             vars(self).pop(name, None)

@@ -18,6 +18,7 @@ from posteriori.classifiers.modelled import ModelledEstimator
 from posteriori.classifiers.numeric_codes import numeric_codes
 from posteriori.classifiers.row_by_row import row_by_row
 from posteriori.classifiers.validation import (
+    PSEUDO_COUNT,
     generator,
     reject_target,
     warn_of_empty_columns,
@@ -129,9 +130,9 @@ class MixtureModel(DensityMixin, ModelledEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "covariance": [StrOptions({"full", "diagonal", "spherical", "tied"})],
-        "pseudo_rows": [Interval(Real, 0, None, closed="left"), Options(Real, {math.inf})],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "prior_alpha": [Interval(Real, 0, None, closed="left")],
+        "pseudo_rows": [PSEUDO_COUNT, Options(Real, {math.inf})],
+        "alpha": [PSEUDO_COUNT],
+        "prior_alpha": [PSEUDO_COUNT],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "start": [None, "array-like"],
         "categorical_features": [None, str, "array-like"],
@@ -210,7 +211,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
     def _learned(self, X: Any, sample_weight: Any) -> tuple[Learned, Column]:
         """Return where EM leads from the best start, and the components as categories."""
         source, target = self._open(X, sample_weight)
-        (rows,) = sampled(source, self._blocks(source.schema, ()))
+        (rows,) = sampled(source, self._blocks(source.schema))
         blocks = self._blocks(source.schema, rounding_variance(rows.numbers).tolist())
         hidden, prior = source.reduce(Collect(blocks)), Prior(self.prior_alpha)
 
@@ -248,7 +249,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         seeds = [spread_seeds(rows, self.n_components, rng) for _ in range(self.n_init if self.n_components > 1 else 1)]
         return [replace(source, labels=read_labels(source.map(one.nearest), source.table)) for one in seeds]
 
-    def _blocks(self, schema: Schema, least_variance: Sequence[float]) -> tuple[Block, ...]:
+    def _blocks(self, schema: Schema, least_variance: Sequence[float] = ()) -> tuple[Block, ...]:
         continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
         blocks = [Block(self._gaussian(tuple(least_variance)), continuous)] if continuous else []
         if categorical:

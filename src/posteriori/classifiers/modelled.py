@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,11 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.row_by_row import row_by_row
 from posteriori.classifiers.validation import categorical_places, matched_places
-from posteriori.model import GenerativeModel
+from posteriori.invariants import require
+from posteriori.model import Block, GenerativeModel
 from posteriori.sources import MemorySource, source_of
 from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.tables import Batch, Column, Schema, Table, read_table
 from posteriori.typing import Array
+
+_NO_TRACE = "the trace of log-likelihoods is no list of numbers"
 
 
 class ModelledEstimator(BaseEstimator, ABC):
@@ -64,6 +67,26 @@ class ModelledEstimator(BaseEstimator, ABC):
             self.feature_names_in_ = np.array(model.schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _check_fitted(self) -> None:
+        """Raise ValueError unless what was learned fits together; of an estimator that comes from a file."""
+        check_is_fitted(self, "model_")
+        target, model = self.target_, self.model_
+        require(target.kind == "categorical", "the target is no column of classes")
+        require(len(target.categories) == model.n_classes, "the model has not one component or more for each class")
+        require(len(target.kinds) <= 1, "the classes are of several kinds")
+        if hasattr(self, "log_likelihood_trace_"):
+            require(self.log_likelihood_trace_.shape[1:] == () and self.log_likelihood_trace_.ndim == 1, _NO_TRACE)
+            require(self.log_likelihood_trace_.dtype.kind in "fi", _NO_TRACE)
+        if hasattr(self, "statistics_"):
+            model.check_statistics(self.statistics_)
+            wanted = [(type(block.density), block.columns) for block in self._blocks(model.schema)]
+            found = [(type(block.density), block.columns) for block in model.blocks]
+            require(found == wanted, f"a {type(self).__name__} with these parameters has other densities")
+
+    @abstractmethod
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """Return which density makes which columns."""
 
     def _categorical(self, names: Sequence[str]) -> set[int]:
         """Return which of the features are categorical whatever their data type."""

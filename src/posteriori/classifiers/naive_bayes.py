@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.known_parameters import KnownParameters, check_priors
-from posteriori.classifiers.validation import limits_of, missingness_of
+from posteriori.classifiers.validation import PSEUDO_COUNT, limits_of, missingness_of
 from posteriori.densities import (
     Binned,
     Categorical,
@@ -200,12 +200,12 @@ class NaiveBayes(GenerativeEstimator):
         "distributions": [None, str, Mapping],
         "categorical_features": [None, str, "array-like"],
         "priors": [None, Mapping, "array-like"],
-        "prior_alpha": [Interval(Real, 0, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "prior_alpha": [PSEUDO_COUNT],
+        "alpha": [PSEUDO_COUNT],
         "bins": [Integral, str, "array-like"],
-        "variance_smoothing": [Interval(Real, 0, None, closed="left"), Options(Real, {math.inf})],
+        "variance_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "ddof": [Options(Integral, {0, 1})],
-        "rate_smoothing": [Interval(Real, 0, None, closed="left"), Options(Real, {math.inf})],
+        "rate_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "missing": [StrOptions({"at_random", "informative"})],
         "unlabelled": [object],
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"held_out"})],

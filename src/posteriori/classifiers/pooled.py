@@ -27,6 +27,7 @@ from posteriori.classifiers.validation import (
 )
 from posteriori.draws import check_draw
 from posteriori.explain import Explanation
+from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.importance import Predictor
 from posteriori.learning.pool import Pool, fit_pool, heard
@@ -440,6 +441,22 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
     def class_prior_(self) -> Array:
         """p(y) of the training rows, (C,)."""
         return self._first.class_prior_
+
+    def _check_fitted(self) -> None:
+        """Raise ValueError unless what was learned fits together; of an estimator that comes from a file."""
+        check_is_fitted(self, "members_")
+        require(
+            len(self.members_) > 0 and self.members_.keys() == self.weights_.keys(), "members or weights are missing"
+        )
+        schema, target = self.schema_, self.target_
+        for member in self.members_.values():
+            member._check_fitted()
+            require(member.schema_.uncut() == schema, "the members are of different columns")
+            require(member.target_ == target, "the members have different classes")
+        for weight in self.weights_.values():
+            check_not_negative("the weight of a member", weight)
+        check_numbers("the biases of classes", self.class_bias_, (len(self.classes_),))
+        self._check_importance()
 
     @property
     def _first(self) -> GenerativeEstimator:

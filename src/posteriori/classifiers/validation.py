@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
 
 from posteriori.densities import Missingness
 from posteriori.learning.em import Limits
@@ -21,6 +23,8 @@ from posteriori.tables.partitioned import PartitionedTable
 from posteriori.tables.targets import looks_like_a_quantity
 from posteriori.typing import Array
 
+PSEUDO_COUNT = Interval(Real, 0, 1e100, closed="both")  # sums of any more of them would overflow
+_MOST_COMPONENTS = 10_000  # of a class
 _FEWEST_ROWS = 1.5  # of a component, below which it is told of
 
 
@@ -137,6 +141,8 @@ def labels_to_learn(
     last : bool
         Whether no more rows follow: EM takes all of them at once.
     """
+    if not (isinstance(unlabelled, str | bool | int | float | np.generic) or is_missing(unlabelled)):
+        raise ValueError(f'unlabelled is a {type(unlabelled).__name__}; give "error", "learn" or a label')
     if isinstance(labels, PartialLabels):
         if has_parameter and last:
             return labels
@@ -216,8 +222,11 @@ def components_of(stated: Any, classes: Column) -> tuple[int, ...]:
     else:
         many = dict.fromkeys(classes.categories, stated)
     for label, count in many.items():
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-            raise ValueError(f"components is {count!r} for class {label!r}; give a whole number, at least 1")
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= _MOST_COMPONENTS:
+            raise ValueError(
+                f"components is {count!r} for class {label!r}; give a whole number, at least 1 and at most "
+                f"{_MOST_COMPONENTS:,}"
+            )
     if all(count == 1 for count in many.values()):
         return ()
     return tuple(c for c, count in enumerate(many.values()) for _ in range(count))

@@ -59,14 +59,26 @@ def _run(arguments: list[str]) -> int:
     import typer
 
     from posteriori.cli.commands import app
-    from posteriori.cli.messages import Refusal, one_line, one_line_warnings, quiet_threads, sentence_of
+    from posteriori.cli.messages import (
+        Refusal,
+        announced_compilation,
+        one_line,
+        one_line_warnings,
+        quiet_threads,
+        sentence_of,
+    )
 
     # click's own base class of "no such option", "missing argument" and the like, wherever typer keeps it
     usage_error: Any = typer.BadParameter.__base__
     command = typer.main.get_command(app)
     try:
         # not command.main(), which has its own ideas of interrupts and closed pipes
-        with quiet_threads(), one_line_warnings(), command.make_context("posteriori", arguments) as context:
+        with (
+            quiet_threads(),
+            one_line_warnings(),
+            announced_compilation(),
+            command.make_context("posteriori", arguments) as context,
+        ):
             command.invoke(context)
     except typer.Exit as early:
         return early.exit_code

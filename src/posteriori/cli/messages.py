@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import sys
@@ -9,6 +10,8 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from posteriori.compilation import notified
 
 
 class Refusal(Exception):
@@ -79,6 +82,19 @@ def warn(message: str, said: set[str] | None = None) -> None:
         print(f"warning: {line}", file=sys.stderr)
     if said is not None:
         said.add(line)
+
+
+@contextmanager
+def announced_compilation() -> Iterator[None]:
+    """Print one line to stderr when the first kernel is compiled; nothing if all of them are found in the cache."""
+    unsaid = ["compiling (once per machine; up to 15 seconds)"]
+
+    def announce() -> None:
+        with contextlib.suppress(IndexError):  # another thread was first
+            print(unsaid.pop(), file=sys.stderr)
+
+    with notified(announce):
+        yield
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -9,11 +10,12 @@ from typing import ClassVar
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.conditional import BackOff, draw
+from posteriori.densities.conditional import ROUNDING, BackOff, draw
+from posteriori.invariants import check_equal, check_numbers
 from posteriori.statistics.counts import slot_offsets
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Codes
-from posteriori.tables.schema import View
+from posteriori.tables.schema import Column, View
 from posteriori.typing import Array
 
 
@@ -32,6 +34,13 @@ class AveragedParameters:
 
     cardinalities: tuple[int, ...]
     log_probability: Array
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters are of these columns and so many components."""
+        check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
+        slots = sum(k + 1 for k in self.cardinalities)
+        shape = (slots, n_components, slots)
+        check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
 
     @cached_property
     def starts(self) -> Array:
@@ -78,6 +87,7 @@ class AveragedOneDependence:
     kind: ClassVar[View] = "categorical"
     support = "a category"
     unbounded = True
+    fitted = AveragedParameters
 
     @property
     def needs(self) -> CountTogether:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -12,15 +13,18 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.within_ranges import Box, truncated_normal
+from posteriori.invariants import check_equal, check_numbers
 from posteriori.statistics.outer_bins import OuterBins
 from posteriori.tables.batch import Numbers, flat_cuts
-from posteriori.tables.schema import Kind
+from posteriori.tables.schema import Column, Kind
 from posteriori.typing import Array
 
 Bins = int | Literal["mdlp"] | tuple[float, ...]
 
 # The smallest scale of an outer bin, as a share of what its column spans: rows at the cut itself have none.
 _SCALE_FLOOR = 1e-9
+
+SMALLEST_SCALE = 1e-150  # whose inverse square is finite
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,13 @@ class BinnedParameters:
     cuts: tuple[tuple[float, ...], ...]
     mean: Array
     scale: Array
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters are of these columns; the components share them."""
+        del n_components
+        check_equal("the cut points", self.cuts, tuple(column.cuts for column in columns))
+        check_numbers("the means", self.mean, (len(columns),))
+        check_numbers("the scales of outer bins", self.scale, (2, len(columns)), SMALLEST_SCALE)
 
     @cached_property
     def slots(self) -> _Slots:
@@ -103,6 +114,7 @@ class Binned:
     name = "binned"
     kind: ClassVar[Kind] = "continuous"
     needs = OuterBins
+    fitted = BinnedParameters
     support = "a finite number"
     unbounded = True
     shared = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -9,10 +10,12 @@ from typing import ClassVar
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.conditional import ROUNDING
+from posteriori.invariants import check_equal, check_numbers, check_pseudo_count
 from posteriori.statistics.counts import Counts, slot_offsets
 from posteriori.statistics.left_out import less
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import View
+from posteriori.tables.schema import Column, View
 from posteriori.typing import Array
 
 
@@ -30,6 +33,12 @@ class CategoricalParameters:
 
     cardinalities: tuple[int, ...]
     log_probability: Array
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters are of these columns and so many components."""
+        check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
+        shape = (n_components, self.offsets[-1])
+        check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
 
     @cached_property
     def offsets(self) -> Array:
@@ -60,8 +69,13 @@ class Categorical:
     name = "categorical"
     kind: ClassVar[View] = "categorical"
     needs = Counts
+    fitted = CategoricalParameters
     support = "a category"
     unbounded = True
+
+    def check(self) -> None:
+        """Raise ValueError if alpha is negative."""
+        check_pseudo_count("alpha", self.alpha)
 
     def outside(self, tile: Codes) -> Array:
         """Return which cells the density cannot produce: none, a stranger having become a missing cell."""
@@ -88,7 +102,7 @@ class Categorical:
         return CategoricalParameters(cardinalities, log_probability)
 
     def _shares(self, counts: Array, starts: Array, widths: Array) -> Array:
-        totals = np.add.reduceat(counts, starts, axis=1) + (widths - 1) * self.alpha
+        totals = np.add.reduceat(counts, starts, axis=1) + (widths - 1) * float(self.alpha)
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = (counts + self.alpha) / np.repeat(totals, widths, axis=1)
         return np.where(np.repeat(totals, widths, axis=1) > 0, shares, np.nan)

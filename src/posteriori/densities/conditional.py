@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from posteriori.invariants import check_pseudo_count
 from posteriori.typing import Array
+
+ROUNDING = 1e-9  # by so much a log-probability may be above 0
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,11 @@ class BackOff:
 
     strength: float | None = 10.0
     alpha: float = 1.0
+
+    def check(self) -> None:
+        """Raise ValueError if the strength or alpha is negative."""
+        check_pseudo_count("strength", self.strength or 0.0)
+        check_pseudo_count("alpha", self.alpha)
 
     def log_conditional(self, counts: Array) -> Array:
         """Return log p(x | parents, z) in nats, of the shape of the counts.
@@ -101,7 +109,7 @@ class BackOff:
 
         if self.strength is None:
             added: Array | float = self.alpha
-            in_all: Array | float = np.repeat(self.alpha * (widths - 1), widths)
+            in_all: Array | float = np.repeat(float(self.alpha) * (widths - 1), widths)
         else:
             everyone = observed.sum(axis=0)
             alone = everyone.sum(axis=0) + self.alpha

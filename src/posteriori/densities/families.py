@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
@@ -10,9 +11,11 @@ from graphlib import TopologicalSorter
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.conditional import BackOff, with_sums
+from posteriori.densities.conditional import ROUNDING, BackOff, with_sums
+from posteriori.invariants import check_equal, check_numbers, require
 from posteriori.statistics.joint_counts import JointCounts
 from posteriori.tables.batch import Assignment, Codes
+from posteriori.tables.schema import Column
 from posteriori.typing import Array
 
 Parents = tuple[tuple[int, ...], ...]
@@ -137,6 +140,15 @@ class FamilyTables:
     cardinalities: tuple[int, ...]
     offsets: Array
     log_probability: Array
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters are of these columns and so many components."""
+        check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
+        check_parents(self.parents, len(columns))
+        sizes = [math.prod(self.cardinalities[i] + 1 for i in (*parents, j)) for j, parents in enumerate(self.parents)]
+        shape = (sum(sizes), n_components)
+        check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
+        check_equal("where tables begin", self.offsets, np.cumsum([0, *sizes], dtype=np.int64)[:-1])
 
     @classmethod
     def of(cls, parents: tuple[tuple[int, ...], ...], tables: list[Array]) -> FamilyTables:
@@ -268,3 +280,12 @@ def lost_cells(columns: Array, counts: JointCounts, tile: Codes, assignment: Ass
         )
         result[rows] |= alone.any(axis=1)
     return result
+
+
+def check_parents(parents: Parents, n_columns: int) -> None:
+    """Raise ValueError unless the parents of so many columns are other columns, each once, and there is no cycle."""
+    require(len(parents) == n_columns, f"there are parents of {len(parents)} columns, and {n_columns} columns")
+    for j, of_j in enumerate(parents):
+        require(len(set(of_j)) == len(of_j), f"a parent of column {j} occurs twice")
+        require(not of_j or (min(of_j) >= 0 and max(of_j) < n_columns), f"a parent of column {j} is no column")
+    TopologicalSorter(dict(enumerate(parents))).prepare()  # raises CycleError, a ValueError

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from posteriori.densities.conditional import draw
+from posteriori.densities.conditional import ROUNDING, draw
+from posteriori.invariants import check_equal, check_numbers, check_pseudo_count
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import View
+from posteriori.tables.schema import Column, View
 from posteriori.typing import Array
 
 _MOST_STEPS = 1000
@@ -33,6 +35,12 @@ class FullJointParameters:
     cardinalities: tuple[int, ...]
     log_probability: Array
 
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters are of these columns and so many components."""
+        check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
+        shape = (n_components, *(k + 1 for k in self.cardinalities))
+        check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
+
 
 @dataclass(frozen=True)
 class FullJoint:
@@ -52,6 +60,11 @@ class FullJoint:
     kind: ClassVar[View] = "categorical"
     support = "a category"
     unbounded = True
+    fitted = FullJointParameters
+
+    def check(self) -> None:
+        """Raise ValueError if alpha is negative."""
+        check_pseudo_count("alpha", self.alpha)
 
     @property
     def needs(self) -> EveryCombination:
@@ -118,6 +131,10 @@ class FullJoint:
 @dataclass(frozen=True)
 class EveryCombination:
     """What to count: all columns of the block together."""
+
+    def check_against(self, statistics: JointCounts, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the statistics are of these columns and so many components."""
+        CountTogether((tuple(range(len(columns))),)).check_against(statistics, columns, n_components)
 
     def of(self, tile: Codes, assignment: Assignment) -> JointCounts:
         """Return the counts of the rows of a tile."""

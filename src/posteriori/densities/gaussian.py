@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -10,15 +11,18 @@ from typing import ClassVar
 import numpy as np
 
 from posteriori import kernels
+from posteriori.invariants import LARGEST_SQUARE, check_not_negative, check_numbers, require
 from posteriori.statistics.left_out import everyone, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import View
+from posteriori.tables.schema import Column, View
 from posteriori.typing import Array
 
 # The smallest variance, as a share of the column's own over all rows: a column that is constant within every
 # class separates the classes perfectly, and would otherwise have an infinite density.
 _VARIANCE_FLOOR = 1e-9
+
+SMALLEST_VARIANCE = 1e-300  # whose inverse is finite
 
 _BLOCK_CELLS = 1 << 16  # of moments without a row, so that they stay in the cache
 
@@ -30,6 +34,12 @@ class GaussianParameters:
     mean: Array
     variance: Array
     shared: bool = False
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters are of these columns and so many components."""
+        shape = (n_components, len(columns))
+        check_numbers("the means", self.mean, shape)
+        check_numbers("the variances", self.variance, shape, SMALLEST_VARIANCE, LARGEST_SQUARE)
 
     @cached_property
     def precision(self) -> Array:
@@ -79,8 +89,18 @@ class Gaussian:
     name = "gaussian"
     kind: ClassVar[View] = "continuous"
     needs = Moments
+    fitted = GaussianParameters
     support = "a finite number"
     unbounded = True
+
+    def check(self) -> None:
+        """Raise ValueError if the smoothing is negative, or ddof is neither 0 nor 1."""
+        check_not_negative("smoothing", self.smoothing)
+        require(self.ddof in (0, 1), f"ddof is {self.ddof}, and neither 0 nor 1")
+
+    def check_fitted(self, parameters: GaussianParameters) -> None:
+        """Raise ValueError unless there is a least variance for each column, or none at all."""
+        check_least_variance(self.least_variance, parameters.variance.shape[1])
 
     def outside(self, tile: Numbers) -> Array:
         """Return which cells the density cannot produce: infinities."""
@@ -141,7 +161,8 @@ class Gaussian:
     def log_factors(self, parameters: GaussianParameters, tile: Numbers) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d)."""
         deviation = tile.values[:, np.newaxis, :] - parameters.mean
-        factors = parameters.log_peak - 0.5 * deviation * deviation * parameters.precision
+        with np.errstate(over="ignore"):  # the factor of a number absurdly far away is −inf
+            factors = parameters.log_peak - 0.5 * deviation * deviation * parameters.precision
         return np.where(np.isnan(factors), 0.0, factors)
 
     def left_out(
@@ -172,3 +193,9 @@ class Gaussian:
         """Return Z·d means, and as many variances, or d where they are shared."""
         variances = parameters.variance.shape[1] if parameters.shared else parameters.variance.size
         return parameters.mean.size + variances
+
+
+def check_least_variance(least_variance: tuple[float, ...], n_columns: int) -> None:
+    """Raise ValueError unless there is a least variance for each column, or none at all."""
+    if least_variance:
+        check_numbers("the least variances", np.array(least_variance, np.float64), (n_columns,), 0.0, LARGEST_SQUARE)

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from posteriori.densities.conditional import BackOff, draw
-from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, lost_cells
+from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, check_parents, lost_cells
 from posteriori.densities.spanning_tree import dependence_of_categories
+from posteriori.invariants import check_equal, check_not_negative
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Assignment, Codes
@@ -65,6 +66,17 @@ class KDependence:
     support = "a category"
     unbounded = True
     second_look = ""
+    fitted = FamilyTables
+
+    def check(self) -> None:
+        """Raise ValueError if k is negative, or the parents are none."""
+        check_not_negative("k", self.k)
+        if self.parents is not None:
+            check_parents(self.parents, len(self.parents))
+
+    def check_fitted(self, parameters: FamilyTables) -> None:
+        """Raise ValueError unless the tables are of the parents of the density."""
+        check_equal("the parents of the tables", parameters.parents, self.parents)
 
     @property
     def needs(self) -> CountTogether:

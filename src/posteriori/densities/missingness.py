@@ -10,9 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from posteriori import kernels
+from posteriori.invariants import check_numbers, check_pseudo_count
 from posteriori.statistics.counts import Counts, Presence, slot_offsets
 from posteriori.tables.batch import Mixed
-from posteriori.tables.schema import View
+from posteriori.tables.schema import Column, View
 from posteriori.typing import Array
 
 
@@ -28,6 +29,12 @@ class MissingnessParameters:
 
     log_missing: Array
     log_present: Array
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters are of these columns and so many components."""
+        shape = (n_components, len(columns))
+        check_numbers("the log-probabilities of missing cells", self.log_missing, shape, -np.inf, 0.0)
+        check_numbers("the log-probabilities of present cells", self.log_present, shape, -np.inf, 0.0)
 
     @cached_property
     def told(self) -> Array:
@@ -73,9 +80,14 @@ class Missingness:
     name = "missingness"
     kind: ClassVar[View] = "mixed"
     needs = Presence
+    fitted = MissingnessParameters
     support = "a cell, or none"
     unbounded = True
     masks = True
+
+    def check(self) -> None:
+        """Raise ValueError if alpha is negative."""
+        check_pseudo_count("alpha", self.alpha)
 
     def outside(self, tile: Mixed) -> Array:
         """Return which cells the density cannot produce: none."""

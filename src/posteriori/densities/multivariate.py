@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -12,16 +12,18 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from posteriori import kernels
+from posteriori.densities.gaussian import check_least_variance
 from posteriori.densities.multivariate_left_out import chain_left_out
 from posteriori.densities.multivariate_without import log_factors_given_others
 from posteriori.densities.pooling import PerClass, Pooled, Pooling
 from posteriori.densities.shrinkage import Covariances, InTurn, LedoitWolf, Shrinkage
 from posteriori.densities.within_ranges import Box, truncated_normal
+from posteriori.invariants import LARGEST_SQUARE, check_numbers, require
 from posteriori.statistics.moments import Moments, sums_of_shares
 from posteriori.statistics.quartic import OfComplete, QuarticNorms
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import View
+from posteriori.tables.schema import Column, View
 from posteriori.typing import Array
 
 
@@ -34,6 +36,16 @@ class MultivariateGaussianParameters:
 
     mean: Array
     covariance: Array
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters are of these columns and so many components."""
+        d = len(columns)
+        check_numbers("the means", self.mean, (n_components, d))
+        require(
+            len(self.covariance.shape) == 3 and len(self.covariance) in (1, n_components), "covariances are missing"
+        )
+        check_numbers("the covariances", self.covariance, (len(self.covariance), d, d), -LARGEST_SQUARE, LARGEST_SQUARE)
+        require(bool(np.isfinite(self.whitener).all()), "a covariance is singular")
 
     @property
     def shared(self) -> bool:
@@ -111,8 +123,17 @@ class MultivariateGaussian:
     name = "multivariate gaussian"
     kind: ClassVar[View] = "continuous"
     needs = Scatter
+    fitted = MultivariateGaussianParameters
     support = "a finite number"
     unbounded = True
+
+    def check(self) -> None:
+        """Raise ValueError if ddof is neither 0 nor 1."""
+        require(self.ddof in (0, 1), f"ddof is {self.ddof}, and neither 0 nor 1")
+
+    def check_fitted(self, parameters: MultivariateGaussianParameters) -> None:
+        """Raise ValueError unless there is a least variance for each column, or none at all."""
+        check_least_variance(self.least_variance, parameters.mean.shape[1])
 
     def outside(self, tile: Numbers) -> Array:
         """Return which cells the density cannot produce: infinities."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -10,10 +11,11 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from posteriori import kernels
+from posteriori.invariants import check_not_negative, check_numbers
 from posteriori.statistics.left_out import everyone, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import View
+from posteriori.tables.schema import Column, View
 from posteriori.typing import Array
 
 _ROUNDING = 1e-12
@@ -25,6 +27,10 @@ class PoissonParameters:
     """The expected number of events, (Z, d)."""
 
     rate: Array
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters are of these columns and so many components."""
+        check_numbers("the rates", self.rate, (n_components, len(columns)), 0.0)
 
     @cached_property
     def log_rate(self) -> Array:
@@ -60,8 +66,13 @@ class Poisson:
     name = "poisson"
     kind: ClassVar[View] = "continuous"
     needs = Moments
+    fitted = PoissonParameters
     support = "a whole number of events, 0 or more"
     unbounded = False
+
+    def check(self) -> None:
+        """Raise ValueError if the smoothing is negative."""
+        check_not_negative("smoothing", self.smoothing)
 
     def outside(self, tile: Numbers) -> Array:
         """Return which cells the density cannot produce: negative, fractional and infinite ones."""
@@ -80,7 +91,7 @@ class Poisson:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # smoothing / (n + smoothing), written so that it also holds at 0 and at infinity.
             trust_in_prior = np.where(weight > 0, 1.0 / (1.0 + weight / self.smoothing), 1.0)
-        own = np.where(weight > 0, statistics.mean, 0.0)
+        own = np.where(weight > 0, np.maximum(statistics.mean, 0.0), 0.0)  # rounding may leave a mean of 0 below 0
         return PoissonParameters(own + trust_in_prior * (prior - own))
 
     def log_density(self, parameters: PoissonParameters, tile: Numbers) -> Array:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from posteriori.invariants import check_not_negative, check_share
 from posteriori.typing import Array
 
 
@@ -89,6 +90,10 @@ class Between:
 
     share: float
 
+    def check(self) -> None:
+        """Raise ValueError if the share is not from 0 to 1."""
+        check_share("the pooled share", self.share)
+
     @property
     def shared(self) -> bool:
         """Whether λ is 1."""
@@ -117,6 +122,10 @@ class PseudoRows:
     """
 
     rows: float
+
+    def check(self) -> None:
+        """Raise ValueError if the number of rows is negative."""
+        check_not_negative("the number of pseudo-rows", self.rows)
 
     @property
     def shared(self) -> bool:

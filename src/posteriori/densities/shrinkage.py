@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from posteriori.invariants import check_share
 from posteriori.typing import Array
 
 
@@ -81,6 +82,10 @@ class TowardsUnits:
 
     share: float
 
+    def check(self) -> None:
+        """Raise ValueError if the share is not from 0 to 1."""
+        check_share("the share of shrinkage", self.share)
+
     def shrink(self, estimated: Covariances) -> Array:
         """Return the covariances drawn towards diagonal ones that are alike up to a factor."""
         return estimated.towards_units(np.full(len(estimated.covariance), self.share))
@@ -105,6 +110,10 @@ class TowardsSphere:
     """
 
     share: float
+
+    def check(self) -> None:
+        """Raise ValueError if the share is not from 0 to 1."""
+        check_share("the share of shrinkage", self.share)
 
     def shrink(self, estimated: Covariances) -> Array:
         """Return the covariances drawn towards spheres of the same trace."""
@@ -154,6 +163,11 @@ class LedoitWolf:
     """
 
     share: tuple[float, ...] | None = None
+
+    def check(self) -> None:
+        """Raise ValueError if a share is not from 0 to 1."""
+        for share in self.share or ():
+            check_share("the share of shrinkage", share)
 
     def found(self, estimated: Covariances, fourth_power: Array) -> LedoitWolf:
         """Return this shrinkage with its share; fourth_power (G,) is the mean of ‖z‖⁴ behind each covariance."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, cast
@@ -13,15 +13,17 @@ import numpy as np
 from scipy.special import logsumexp
 
 from posteriori import kernels
-from posteriori.densities.conditional import BackOff, draw
+from posteriori.densities.conditional import ROUNDING, BackOff, draw
 from posteriori.densities.families import CountsOfFamilies, FamilyTables, lost_cells
+from posteriori.densities.gaussian import SMALLEST_VARIANCE
 from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mixed_forest
 from posteriori.densities.tree_tables import Normals, normals_given
 from posteriori.densities.within_ranges import Box, truncated_normal
+from posteriori.invariants import LARGEST_SQUARE, check_equal, check_numbers, check_places, require
 from posteriori.statistics.joint_counts import JointCounts
-from posteriori.statistics.pairs import Pairs
+from posteriori.statistics.pairs import Pairs, numbers_and_codes
 from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers, one_by_one
-from posteriori.tables.schema import View
+from posteriori.tables.schema import Column, View
 from posteriori.typing import Array
 
 
@@ -58,6 +60,25 @@ class TreeParameters:
     centre: Array
     normal: Array
 
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters are of these columns and so many components."""
+        continuous, coded = numbers_and_codes(columns)
+        check_equal("which columns are numbers", self.continuous, continuous)
+        check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in coded))
+        d = len(columns)
+        require(len(self.parents) in (1, n_components), "the number of trees is neither 1 nor that of the components")
+        check_places("the parents", self.parents, (len(self.parents), d), -1, d)
+        check_numbers("the weights of edges", self.edge_weights, self.parents.shape)
+        require(all(len(parents_first(tree)) == d for tree in self.parents.tolist()), "a column is its own ancestor")
+        number = np.array(continuous, np.bool_)
+        require(not (number[self.parents] & (self.parents >= 0) & ~number).any(), "a number is parent of a category")
+        start, n_slots, n_lines = places_of_tables(number, self.widths, self.parents, n_components)
+        check_equal("where tables begin", self.start, start)
+        check_numbers("the log-probabilities", self.table, (n_slots,), -np.inf, ROUNDING)
+        check_numbers("the centre", self.centre, (int(number.sum()),))
+        check_numbers("the regressions", self.normal, (n_lines, 3), high=LARGEST_SQUARE)
+        check_numbers("the variances", self.normal[:, 2], (n_lines,), SMALLEST_VARIANCE, LARGEST_SQUARE)
+
     @property
     def n_components(self) -> int:
         """Z."""
@@ -77,10 +98,7 @@ class TreeParameters:
     @cached_property
     def widths(self) -> Array:
         """K + 1 of each column of codes, 1 of a column of numbers, (d,)."""
-        mask = np.array(self.continuous, np.bool_)
-        widths = np.ones(len(mask), np.int64)
-        widths[~mask] = np.array(self.cardinalities, np.int64) + 1
-        return widths
+        return table_widths(np.array(self.continuous, np.bool_), self.cardinalities)
 
     @cached_property
     def order(self) -> Array:
@@ -128,6 +146,15 @@ class Forest:
     parents: tuple[tuple[int, ...], ...]
     edge_weights: tuple[tuple[float, ...], ...]
 
+    def check(self) -> None:
+        """Raise ValueError unless all trees are of the same columns, each of which has a parent and a weight."""
+        d = len(self.parents[0]) if self.parents else 0
+        require(len(self.parents) == len(self.edge_weights) > 0, "there is not one list of edge weights per tree")
+        for tree, weights in zip(self.parents, self.edge_weights, strict=True):
+            require(len(tree) == len(weights) == d, "a tree lacks a column")
+            require(len(parents_first(list(tree))) == d, "a column is its own ancestor, or its parent is no column")
+            require(bool(np.isfinite(weights).all()), "the weight of an edge is not finite")
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -171,6 +198,13 @@ class Tree:
     needs = Pairs
     support = "a category or a finite number"
     unbounded = True
+    fitted = TreeParameters
+
+    def check_fitted(self, parameters: TreeParameters) -> None:
+        """Raise ValueError unless the parameters are along the trees of the density."""
+        require(self.one_tree == (len(parameters.parents) == 1) or parameters.n_components == 1, "trees are missing")
+        if self.forest is not None:
+            check_equal("the trees", parameters.forest.parents, self.forest.parents)
 
     def outside(self, tile: Mixed) -> Array:
         """Return which cells the density cannot produce: infinities."""
@@ -213,27 +247,22 @@ class Tree:
         """Return the parameters along given trees."""
         parents, edge_weights = np.array(forest.parents, np.int64), np.array(forest.edge_weights)
         continuous, codes = statistics.continuous, statistics.codes
-        n_components, d = codes.n_components, len(continuous)
+        n_components = codes.n_components
         mask = np.array(continuous, np.bool_)
         place = np.where(mask, np.cumsum(mask), np.cumsum(~mask)) - 1
         normals = Normals.of(statistics, self.smoothing.strength or 0.0)
-        start = np.zeros((n_components, d), np.int64)
         tables, lines = [], []
-        n_slots = n_lines = 0
         groups = [slice(None)] if len(parents) == 1 else [slice(z, z + 1) for z in range(n_components)]
         for tree, group in zip(parents.tolist(), groups, strict=True):
             for j, parent in enumerate(tree):
                 if continuous[j]:
                     given = normals_given(normals, statistics, int(place[j]), parent, place, self.smoothing)[group]
-                    start[group, j] = n_lines + np.arange(len(given)) * given.shape[1]
-                    n_lines += given.shape[0] * given.shape[1]
                     lines.append(given.reshape(-1, 3))
                 else:
                     counts = codes.single(place[j]) if parent < 0 else codes.pair(int(place[parent]), int(place[j]))
                     table = self.smoothing.log_conditional(counts)[group]
-                    start[group, j] = n_slots + np.arange(len(table)) * table[0].size
-                    n_slots += table.size
                     tables.append(table.ravel())
+        start, _, _ = places_of_tables(mask, table_widths(mask, codes.cardinalities), parents, n_components)
         return TreeParameters(
             continuous,
             codes.cardinalities,
@@ -449,6 +478,38 @@ class Tree:
                 configurations = 1 if parent < 0 else int(parameters.widths[parent]) - 1
                 total += configurations * (2 if parameters.continuous[j] else max(int(parameters.widths[j]) - 2, 0))
         return total
+
+
+def table_widths(continuous: Array, cardinalities: Sequence[int]) -> Array:
+    """Return K + 1 of each column of codes, 1 of a column of numbers, (d,)."""
+    widths = np.ones(len(continuous), np.int64)
+    widths[~continuous] = np.array(cardinalities, np.int64) + 1
+    return widths
+
+
+def places_of_tables(continuous: Array, widths: Array, parents: Array, n_components: int) -> tuple[Array, int, int]:
+    """Return where the table of each component and column begins, (Z, d), and how many slots and lines there are.
+
+    Tables of codes and lines of numbers are stored apart: tree by tree, column by column, component by component.
+
+    Parameters
+    ----------
+    continuous, widths : ndarray (d,)
+    parents : ndarray (T, d)
+    n_components : int
+    """
+    given = np.where((parents >= 0) & ~continuous[parents], widths[parents], 1)
+    size = given * np.where(continuous, 1, widths)
+    of_tree = n_components // len(parents)  # components
+    start = np.empty((n_components, len(widths)), np.int64)
+    totals = []
+    for kind in (~continuous, continuous):
+        sizes = np.where(kind, size, 0)
+        first = of_tree * (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)
+        places = first[:, np.newaxis] + np.arange(of_tree)[:, np.newaxis] * sizes[:, np.newaxis]
+        start[:, kind] = places.reshape(n_components, -1)[:, kind]
+        totals.append(of_tree * int(sizes.sum()))
+    return start, totals[0], totals[1]
 
 
 def parents_first(parents: list[int]) -> list[int]:

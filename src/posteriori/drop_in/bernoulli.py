@@ -127,17 +127,19 @@ class BernoulliNB(DiscreteClassifier):
         alpha = self._check_alpha()
         rows = np.broadcast_to(statistics.weight[:, np.newaxis] + 2 * alpha, present.shape)
         # The limit of no rows and alpha going to 0 is a half.
-        share = np.divide(present + alpha, rows, out=np.full(present.shape, 0.5), where=rows > 0)
+        absent = np.maximum(statistics.weight[:, np.newaxis] - present, 0.0)
         self.class_count_, self.feature_count_ = statistics.weight, present
         with np.errstate(divide="ignore"):
-            self.feature_log_prob_ = np.log(share)
+            self.feature_log_prob_, self._log_prob_of_absence = (
+                np.log(np.divide(weight + alpha, rows, out=np.full(rows.shape, 0.5), where=rows > 0))
+                for weight in (present, absent)
+            )
         self.class_log_prior_ = self._class_log_prior(statistics.weight)
 
     def _log_density(self, n_features: int) -> Callable[[Any], Array]:
         del n_features  # the product checks it
-        present = np.asarray(self.feature_log_prob_)
-        with np.errstate(divide="ignore"):
-            absent = np.log1p(-np.exp(np.minimum(present, 0.0)))
+        # Not log(1 − exp(present)), which loses the digits of a small probability of absence.
+        present, absent = np.asarray(self.feature_log_prob_), np.asarray(self._log_prob_of_absence)
         never, always = np.isneginf(present), np.isneginf(absent)
         certain = never.any() or always.any()
         present, absent = np.where(never, 0.0, present), np.where(always, 0.0, absent)

@@ -87,14 +87,32 @@ def _solve_lsqr(evidence: Evidence, priors: Array, tol: float) -> Solution:
 
 
 def _solve_eigen(evidence: Evidence, priors: Array, tol: float) -> Solution:
-    """Solve S_b·v = λ·Σ·v for S_b = S_t − Σ, the covariance between classes."""
+    """Solve S_b·v = λ·Σ·v for S_b = S_t − Σ, the covariance between classes.
+
+    Where Σ is singular it is solved in the directions in which Σ is not 0, as by "svd". Of collinear columns it depends
+    on rounding alone whether scikit-learn finds Σ to be singular and raises an error.
+    """
     means, covariance = evidence.means, _mixed(evidence, priors)
-    values, vectors = linalg.eigh(evidence.total_covariance - covariance, covariance)
+    whitener = _whitener(covariance)
+    between = whitener.T @ (evidence.total_covariance - covariance) @ whitener
+    values, vectors = linalg.eigh((between + between.T) / 2.0)
     descending = np.argsort(values)[::-1]
-    scalings = vectors[:, descending]
+    scalings = whitener @ vectors[:, descending]
     coef = means @ scalings @ scalings.T
     intercept = _intercept(coef, means, priors)
     return Solution(coef, intercept, covariance, covariance, scalings, _shares(values[descending]))
+
+
+_LEAST = 1e-12  # an eigenvalue of a correlation matrix that is taken for 0, as a share of the largest
+
+
+def _whitener(covariance: Array) -> Array:
+    """Return W, (d, rank), with Wᵀ·Σ·W the identity."""
+    sd = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+    sd = np.where(sd > 0, sd, 1.0)
+    values, vectors = np.linalg.eigh(covariance / np.outer(sd, sd))
+    kept = values > _LEAST * values.max(initial=0.0)
+    return vectors[:, kept] / sd[:, np.newaxis] / np.sqrt(values[kept])
 
 
 SOLVERS = {

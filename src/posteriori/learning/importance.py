@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posteriori.densities import ChainedDensity, MarginalDensity
+from posteriori.invariants import check_numbers
 from posteriori.learning.pool import Pool, heard
 from posteriori.learning.trimming import Trimmed
 from posteriori.model import GenerativeModel, log_sum
@@ -62,6 +63,11 @@ class Importance:
     standard_error: Array
     n_rows: int
     held_out: bool
+
+    def check_against(self, n_columns: int) -> None:
+        """Raise ValueError unless there is a number for each of so many columns."""
+        check_numbers("the importance of columns", self.information, (n_columns,), -np.inf, np.inf)
+        check_numbers("the standard errors of importance", self.standard_error, (n_columns,), 0.0, np.inf)
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,8 @@ def area_under_curve(components: Array, posterior: Array, weight: Array | None =
     r"""Return the area under the ROC curve: one class against the others, averaged by the share of each class.
 
     That of class c is the probability that a row of it has a greater p(c | x) than a row of another class, ties
-    counting half (Mann & Whitney). NaN where there is one class only.
+    counting half (Mann & Whitney). NaN where there is one class only. Of two classes it is that of the second. These
+    are the numbers of `sklearn.metrics.roc_auc_score`, with ``multi_class="ovr", average="weighted"`` for more classes.
 
     Parameters
     ----------
@@ -97,7 +98,9 @@ def area_under_curve(components: Array, posterior: Array, weight: Array | None =
     """
     weight = np.ones(len(components)) if weight is None else weight
     total, share = 0.0, 0.0
-    for c in range(posterior.shape[1]):
+    n_classes = posterior.shape[1]
+    # Of two classes the second alone, as in scikit-learn: both say the same, but for probabilities that round to 1.
+    for c in range(n_classes) if n_classes != 2 else (1,):
         own = components == c
         of_class, of_others = weight[own].sum(), weight[~own].sum()
         if of_class > 0 and of_others > 0:

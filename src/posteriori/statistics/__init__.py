@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
+from posteriori.invariants import check_numbers, require
 from posteriori.statistics.column_ranges import ColumnRanges
 from posteriori.statistics.counts import Counts, Presence
 from posteriori.statistics.differences import difference
@@ -139,6 +140,11 @@ class JointStatistics:
     blocks: tuple[Any, ...]
     hidden: float = 0.0
     ranges: ColumnRanges | None = None
+
+    def check_weight(self, n_components: int) -> None:
+        """Raise ValueError unless there is a weight for each of so many components."""
+        check_numbers("the weight of the components", self.weight, (n_components,), 0.0)
+        require(0 <= self.hidden < float("inf"), f"the weight of rows without label is {self.hidden}")
 
     def __add__(self, other: JointStatistics) -> JointStatistics:
         blocks = zip(self.blocks, other.blocks, strict=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
+from posteriori.invariants import check_numbers, require
 from posteriori.tables.batch import Batch
 from posteriori.typing import Array
 
@@ -32,6 +33,12 @@ class ColumnRanges:
     lowest: Array
     highest: Array
     whole: Array
+
+    def check_against(self, n_columns: int) -> None:
+        """Raise ValueError unless there is a range for each of so many columns."""
+        check_numbers("the lowest numbers", self.lowest, (n_columns,), -np.inf, np.inf)
+        check_numbers("the highest numbers", self.highest, (n_columns,), -np.inf, np.inf)
+        require(self.whole.shape == (n_columns,) and self.whole.dtype == np.bool_, "a range is neither whole nor not")
 
     @classmethod
     def empty(cls, n_columns: int) -> ColumnRanges:

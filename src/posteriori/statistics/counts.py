@@ -9,9 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from posteriori import kernels
+from posteriori.invariants import check_equal, check_numbers, require_kind
 from posteriori.statistics.differences import difference, exceeds
 from posteriori.statistics.moments import gather
 from posteriori.tables.batch import Assignment, Codes, Mixed
+from posteriori.tables.schema import Column
 from posteriori.typing import Array
 
 
@@ -34,6 +36,16 @@ class Counts:
 
     cardinalities: tuple[int, ...]
     table: Array
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the statistics are of these columns and so many components."""
+        require_kind(self, Counts)
+        self.check_cardinalities(tuple(column.cardinality for column in columns), n_components)
+
+    def check_cardinalities(self, cardinalities: tuple[int, ...], n_components: int) -> None:
+        """Raise ValueError unless the counts are of columns with so many categories each."""
+        check_equal("the number of categories of the counts", self.cardinalities, cardinalities)
+        check_numbers("the table of counts", self.table, (n_components, self.offsets[-1]), 0.0)
 
     @cached_property
     def offsets(self) -> Array:
@@ -114,6 +126,12 @@ class Counts:
 
 class Presence:
     """Makes `Counts` of whether cells are present: one category, which a present cell has."""
+
+    @staticmethod
+    def check_against(statistics: Counts, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the statistics are of these columns and so many components."""
+        require_kind(statistics, Counts)
+        statistics.check_cardinalities((1,) * len(columns), n_components)
 
     @staticmethod
     def of(tile: Mixed, assignment: Assignment) -> Counts:

@@ -11,11 +11,13 @@ from functools import cached_property
 import numpy as np
 
 from posteriori import kernels
+from posteriori.invariants import check_equal, check_numbers, require, require_kind
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.differences import difference, exceeds
 from posteriori.statistics.left_out import less
 from posteriori.statistics.moments import gather
 from posteriori.tables.batch import Assignment, Codes
+from posteriori.tables.schema import Column
 from posteriori.typing import Array
 
 MAX_CELLS = 1 << 28  # 2 GB: more is rather a mistake than a wish
@@ -49,6 +51,16 @@ class JointCounts:
     def empty(cls, cardinalities: tuple[int, ...], scopes: tuple[Scope, ...], n_components: int) -> JointCounts:
         """Return the counts of no row."""
         return cls(cardinalities, scopes, n_components, np.zeros(_layout(cardinalities, scopes, n_components)[2][-1]))
+
+    def check_scopes(self, scopes: tuple[Scope, ...], columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless these scopes of these columns are counted, of so many components."""
+        cardinalities = tuple(column.cardinality for column in columns)
+        check_equal("the number of categories of the counts", self.cardinalities, cardinalities)
+        check_equal("what is counted together", self.scopes, scopes)
+        check_equal("the number of components of the counts", self.n_components, n_components)
+        places = set(range(len(columns)))
+        require(all(scope and places.issuperset(scope) for scope in scopes), "there is no such column to count")
+        check_numbers("the table of counts", self.cells, (int(self.offsets[-1]),), 0.0)
 
     @cached_property
     def places(self) -> dict[Scope, int]:
@@ -152,6 +164,12 @@ class CountTogether:
     """
 
     scopes: tuple[Scope, ...] | None = None
+
+    def check_against(self, statistics: JointCounts, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the statistics are of these columns and so many components."""
+        require_kind(statistics, JointCounts)
+        scopes = all_pairs(len(columns)) if self.scopes is None else self.scopes
+        statistics.check_scopes(scopes, columns, n_components)
 
     def of(self, tile: Codes, assignment: Assignment) -> JointCounts:
         """Return the counts of the rows of a tile.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
+from posteriori.invariants import LARGEST_SQUARE, check_numbers, require_kind
 from posteriori.statistics.differences import (
     difference,
     exceeds,
@@ -21,6 +22,7 @@ from posteriori.statistics.differences import (
     variance_of_all,
 )
 from posteriori.tables.batch import Assignment, Numbers
+from posteriori.tables.schema import Column
 from posteriori.typing import Array
 
 _LARGEST = 1e150  # in magnitude, so that squares of differences between means are finite
@@ -44,6 +46,22 @@ class Moments:
     shift: Array
     offset: Array
     scatter: Array
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the statistics are of these columns and so many components."""
+        require_kind(self, Moments)
+        self.check_shape(n_components, len(columns))
+
+    def check_shape(self, n_components: int, n_columns: int) -> None:
+        """Raise ValueError unless there are moments of so many components and columns."""
+        shape = (n_components, n_columns)
+        check_numbers("the weight of moments", self.weight, shape, 0.0)
+        check_numbers("the shift of moments", self.shift, shape)
+        check_numbers("the offset of moments", self.offset, shape)
+        check_numbers("the scatter of moments", self.scatter, shape, 0.0, LARGEST_SQUARE)
+        with np.errstate(over="ignore"):
+            variance = self.scatter / np.where(self.weight > 0, self.weight, 1.0)
+        check_numbers("the variance of moments", variance, shape, 0.0, LARGEST_SQUARE)
 
     @property
     def mean(self) -> Array:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
+from posteriori.invariants import check_equal, require_kind
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
+from posteriori.tables.schema import Column
 from posteriori.typing import Array
 
 
@@ -28,6 +30,12 @@ class OuterBins:
 
     cuts: tuple[tuple[float, ...], ...]
     excess: Moments
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the statistics are of these columns and so many components."""
+        require_kind(self, OuterBins)
+        check_equal("the cut points of the sums", self.cuts, tuple(column.cuts for column in columns))
+        self.excess.check_shape(n_components, 2 * len(columns))
 
     @classmethod
     def of(cls, tile: Numbers, assignment: Assignment) -> OuterBins:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
+from posteriori.invariants import LARGEST_SQUARE, check_numbers
 from posteriori.statistics.differences import (
     difference,
     exceeds,
@@ -48,6 +49,15 @@ class PairMoments:
     offset: Array
     scatter: Array
     cross: Array
+
+    def check_shape(self, n_components: int, n_columns: int) -> None:
+        """Raise ValueError unless there are moments of so many components and columns."""
+        shape = (n_components, n_columns, n_columns)
+        check_numbers("the weight of pairs", self.weight, shape, 0.0)
+        check_numbers("the shift of pairs", self.shift, shape[:2])
+        check_numbers("the offset of pairs", self.offset, shape)
+        check_numbers("the scatter of pairs", self.scatter, shape, 0.0, LARGEST_SQUARE)
+        check_numbers("the products of pairs", self.cross, shape, -LARGEST_SQUARE, LARGEST_SQUARE)
 
     @classmethod
     def of(cls, tile: Numbers, assignment: Assignment) -> PairMoments:

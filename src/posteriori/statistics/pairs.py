@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from posteriori.statistics.joint_counts import CountTogether, JointCounts
+from posteriori.invariants import check_equal, require, require_kind
+from posteriori.statistics.joint_counts import CountTogether, JointCounts, all_pairs
 from posteriori.statistics.left_out import moments_without
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.pair_moments import PairMoments
 from posteriori.tables.batch import Assignment, Mixed
+from posteriori.tables.schema import Column
 from posteriori.typing import Array
 
 
@@ -41,6 +43,26 @@ class Pairs:
     across: tuple[Moments, ...]
     together: PairMoments
     exact: bool = True
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the statistics are of these columns and so many components."""
+        require_kind(self, Pairs)
+        continuous, coded = numbers_and_codes(columns)
+        check_equal("which columns are numbers in the counts of pairs", self.continuous, continuous)
+        pairs = all_pairs(len(coded))
+        edges = tuple(scope for scope in self.codes.scopes if len(scope) == 2)
+        known = set(edges) <= set(pairs) and len(set(edges)) == len(edges)
+        require(self.exact or known, "expected counts are of pairs that the columns do not have")
+        # EM expects the counts of the single columns and along the edges of trees alone.
+        expected = (*((j,) for j in range(len(coded))), *edges)
+        kept = expected if not self.exact and self.codes.scopes != pairs else pairs
+        self.codes.check_scopes(kept, coded, n_components)
+        n_numbers = sum(continuous)
+        self.numbers.check_shape(n_components, n_numbers)
+        self.together.check_shape(n_components, n_numbers)
+        check_equal("the number of tables of numbers", len(self.across), len(coded) if n_numbers else 0)
+        for moments, column in zip(self.across, coded, strict=False):
+            moments.check_shape(n_components * (column.cardinality + 1), n_numbers)
 
     @classmethod
     def of(cls, tile: Mixed, assignment: Assignment) -> Pairs:
@@ -149,3 +171,9 @@ class Pairs:
             self.together.reindexed(components),
             self.exact,
         )
+
+
+def numbers_and_codes(columns: Sequence[Column]) -> tuple[tuple[bool, ...], list[Column]]:
+    """Return whether each column is read as numbers, and the columns that are read as codes."""
+    continuous = tuple(column.kind == "continuous" and not column.is_binned for column in columns)
+    return continuous, [column for column, number in zip(columns, continuous, strict=True) if not number]

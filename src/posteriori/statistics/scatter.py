@@ -9,10 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from posteriori import kernels
+from posteriori.invariants import LARGEST_SQUARE, check_numbers, require_kind
 from posteriori.statistics.differences import difference, indefinite, ratio, squares_left, variance_of_all
 from posteriori.statistics.left_out import constant_left, less, moments_without, weights_left
 from posteriori.statistics.moments import Moments, gather, sums_of_shares
 from posteriori.tables.batch import Assignment, Numbers
+from posteriori.tables.schema import Column
 from posteriori.typing import Array
 
 _BLOCK_CELLS = 1 << 17  # of deviations, so that BLAS finds them in the cache
@@ -46,6 +48,16 @@ class Scatter:
     offset: Array
     scatter: Array
     cells: Moments
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the statistics are of these columns and so many components."""
+        require_kind(self, Scatter)
+        shape = (n_components, len(columns))
+        check_numbers("the weight of rows", self.weight, shape[:1], 0.0)
+        check_numbers("the shift of rows", self.shift, shape)
+        check_numbers("the offset of rows", self.offset, shape)
+        check_numbers("the scatter of rows", self.scatter, (*shape, len(columns)), -LARGEST_SQUARE, LARGEST_SQUARE)
+        self.cells.check_shape(*shape)
 
     @property
     def mean(self) -> Array:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from posteriori.invariants import require
 from posteriori.typing import Array
 
 Kind = Literal["continuous", "categorical"]
@@ -55,6 +56,22 @@ class Column:
     def has_no_kind(self) -> bool:
         """Whether no value has shown whether it holds numbers or categories."""
         return self.valueless or (self.kind == "categorical" and not self.categories)
+
+    def check(self) -> None:
+        """Raise ValueError unless categories are distinct and sorted, cut points ascend, and both suit the kind."""
+        name, cells = self.name, self.categories
+        require(len(cells) <= MAX_CATEGORIES, f"column {name!r} has {len(cells):,} categories")
+        require(not cells or self.kind == "categorical", f"column {name!r} of numbers has categories")
+        require(self.cuts is None or self.kind == "continuous", f"column {name!r} of categories has cut points")
+        if cells:
+            require(len(set(cells)) == len(cells), f"a category of column {name!r} occurs twice")
+            require(all(cell == cell for cell in cells), f"a category of column {name!r} is NaN")
+            ordered = self.declared or list(cells) == sort_cells(cells)
+            require(ordered, f"the categories of column {name!r} are not sorted")
+        if self.cuts:
+            bounds = (-np.inf, *self.cuts, np.inf)
+            ascending = all(low < high for low, high in itertools.pairwise(bounds))
+            require(ascending and len(bounds) < MAX_CATEGORIES, f"the cut points of column {name!r} do not ascend")
 
     @property
     def is_binned(self) -> bool:
@@ -232,6 +249,13 @@ class Schema:
     named: bool = False
     dtype: str = ""
     target: str | None = None
+
+    def check(self) -> None:
+        """Raise ValueError unless there are columns of distinct names, from a known kind of table."""
+        known = ("numpy", "pandas", "polars", "pyarrow")
+        require(self.container in known, f"there is no kind of table {self.container!r}")
+        require(len(self.columns) > 0, "the model has no columns")
+        require(len(set(self.names)) == len(self.names), "two columns have one name")
 
     @cached_property
     def names(self) -> tuple[str, ...]:

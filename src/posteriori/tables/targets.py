@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from posteriori.invariants import check_numbers, require
 from posteriori.tables.names import exactly
 from posteriori.tables.objects import is_missing
 from posteriori.typing import Array
@@ -56,6 +57,11 @@ class TargetCuts:
     """
 
     cuts: tuple[float, ...]
+
+    def check(self) -> None:
+        """Raise ValueError unless the cuts are finite and strictly increasing."""
+        check_numbers("the cuts of the target", np.array(self.cuts, np.float64), (len(self.cuts),))
+        require(all(a < b for a, b in itertools.pairwise(self.cuts)), "the cuts of the target do not increase")
 
     @classmethod
     def of(cls, values: Any, classes: int) -> TargetCuts:

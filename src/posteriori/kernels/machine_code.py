@@ -1,0 +1,84 @@
+"""Where the machine code of kernels is kept between processes.
+
+Numba unpickles what it finds in its cache, and runs it. So a folder counts only if nobody else can write to it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+_NAME = "posteriori"
+
+
+def writable_folder(sources: Path) -> Path | None:
+    """Return the folder for the machine code of a folder of sources, or None if no folder can be written to.
+
+    The first of these that can be written to: ``__pycache__`` in the folder of the sources; a folder in the user's
+    cache folder; a folder of the user's own in the folder for temporary files. The last two are created with mode 0700,
+    and are passed over if they belong to another user or others can write to them.
+    """
+    beside = sources / "__pycache__"
+    if _can_write(beside):
+        return beside
+    return next((folder for folder in (user_folder(), temporary_folder()) if folder and _is_private(folder)), None)
+
+
+def user_folder() -> Path | None:
+    """Return our folder in the user's cache folder, by the conventions of the platform; None without a home."""
+    stated = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")
+    if os.path.isabs(stated):
+        return Path(stated) / _NAME
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user id without an entry in the database of users, and no HOME
+        return None
+    places = {"darwin": ("Library", "Caches"), "win32": ("AppData", "Local")}
+    return home.joinpath(*places.get(sys.platform, (".cache",)), _NAME)
+
+
+def temporary_folder() -> Path | None:
+    """Return the user's own folder among the temporary files; None if there is no folder for such files."""
+    try:
+        return Path(tempfile.gettempdir()) / f"{_NAME}-{_user_id()}"
+    except FileNotFoundError:
+        return None
+
+
+def _user_id() -> int:
+    return os.geteuid() if hasattr(os, "geteuid") else 0  # on Windows each user has temporary files of their own
+
+
+def _is_private(folder: Path) -> bool:
+    """Create the folder if need be, and return whether this user can write to it and no other user can."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if hasattr(os, "geteuid"):
+            found = folder.lstat()  # not stat: a link of another user may lead anywhere
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+                return False
+            if any(_can_be_swapped(parent.stat()) for parent in folder.resolve().parents):
+                return False
+    except OSError:
+        return False
+    return _can_write(folder)
+
+
+def _can_be_swapped(parent: os.stat_result) -> bool:
+    """Return whether another user can replace what is in a folder; in a sticky one only the owner of a file can."""
+    others = parent.st_uid not in (0, os.geteuid()) or parent.st_mode & stat.S_IWOTH
+    return bool(others) and not parent.st_mode & stat.S_ISVTX
+
+
+def _can_write(folder: Path) -> bool:
+    """Return whether a file can be created in the folder, which is created if need be."""
+    try:
+        folder.mkdir(exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,222 @@
+"""Kernels run on every machine: machine code is kept where nobody else can write, or nowhere."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import numba
+import pytest
+
+import posteriori
+from posteriori.compilation import notified
+from posteriori.kernels import machine_code
+from posteriori.kernels.compiling import kernel
+from posteriori.kernels.machine_code import temporary_folder, user_folder, writable_folder
+
+_NOBODY = 65534
+_PACKAGE = Path(posteriori.__file__).parent
+_PREDICT = """
+import warnings
+from posteriori import compilation
+compiled = []
+with warnings.catch_warnings(record=True) as caught, compilation.notified(lambda: compiled.append(1)):
+    warnings.simplefilter("always", UserWarning)
+    from posteriori import NaiveBayes
+    print(NaiveBayes().fit([[0.0], [1.0], [8.0], [9.0]], ["low", "low", "high", "high"]).predict([[8.5]]))
+from posteriori.kernels.bayes import log_evidence
+print(log_evidence.stats.cache_path, len(compiled))
+print([str(w.message) for w in caught if "machine code" in str(w.message)])
+"""
+
+needs_users = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no user ids")
+
+
+# Which folder -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_folder_beside(tmp_path, monkeypatch):
+    """Return a folder of sources in which no file can be created, not by root either."""
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources" / "__pycache__").write_text("a file, where a folder would have to be")
+    for variable in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(variable, str(tmp_path / "user"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(machine_code.tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    return tmp_path / "sources"
+
+
+def test_machine_code_is_kept_beside_the_sources_where_that_is_possible(tmp_path):
+    assert writable_folder(tmp_path) == tmp_path / "__pycache__"
+
+
+@needs_users
+def test_or_else_in_a_private_folder_of_the_user(no_folder_beside, tmp_path):
+    assert writable_folder(no_folder_beside) == user_folder() == tmp_path / "user" / "posteriori"
+    assert stat.S_IMODE(user_folder().stat().st_mode) == 0o700
+
+
+@needs_users
+def test_or_else_in_a_private_folder_among_the_temporary_files(no_folder_beside, tmp_path):
+    (tmp_path / "user").write_text("a file, where a folder would have to be")
+    assert writable_folder(no_folder_beside) == temporary_folder()
+    assert temporary_folder().name == f"posteriori-{os.geteuid()}"
+    assert stat.S_IMODE(temporary_folder().stat().st_mode) == 0o700
+
+
+@needs_users
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+def test_a_folder_that_others_can_write_to_is_passed_over(no_folder_beside, mode):
+    user_folder().mkdir(parents=True)
+    user_folder().chmod(mode)
+    temporary_folder().mkdir()
+    temporary_folder().chmod(mode)
+    assert writable_folder(no_folder_beside) is None
+
+
+@needs_users
+def test_a_folder_that_others_can_swap_is_passed_over(no_folder_beside, tmp_path):
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user").chmod(0o777)
+    assert writable_folder(no_folder_beside) == temporary_folder()
+    (tmp_path / "user").chmod(0o1777)  # in a sticky folder only the owner of a file can rename it
+    assert writable_folder(no_folder_beside) == user_folder()
+
+
+@needs_users
+def test_a_link_is_passed_over(no_folder_beside, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    user_folder().parent.mkdir()
+    user_folder().symlink_to(tmp_path / "elsewhere")
+    assert writable_folder(no_folder_beside) == temporary_folder()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid(), reason="only root can give a folder to another user")
+def test_a_folder_of_another_user_is_passed_over(no_folder_beside):
+    for folder in (user_folder(), temporary_folder()):
+        folder.mkdir(parents=True, mode=0o700)
+        os.chown(folder, _NOBODY, _NOBODY)
+    assert writable_folder(no_folder_beside) is None
+
+
+def test_there_need_be_neither_home_nor_temporary_files(no_folder_beside, monkeypatch):
+    def none(*_):
+        raise RuntimeError
+
+    def nowhere():
+        raise FileNotFoundError
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("LOCALAPPDATA")
+    monkeypatch.setattr(machine_code.Path, "home", none)
+    monkeypatch.setattr(machine_code.tempfile, "gettempdir", nowhere)
+    assert writable_folder(no_folder_beside) is None
+
+
+# A process that may write nowhere ---------------------------------------------------------------------------------
+
+
+def as_nobody(folder, **environment):
+    """Return what a user without any rights to write prints, whose home does not exist."""
+    if sys.platform != "linux" or os.geteuid() or not shutil.which("setpriv"):
+        pytest.skip("needs Linux, root and setpriv, to run as another user")
+    rights = "=-all,+dac_read_search"  # reads everything, wherever Python is installed, and writes nothing
+    command = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"]
+    command += [f"--inh-caps{rights}", f"--ambient-caps{rights}", f"--bounding-set{rights}", sys.executable]
+    if subprocess.run([*command, "-c", ""], capture_output=True, check=False).returncode:
+        pytest.skip("this container may not change the user of a process")
+    package = folder / "installed" / "posteriori"
+    if not package.exists():
+        shutil.copytree(_PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+        subprocess.run(["chmod", "-R", "a-w,a+rX", str(folder / "installed")], check=True)
+    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "OPENBLAS_NUM_THREADS": "1"} | environment
+    environment["PYTHONPATH"] = os.pathsep.join([str(package.parent), sysconfig.get_path("purelib")])
+    done = subprocess.run([*command, "-c", _PREDICT], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.fixture
+def reachable(tmp_path):
+    for folder in (tmp_path, *tmp_path.parents[:-2]):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    return tmp_path
+
+
+def test_where_only_temporary_files_can_be_written(reachable):
+    temporary = reachable / "temporary"
+    temporary.mkdir()
+    temporary.chmod(0o1777)
+    first = as_nobody(reachable, TMPDIR=str(temporary))
+    again = as_nobody(reachable, TMPDIR=str(temporary))
+    assert first[0] == again[0] == "['high']"
+    place, compiled = first[1].split()
+    assert Path(place).parent == temporary / f"posteriori-{_NOBODY}"
+    assert int(compiled) > 0
+    assert again[1] == f"{place} 0"  # the second process compiles nothing
+    assert first[2] == again[2] == "[]"
+
+
+def test_where_nothing_can_be_written(reachable):
+    temporary = reachable / "temporary"
+    temporary.mkdir()
+    temporary.chmod(0o1777)
+    (temporary / f"posteriori-{_NOBODY}").mkdir(mode=0o755)  # somebody else was there first
+    said = as_nobody(reachable, TMPDIR=str(temporary))
+    assert said[:2] == ["['high']", "None 0"]
+    assert said[2].count("machine code") == 1
+    assert "set NUMBA_CACHE_DIR to a folder that you can write to" in said[2]
+
+
+def test_a_folder_that_is_stated_is_used(reachable):
+    stated = reachable / "stated"
+    stated.mkdir()
+    os.chmod(stated, 0o777)
+    said = as_nobody(reachable, NUMBA_CACHE_DIR=str(stated))
+    assert Path(said[1].split()[0]).parent == stated
+
+
+# What is said of it -----------------------------------------------------------------------------------------------
+
+
+def add(a, b):
+    return a + b
+
+
+def test_listeners_are_called_when_a_kernel_is_compiled_and_not_when_it_is_loaded(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    calls = []
+    with notified(lambda: calls.append(1)):
+        assert kernel(add)(1, 2) == 3
+        assert calls == [1]
+        assert kernel(add)(3, 4) == 7  # found in the cache
+        assert calls == [1]
+        assert numba.njit(lambda a: a)(1) == 1  # no kernel of ours
+        assert calls == [1]
+    assert kernel(add)(1.0, 2.0) == 3.0
+    assert calls == [1]
+
+
+def test_the_settings_of_numba_stay_what_they_are(no_folder_beside, monkeypatch):
+    from posteriori.kernels import compiling
+
+    monkeypatch.setattr(compiling, "_folder_for", lambda sources: user_folder())
+    before = numba.config.CACHE_DIR
+    assert kernel(add).stats.cache_path.startswith(str(user_folder()))
+    assert before == numba.config.CACHE_DIR
+
+
+def test_the_command_line_says_once_that_it_compiles(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,y\n" + "1,u,p\n2,v,q\n" * 10)
+    command = [sys.executable, "-c", "import posteriori.cli as c; raise SystemExit(c.main())"]
+    command += ["fit", str(tmp_path / "t.csv"), "--target", "y", "--model", "nb"]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(_PACKAGE.parent)}
+    cold, warm = (
+        subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stderr for _ in range(2)
+    )
+    assert cold.count("compiling (once per machine") == 1
+    assert "compiling" not in warm

@@ -1,0 +1,296 @@
+"""A model file whose checksum is right and whose content does not fit together is refused, for every kind of model."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import posteriori as po
+from fuzz import models as fuzzed
+from posteriori.conformity import conforms
+from posteriori.densities import BackOff, Density, Gaussian
+from posteriori.densities.tree import places_of_tables
+from posteriori.invariants import check_numbers, check_places
+from posteriori.typing import Array
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.posteriori"
+
+
+def parts_of(name):
+    """Return the header, the content and the arrays of the file of a model."""
+    written = fuzzed._written(name)
+    return dict(written.header), json.loads(written.header["content"]), dict(written.arrays)
+
+
+def refused(path, name, *, content=None, arrays=None, text=None, match="does not hold a model that this version knows"):
+    header, written, stored = parts_of(name)
+    crafted = json.dumps(written if content is None else content) if text is None else text
+    fuzzed.forge(path, header, crafted, stored if arrays is None else arrays)
+    with pytest.raises(ValueError, match=match) as caught:
+        po.load(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def replaced(node, wanted, value):
+    """Return JSON in which every member of this name has another value, and how many there were."""
+    if isinstance(node, dict):
+        pairs = {key: (value, 1) if key == wanted else replaced(one, wanted, value) for key, one in node.items()}
+        return {key: one for key, (one, _) in pairs.items()}, sum(n for _, n in pairs.values())
+    if isinstance(node, list):
+        items = [replaced(one, wanted, value) for one in node]
+        return [one for one, _ in items], sum(n for _, n in items)
+    return node, 0
+
+
+@pytest.mark.parametrize("name", fuzzed.MODELS)
+def test_every_model_is_read_again_as_it_was(name, path):
+    path.write_bytes(fuzzed._written(name).raw)
+    once = po.load(path)
+    po.save(once, path)
+    again, X = po.load(path), fuzzed._rows_for(once)
+    assert again.score_samples(X).tobytes() == once.score_samples(X).tobytes()
+    assert fuzzed._difference(name, path) == "arrays {}; "
+
+
+# What indexes -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tan", "gaussian tan", "tan em", "chow-liu", "tree"])
+@pytest.mark.parametrize("array", ["parents", "start"])
+@pytest.mark.parametrize("place", [1_000_000, -2, -(2**62), 2**62])
+def test_an_index_of_a_tree_out_of_range(name, array, place, path):
+    _, _, arrays = parts_of(name)
+    [key] = [key for key in arrays if key.endswith(f"parameters.0.{array}")]
+    arrays[key] = arrays[key].copy()
+    arrays[key].flat[-1] = place
+    refused(path, name, arrays=arrays)
+
+
+@pytest.mark.parametrize("name", ["kdb", "kdb 1"])
+@pytest.mark.parametrize("place", [1_000_000, -1, 2**62])
+def test_parents_out_of_range(name, place, path):
+    _, content, _ = parts_of(name)
+    crafted, count = replaced(content, "parents", {"tuple": [{"tuple": [place]}] * 5})
+    assert count > 0
+    refused(path, name, content=crafted, match="is no column")
+
+
+@pytest.mark.parametrize("cycle", [[1, 0, 1, 1, 1], [0, 0, 0, 0, 0], [1, 2, 3, 4, 0]])
+def test_a_cycle_of_parents(cycle, path):
+    _, content, _ = parts_of("kdb 1")
+    crafted, _ = replaced(content, "parents", {"tuple": [{"tuple": [parent]} for parent in cycle]})
+    refused(path, "kdb 1", content=crafted)
+    _, _, arrays = parts_of("tan")
+    arrays["model_.parameters.0.parents"] = np.array([cycle])
+    refused(path, "tan", arrays=arrays, match="its own ancestor")
+
+
+def test_offsets_of_tables(path):
+    _, _, arrays = parts_of("kdb")
+    arrays["model_.parameters.0.offsets"] = arrays["model_.parameters.0.offsets"] + 1
+    refused(path, "kdb", arrays=arrays, match="where tables begin")
+
+
+@pytest.mark.parametrize("columns", [[0, 0], [-1], [99], [0, 1, 2, 3, 4]])
+def test_columns_of_a_density_that_the_table_does_not_have(columns, path):
+    _, content, _ = parts_of("naive Bayes")
+    crafted, count = replaced(content, "columns", {"tuple": columns})
+    assert count > 0
+    refused(path, "naive Bayes", content=crafted)
+
+
+@pytest.mark.parametrize("name", fuzzed.MODELS)
+def test_every_array_of_another_type_or_shape_is_refused(name, path):
+    header, content, arrays = parts_of(name)
+    text = json.dumps(content)
+    for key, array in arrays.items():
+        if not key.startswith(("model_", "statistics_")) or not array.size:
+            continue
+        whole = np.uint64 if np.isfinite(array).all() and (array >= 0).all() else np.bool_
+        for other in (
+            array.astype(np.float32),
+            array.astype(np.bool_),
+            array.astype(whole),
+            array.ravel()[:-1],
+            array[np.newaxis],
+            np.array(1.0),
+            np.concatenate([array, array]),
+        ):
+            if (other.dtype, other.shape) == (array.dtype, array.shape):
+                continue  # booleans, which stay what they are
+            if name in ("lda", "ledoit_wolf", "discriminant from parameters") and other.shape[1:] == array.shape[1:]:
+                continue  # one covariance twice is one for each class
+            fuzzed.forge(path, header, text, arrays | {key: np.ascontiguousarray(other) if other.ndim else other})
+            with pytest.raises(ValueError, match="does not hold a model"):
+                po.load(path)
+
+
+@pytest.mark.parametrize("name", fuzzed.MODELS)
+def test_no_number_of_a_model_may_be_nan(name, path):
+    header, content, arrays = parts_of(name)
+    for key, array in arrays.items():
+        if key.startswith(("model_", "statistics_")) and array.dtype.kind == "f" and array.size:
+            other = array.copy()
+            other.flat[0] = np.nan
+            fuzzed.forge(path, header, json.dumps(content), arrays | {key: other})
+            with pytest.raises(ValueError, match="does not hold a model"):
+                po.load(path)
+
+
+# JSON -------------------------------------------------------------------------------------------------------------
+
+
+def test_deeply_nested_json(path):
+    refused(path, "numbers", text="[" * 200_000 + "]" * 200_000)
+    text = parts_of("numbers")[0]["content"]
+    deep = '{"tuple": [' * 100_000 + "]}" * 100_000
+    refused(path, "numbers", text=text.replace('["alpha", 1.0]', f'["alpha", {deep}]'))
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_numbers_that_json_does_not_have(constant, path):
+    text = parts_of("numbers")[0]["content"]
+    refused(path, "numbers", text=text.replace('["alpha", 1.0]', f'["alpha", {constant}]'))
+
+
+def test_a_name_that_occurs_twice(path):
+    text = parts_of("numbers")[0]["content"]
+    refused(path, "numbers", text=text.replace("{", '{"model": "NaiveBayes", ', 1), match="a name occurs twice")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("categories", {"tuple": ["b", "a"]}),
+        ("categories", {"tuple": ["a", "a"]}),
+        ("categories", {"tuple": [{"float": "nan"}]}),
+        ("categories", "ab"),
+        ("kind", "other"),
+        ("name", 3),
+        ("name", "twice"),
+        ("declared", 1),
+        ("cuts", {"tuple": [2.0, 1.0]}),
+        ("cuts", {"tuple": [1.0, {"float": "inf"}]}),
+        ("container", "os"),
+        ("log_prior", 3.0),
+        ("blocks", {"list": []}),
+        ("alpha", -1.0),
+        ("alpha", {"float": "nan"}),
+        ("smoothing", "much"),
+        ("density", None),
+        ("columns", {"tuple": [0.0, 1.0]}),
+    ],
+)
+def test_fields_of_another_kind_or_out_of_range(field, value, path):
+    for name in ("naive Bayes", "mdlp"):
+        _, content, _ = parts_of(name)
+        crafted, count = replaced(content, field, value)
+        assert count > 0
+        refused(path, name, content=crafted)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("alpha", -1.0), ("alpha", "x"), ("n_init", 0), ("missing", "never"), ("tol", None)]
+)
+def test_parameters_of_estimators_are_validated(parameter, value, path):
+    _, content, _ = parts_of("naive Bayes")
+    pairs = [[name, value if name == parameter else old] for name, old in content["parameters"]["dict"]]
+    content["parameters"] = {"dict": pairs}
+    refused(path, "naive Bayes", content=content, match=f"The '{parameter}' parameter")
+
+
+def test_a_model_in_an_estimator_of_another_kind(path):
+    _, tree, arrays = parts_of("tan")
+    _, bayes, _ = parts_of("naive Bayes")
+    refused(path, "tan", content=bayes | {"state": tree["state"]}, arrays=arrays, match="has other densities")
+
+
+def test_members_of_a_pool_fit_together(path):
+    _, content, _ = parts_of("pool")
+    for state, value in (
+        ("members_", {"dict": []}),
+        ("members_", {"dict": [["nb", 1]]}),
+        ("weights_", {"dict": [["nb", 1.0]]}),
+        ("weights_", {"dict": [[name, -1.0] for name, _ in content["state"]["weights_"]["dict"]]}),
+        ("class_bias_", {"array": "no such array"}),
+        ("class_bias_", 1.0),
+    ):
+        refused(path, "pool", content=content | {"state": content["state"] | {state: value}})
+
+
+def test_components_that_the_model_does_not_have(path):
+    _, content, _ = parts_of("naive Bayes")
+    for components in (4, 10**30, {"dict": [["yes", 2]]}):
+        pairs = [[k, components if k == "components" else v] for k, v in content["parameters"]["dict"]]
+        refused(path, "naive Bayes", content=content | {"parameters": {"dict": pairs}}, match="components")
+
+
+# The checks themselves --------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1), st.integers(-5, 5), st.integers(-5, 5))
+def test_places_are_checked_as_indexing_would(places, low, high):
+    array = np.array(places, np.int64)
+    if all(low <= place < high for place in places):
+        check_places("it", array, array.shape, low, high)
+    else:
+        with pytest.raises(ValueError, match="it holds"):
+            check_places("it", array, array.shape, low, high)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e200, -1.0])
+def test_numbers_out_of_range(value):
+    check_numbers("it", np.array([0.0, 1.0]), (2,), 0.0)
+    with pytest.raises(ValueError, match="it holds"):
+        check_numbers("it", np.array([0.0, value]), (2,), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation", "right"),
+    [
+        (1, float, True),
+        (True, int, False),
+        (1.0, int, False),
+        ("a", str, True),
+        (None, float | None, True),
+        ((1, 2.5), tuple[float, ...], True),
+        ((1, "a"), tuple[float, ...], False),
+        ([1], tuple[int, ...], False),
+        (((1,), ()), tuple[tuple[int, ...], ...], True),
+        (((1,), 2), tuple[tuple[int, ...], ...], False),
+        ({"a": 1.0}, dict[str, float], True),
+        ({1: 1.0}, dict[str, float], False),
+        (["a", None], list[str | None], True),
+        (Gaussian(), Density, True),
+        (Gaussian, Density, False),
+        (BackOff(), Density, False),
+        (np.zeros(2), Array, True),
+        ([0.0], Array, False),
+    ],
+)
+def test_values_conform_to_annotations(value, annotation, right):
+    assert conforms(value, annotation) is right
+
+
+@given(st.data())
+def test_tables_of_a_tree_lie_side_by_side(data):
+    d, n_trees = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 3))
+    n_components = n_trees if n_trees > 1 else data.draw(st.integers(1, 3))
+    continuous = np.array(data.draw(st.lists(st.booleans(), min_size=d, max_size=d)))
+    widths = np.where(continuous, 1, data.draw(st.integers(1, 4)))
+    parents = np.array([[data.draw(st.integers(-1, j - 1)) for j in range(d)] for _ in range(n_trees)])
+    start, n_slots, n_lines = places_of_tables(continuous, widths, parents, n_components)
+    taken = {True: np.zeros(n_lines, int), False: np.zeros(n_slots, int)}
+    for z in range(n_components):
+        tree = parents[z if n_trees > 1 else 0]
+        for j in range(d):
+            by_code = tree[j] >= 0 and not continuous[tree[j]]
+            size = (widths[tree[j]] if by_code else 1) * (1 if continuous[j] else widths[j])
+            taken[bool(continuous[j])][start[z, j] : start[z, j] + size] += 1
+    assert all((one == 1).all() for one in taken.values())
