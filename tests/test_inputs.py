@@ -913,3 +913,13 @@ def test_a_name_is_no_pattern(name):
     frame = pl.DataFrame({"a": X[:, 0], name: sky, "b": X[:, 1]})
     plain = pl.DataFrame({"a": X[:, 0], "sky": sky, "b": X[:, 1]})
     assert_array_equal(fit(frame, Y).predict_proba(frame), fit(plain, Y).predict_proba(plain))
+
+
+@pytest.mark.parametrize("pooling", ["pooled", "per_class", 0.5])
+@pytest.mark.parametrize("n_columns", [2, 150])
+@pytest.mark.parametrize("cell", [np.inf, -np.inf, 1e308])
+def test_cells_without_finite_moments_are_refused_by_discriminants(pooling, n_columns, cell):
+    table = np.random.default_rng(0).normal(size=(20, n_columns))
+    table[[3, 8], 1], table[[5, 10], 1] = cell, -cell
+    with refused(ValueError, "x1"):
+        po.GaussianDiscriminant(pooling=pooling).fit(table, Y)

@@ -160,7 +160,7 @@ class Scatter:
         lacking = np.zeros(assignment.n_components, np.bool_)
         lacking[assignment.component[np.isnan(tile.values).any(axis=1)]] = True
         whole = np.flatnonzero(~lacking[assignment.component])
-        if not len(whole):
+        if len(whole) in (0, len(tile.values)):  # all, where cells are infinite: finite() finds them
             return sums
         exact = cls.of(tile.rows(whole), assignment.rows(whole))
         places = np.where(lacking | (weight == 0), -1, np.arange(len(weight)))
