@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.networks.naming import States, state_by_state
+from posteriori.networks.decimals import as_number
+from posteriori.networks.naming import States, first_repeated, state_by_state
 from posteriori.networks.printing import conditional_lines
 from posteriori.tables import Cell
 from posteriori.tables.objects import plain_cell
@@ -63,6 +64,13 @@ class CPT:
                 f"{self.variable!r} is a {type(self.variable).__name__}; the names of variables are strings"
             )
         states = check_states(self.variable, self.states)
+        if not isinstance(self.parents, Mapping):
+            raise TypeError(
+                f"the parents of {self.variable!r} are {self.parents!r}; give a mapping from each to its states"
+            )
+        for name in self.parents:
+            if not isinstance(name, str):
+                raise TypeError(f"{name!r} is a {type(name).__name__}; the names of variables are strings")
         parents = {name: check_states(name, known) for name, known in self.parents.items()}
         if self.variable in parents:
             raise ValueError(f"{self.variable!r} is its own parent; leave it out of its parents")
@@ -116,22 +124,28 @@ def check_states(variable: str, states: Any) -> States:
     TypeError
         They are one string, or one is neither a string, a number nor a boolean.
     ValueError
-        There is none, or one occurs twice.
+        There is none, one is NaN, or one occurs twice.
     """
     if isinstance(states, str | bytes) or not hasattr(states, "__iter__"):
         raise TypeError(f"the states of {variable!r} are {states!r}; give them as a list")
     cells: list[Cell] = [plain_cell(state, variable) for state in states]
+    if any(cell != cell for cell in cells):
+        raise ValueError(f"a state of {variable!r} is NaN, which stands for a missing cell; name the state otherwise")
     if not cells:
         raise ValueError(f"{variable!r} has no states; give it at least one")
     if len(set(cells)) < len(cells):
-        twice = next(cell for cell in cells if cells.count(cell) > 1)
-        raise ValueError(f"the state {twice!r} of {variable!r} occurs twice; name each state once")
+        raise ValueError(f"the state {first_repeated(cells)!r} of {variable!r} occurs twice; name each state once")
     return tuple(cells)
 
 
 def _check_probabilities(variable: str, states: States, parents: Mapping[str, States], values: Any) -> Array:
     try:
-        table = np.array(values, dtype=np.float64)
+        written = np.array(values)
+        if written.dtype.kind in "OSU":
+            for cell in written.ravel().tolist():
+                if isinstance(cell, str | bytes):
+                    as_number(str(cell))
+        table = written.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"the table of {variable!r} is no array of numbers with rows of one length; its shape is "
