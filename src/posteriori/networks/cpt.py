@@ -141,12 +141,14 @@ def check_states(variable: str, states: Any) -> States:
 def _check_probabilities(variable: str, states: States, parents: Mapping[str, States], values: Any) -> Array:
     try:
         written = np.array(values)
+        if written.dtype.kind not in "biufOSU":
+            raise TypeError(written.dtype)  # complex numbers and dates, which NumPy would turn into floats
         if written.dtype.kind in "OSU":
             for cell in written.ravel().tolist():
                 if isinstance(cell, str | bytes):
                     as_number(str(cell))
         table = written.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"the table of {variable!r} is no array of numbers with rows of one length; its shape is "
             f"{_expected(parents, states)}"
@@ -156,20 +158,27 @@ def _check_probabilities(variable: str, states: States, parents: Mapping[str, St
             f"the table of {variable!r} has shape {table.shape}; {_expected(parents, states)} is needed: "
             f"an axis of states for each of {', '.join([*parents, variable])}, in this order"
         )
-    for place in np.argwhere(~(np.isfinite(table) & (table >= 0)))[:1]:
-        where = state_by_state({**parents, variable: states}, place)
-        raise ValueError(
-            f"the table of {variable!r} holds {table[tuple(place)]:g} at {where}; probabilities are from 0 to 1"
-        )
-    sums = table.sum(axis=-1, keepdims=True)
-    wrong = np.argwhere(np.abs(sums[..., 0] - 1) > ROUNDING)
-    if len(wrong):
-        row = tuple(wrong[0])
-        where = f" where {state_by_state(parents, row)}" if parents else ""
-        raise ValueError(f"the table of {variable!r} sums to {sums[row][0]:.9g}{where}; each row must sum to 1")
-    table = np.where(np.abs(sums - 1) > _EXACT, table / sums, table)
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = table.sum(axis=-1, keepdims=True)
+    off = np.abs(sums - 1)
+    if not (np.all(off <= ROUNDING) and table.min() >= 0):
+        raise _table_error(variable, states, parents, table, sums)
+    if off.max() > _EXACT:
+        table = np.where(off > _EXACT, table / sums, table)
     table.setflags(write=False)
     return table
+
+
+def _table_error(variable: str, states: States, parents: Mapping[str, States], table: Array, sums: Array) -> ValueError:
+    """Return what is wrong with the first cell that is no probability, or with the first row that does not sum to 1."""
+    for place in np.argwhere(~(np.isfinite(table) & (table >= 0)))[:1]:
+        where = state_by_state({**parents, variable: states}, place)
+        return ValueError(
+            f"the table of {variable!r} holds {table[tuple(place)]:g} at {where}; probabilities are from 0 to 1"
+        )
+    row = tuple(np.argwhere(~(np.abs(sums[..., 0] - 1) <= ROUNDING))[0])
+    where = f" where {state_by_state(parents, row)}" if parents else ""
+    return ValueError(f"the table of {variable!r} sums to {sums[row][0]:.9g}{where}; each row must sum to 1")
 
 
 def _expected(parents: Mapping[str, States], states: Sequence[Cell]) -> str:

@@ -68,12 +68,15 @@ class Reading:
         ValueError
             A row has no probabilities or does not sum to 1. The message has no line; the caller adds it.
         """
+        with np.errstate(invalid="ignore", over="ignore"):
+            sums = table.sum(axis=-1)
+        off = np.abs(sums - 1)
+        if np.all(off <= ROUNDING):  # as nearly all tables; those with absent rows, NaN, are none of them
+            return CPT(variable, states, parents, table)
         absent = np.argwhere(np.isnan(table))
         if len(absent):
             where = ", ".join(str(known[k]) for known, k in zip(parents.values(), absent[0], strict=False))
             raise ValueError(f"{variable!r} has no probabilities" + (f" for ({where})" if parents else ""))
-        sums = table.sum(axis=-1)
-        off = np.abs(sums - 1)
         valid = np.isfinite(table).all(axis=-1) & (table >= 0).all(axis=-1)  # CPT names what is not
         for place in map(tuple, np.argwhere(valid & (off > ROUNDING))):
             allowed = self.tolerance if self.tolerance is not None else min(ROUNDEST, rounding_error(table[place]))
