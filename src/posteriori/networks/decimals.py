@@ -1,7 +1,8 @@
-"""Numbers as text: which words are decimal numbers, and by how much rounding may have changed them."""
+"""Numbers as text: which words are decimal numbers, how rounding may have changed them, and numbers in errors."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -47,3 +48,14 @@ def rounding_error(row: Array) -> float:
     significant = max(len(number.digits) for number in written)
     leading = [len(number.digits) + int(number.exponent) - 1 for number in written]
     return max(len(row) * 10.0**-decimals, sum(10.0 ** (first - significant + 1) for first in leading))
+
+
+def how_to_set(parameter: str, value: float) -> str:
+    """Return how a limit is set: in the library, and on the command line."""
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"read the file with {parameter}={shown} (--{parameter.replace('_', '-')} {shown} on the command line)"
+
+
+def cell_count(size: int) -> str:
+    """Write a number of cells; one of very many digits as a power of ten."""
+    return f"{size:,} cells" if size < 10**15 else f"about 1e{math.floor(math.log10(size))} cells"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from posteriori.networks.cpt import CPT, ROUNDING
-from posteriori.networks.decimals import rounding_error
+from posteriori.networks.decimals import cell_count, how_to_set, rounding_error
 from posteriori.networks.naming import States, state_by_state
 from posteriori.typing import Array
 
@@ -55,8 +55,8 @@ class Reading:
         size = math.prod(shape)
         if size > self.max_table_size:
             raise ValueError(
-                f"the table of {variable!r} given {len(parents)} parents has {cells(size)}, more than max_table_size = "
-                f"{self.max_table_size:,}; {how_to_set('max_table_size', size)}"
+                f"the table of {variable!r} given {len(parents)} parents has {cell_count(size)}, more than "
+                f"max_table_size = {self.max_table_size:,}; {how_to_set('max_table_size', size)}"
             )
         return shape
 
@@ -110,17 +110,6 @@ class Reading:
             UserWarning,
             stacklevel=3,
         )
-
-
-def how_to_set(parameter: str, value: float) -> str:
-    """Return how a limit is set: in the library, and on the command line."""
-    shown = f"{value:g}" if isinstance(value, float) else str(value)
-    return f"read the file with {parameter}={shown} (--{parameter.replace('_', '-')} {shown} on the command line)"
-
-
-def cells(size: int) -> str:
-    """Write a number of cells; one of very many digits as a power of ten."""
-    return f"{size:,} cells" if size < 10**15 else f"about 1e{math.floor(math.log10(size))} cells"
 
 
 def _rounded_up(value: float) -> float:
