@@ -215,6 +215,8 @@ class _Reader:
 
     def variable_block(self) -> None:
         name = self.word("the name of a variable")
+        if not name:
+            raise self.error("a variable has an empty name; name it")
         if name in self.states:
             raise self.error(f"the variable {name!r} is declared twice")
         self.expect("{", f"after the name {name!r}")
@@ -351,6 +353,8 @@ def write_bif(network: BayesianNetwork) -> str:
     ValueError
         A name or state holds a quotation mark or a carriage return, which BIF cannot write.
     """
+    if "" in network.variables:  # whose properties would be those of the network
+        raise ValueError("a variable without a name cannot be written in BIF; name it")
     name = _quoted(network.name or "unknown")
     lines = [f"network {name} {{", *_properties(network.properties.get("", ())), "}"]
     for cpt in network.cpts:

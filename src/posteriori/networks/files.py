@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import io
 import math
 import os
 import zlib
+from io import BufferedIOBase, BytesIO
 from pathlib import Path
 
 from posteriori.networks.bif import read_bif, write_bif
@@ -88,16 +88,24 @@ def _content(place: Path) -> bytes:
     """Return the bytes of a file, unpacked."""
     shown = repr(str(place))
     with place.open("rb") as opened:
-        content = opened.read(_MOST_BYTES + 1)
+        content = _read_most(opened)
     if content[:2] == _GZIP:
         try:
-            with gzip.GzipFile(fileobj=io.BytesIO(content)) as unpacked:
-                content = unpacked.read(_MOST_BYTES + 1)
+            with gzip.GzipFile(fileobj=BytesIO(content)) as unpacked:
+                content = _read_most(unpacked)
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{shown} is compressed, and damaged or cut short: {error}") from None
     if len(content) > _MOST_BYTES:
         raise ValueError(f"{shown} holds more than {_MOST_BYTES:,} bytes; networks so large are kept as .posteriori")
     return content
+
+
+def _read_most(opened: BufferedIOBase) -> bytes:
+    """Return what a file holds, or a little more than _MOST_BYTES of it, and take no more memory than that."""
+    content = bytearray()
+    while len(content) <= _MOST_BYTES and (piece := opened.read(1 << 20)):
+        content += piece
+    return bytes(content)
 
 
 def _parsed(content: bytes, reading: Reading) -> BayesianNetwork:

@@ -111,6 +111,8 @@ class BayesianNetwork:
         stated = [given_edge(edge) for edge in items("edges", edges)]
         of_tables = [(parent, cpt.variable) for cpt in tables for parent in cpt.parents]
         named = as_names(variables) if isinstance(variables, str) else items("variables", variables)
+        for one in named:
+            text("the name of a variable", one)
         first = named or () if stated else (*named, *(cpt.variable for cpt in tables))
         known = set(stated)
         self._dag = DAG.of([*stated, *(edge for edge in of_tables if edge not in known)], first)
