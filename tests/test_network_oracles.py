@@ -48,6 +48,8 @@ def test_pyagrum_reads_what_is_written(gum, shared_data, tmp_path, name, suffix)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("suffix", ["bif", "bifxml"])
 def test_what_pyagrum_writes_is_read(gum, shared_data, tmp_path, name, suffix):
+    if (name, suffix) in (("child", "bif"), ("water", "bif"), ("child", "bifxml")):
+        pytest.skip("pyAgrum refuses to write states such as 20_MG_L in BIF, and does not escape < in XML")
     po.write_network(po.read_network(shared_data / "bif" / f"{name}.bif"), tmp_path / "ours.bifxml")
     peer = gum.loadBN(str(tmp_path / "ours.bifxml"))
     path = tmp_path / f"theirs.{suffix}"

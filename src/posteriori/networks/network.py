@@ -56,14 +56,15 @@ class BayesianNetwork:
     properties : mapping from str to sequence of str, optional
         Free words about a variable, and about the network under ``""``, as the files hold them.
     max_table_size : int, default 2**27
-        The most cells, of 8 bytes, that the clique tables of a compiled tree may have together.
+        The most cells that the clique tables of a compiled tree may have together. A cell takes 16 bytes and 4 more for
+        each separator next to it; cells that cannot occur take none.
 
     Raises
     ------
     TypeError
-        A name is no string, or an edge no pair.
+        A name is no string, an edge no pair, a table no CPT, or an argument of another kind.
     ValueError
-        The edges form a cycle, one is stated twice, or a table does not fit them.
+        The edges form a cycle, one is stated twice, or a table does not fit them or the states of another.
 
     Notes
     -----
