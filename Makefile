@@ -14,6 +14,11 @@ help: ## Print this help
 test: .venv ## Run the tests
 	$(PYTHON) -m pytest
 
+.PHONY: oracles
+oracles: .venv ## Install other libraries and compare with them (minutes)
+	$(PYTHON) -m pip install --quiet --editable ".[test,oracles]"
+	$(PYTHON) -m pytest -m oracle
+
 .PHONY: fuzz
 fuzz: .venv ## Try 100,000 mutated tables, options, model files and networks (an hour)
 	$(PYTHON) -m fuzz 20000

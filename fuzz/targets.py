@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fuzz import models, options, tables
+from fuzz.networks import NETWORKS, QUERIES
 from fuzz.target import Target
 
-TARGETS: dict[str, Target] = {target.name: target for target in (models.TARGET, options.TARGET, tables.TARGET)}
+_ALL = (models.TARGET, NETWORKS, options.TARGET, QUERIES, tables.TARGET)
+TARGETS: dict[str, Target] = {target.name: target for target in _ALL}

@@ -1,6 +1,7 @@
 """The commands about networks, as a person types them."""
 
 import json
+import re
 
 import polars as pl
 import pytest
@@ -9,6 +10,7 @@ import posteriori as po
 from posteriori.cli import main
 from posteriori.cli.expressions import parse_findings, parse_question
 from posteriori.cli.messages import Refusal
+from posteriori.networks import CPT
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,13 @@ def test_sampling_says_how_sure_it_is(folder, capsys):
         ("P()", "name a variable"),
         ("P(lung | lung=yes)", "both asked for and given"),
         ("P(lung=yes, smoke)", "states some of what is asked and not the rest"),
+        ("P(lung =ye)", "'lung' has no state 'ye'; did you mean 'yes'?"),
+        ("P(lung=Yes)", "'lung' has no state 'Yes'; did you mean 'yes'?"),
+        ("P(lung | smoke=YES)", "'smoke' has no state 'YES'; did you mean 'yes'?"),
+        ("P(lung=)", "name a state"),
+        ("P(lung=yes=no)", ") is missing"),
+        ("P(|smoke=yes)", "name a variable"),
+        ("P(lung\n| smoke=\n)", "name a state"),
     ],
 )
 def test_a_question_that_cannot_be_read(folder, capsys, question, sentence):
@@ -75,6 +84,46 @@ def test_a_question_that_cannot_be_read(folder, capsys, question, sentence):
     assert (code, out) == (2, "")
     assert sentence in err
     assert err.count("\n") == 1
+
+
+def test_states_that_are_numbers_or_booleans_are_asked_for_as_they_print(folder, capsys):
+    net = po.BayesianNetwork(cpts=[CPT("a", [True, False, 1.5, "x"], {}, [0.1, 0.2, 0.3, 0.4])])
+    po.write_network(net, folder / "kinds.posteriori")
+    for state, p in (("True", 0.1), ("false", 0.2), ("1.5", 0.3), ("x", 0.4)):
+        assert run(capsys, "query", folder / "kinds.posteriori", f"P(a={state})")[1].split()[-1] == str(p)
+    for state in ("TRUE", "1.50", "1_0", "X"):
+        assert run(capsys, "query", folder / "kinds.posteriori", f"P(a={state})")[0] == 2
+
+
+def test_limits_are_raised_where_the_message_says(folder, capsys):
+    (folder / "off.bif").write_text(
+        "network n {} variable a { type discrete [2] {x y}; } probability (a) { table 0.5 0.49; }"
+    )
+    code, _, err = run(capsys, "query", folder / "off.bif", "P(a=x)")
+    assert (code, err.count("\n")) == (2, 1)
+    option = re.search(r"--tolerance \S+", err)[0].split()
+    code, out, err = run(capsys, "query", folder / "off.bif", "P(a=x)", *option)
+    assert (code, err) == (0, "")
+    assert float(out.split()[-1]) == pytest.approx(0.5 / 0.99, abs=1e-6)
+    for command in (("query", folder / "lungs.bifxml", "P(lung)"), ("network", "show", folder / "lungs.bifxml")):
+        po.write_network(po.load(folder / "lungs.posteriori"), folder / "lungs.bifxml")
+        code, _, err = run(capsys, *command, "--max-table-size", 3)
+        assert (code, err.count("\n")) == (2, 1)
+        assert "'lung' given 1 parents has 4 cells, more than max_table_size = 3" in err
+        assert run(capsys, *command, *re.search(r"--max-table-size \d+", err)[0].split())[0] == 0
+    code, _, err = run(capsys, "query", folder / "lungs.posteriori", "P(lung)", "--max-table-size", 3)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "clique tables of 4 cells" in err
+    assert run(capsys, "query", folder / "lungs.posteriori", "P(lung)", "--max-table-size", 4)[0] == 0
+
+
+def test_a_network_of_many_variables_is_cut_short_on_screen_and_whole_in_json(folder, capsys):
+    po.write_network(po.BayesianNetwork(cpts=[CPT(f"v{i}", ["s"], {}, [1]) for i in range(1200)]), folder / "many.bif")
+    _, out, _ = run(capsys, "network", "show", folder / "many.bif")
+    assert "… and 200 more variables; --json lists all" in out
+    assert "v999 " in out
+    assert "v1000 " not in out
+    assert len(json.loads(run(capsys, "network", "show", folder / "many.bif", "--json")[1])["variables"]) == 1200
 
 
 def test_files_that_are_no_networks(folder, capsys):

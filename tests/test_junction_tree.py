@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom
 
-from posteriori.networks.junction_tree import Factor, compile_tree
+from posteriori.networks.clique_tables import fill_tables, most_bytes
+from posteriori.networks.junction_tree import Factor, _assigned, compile_tree
 from posteriori.networks.triangulation import COSTS, eliminate, grow_tree, join, triangulate
 
 
@@ -285,10 +287,33 @@ def test_no_rows_and_no_findings():
 def test_a_tree_that_is_too_large_is_refused_with_its_size():
     n = 30
     factors = [Factor((u, v), np.ones((4, 4))) for u, v in itertools.combinations(range(n), 2)]
-    with pytest.raises(ValueError, match=rf"{4**n:,} cells for 30 variables; .*max_table_size"):
+    with pytest.raises(ValueError, match=r"about 1e18 cells for 30 variables; one table may not have 2\*\*31"):
         compile_tree((4,) * n, factors)
-    with pytest.raises(ValueError, match="needs clique tables of 16 cells"):
+    with pytest.raises(
+        ValueError, match=r"needs clique tables of 16 cells, .* max_table_size = 15; .*max_table_size=16 "
+    ):
         compile_tree((4, 4), [Factor((0, 1), np.ones((4, 4)))], max_table_size=15)
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.9])
+@pytest.mark.parametrize("width", [8, 16])
+def test_the_memory_that_is_stated_is_about_what_compiling_takes(zeros, width):
+    rng = np.random.default_rng(0)
+    factors, cardinalities = [], (2,) * (4 * (width - 2) + 2)
+    for first in range(0, 4 * (width - 2), width - 2):
+        table = rng.random((2,) * width)
+        table[rng.random(table.shape) < zeros] = 0
+        table[(0,) * width] = 1
+        factors.append(Factor(tuple(range(first, first + width)), table))
+    tree = compile_tree(cardinalities, factors)
+    stated = most_bytes(tree.skeleton, _assigned(tree.triangulation, tree.skeleton, factors))
+    tracemalloc.start()
+    fill_tables(tree.skeleton, _assigned(tree.triangulation, tree.skeleton, factors))
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    slack = 1 << 17  # Python objects, of which a small tree is mostly made
+    assert taken <= 1.25 * stated + slack
+    assert stated <= 3 * taken + slack
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from posteriori.typing import Array
 class MeasuresImportance:
     """Says which features inform a fitted classifier, on held-out rows where there are some."""
 
+    n_features_in_: int
+
     @abstractmethod
     def _predictor(self) -> tuple[Predictor, Array]:
         """Return what predicts, and the share of each of its members in p(x)."""

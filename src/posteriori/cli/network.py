@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,13 +22,32 @@ if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.networks import BayesianNetwork
+    from posteriori.networks.distributions import Distribution
 
 _BINS = 4
+_MOST_SHOWN = 1000  # variables: a terminal keeps no more lines
 
 NetworkPath = Annotated[
     Path,
     typer.Argument(
-        metavar="NET", help="A network: .bif, .xmlbif, .xml (also .gz), or .posteriori.", show_default=False
+        metavar="NET", help="A network: .bif, .xmlbif, .bifxml, .xml (also .gz), or .posteriori.", show_default=False
+    ),
+]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        help="By how much a row of a table in the file may differ from 1 in sum. Default: what rounding explains.",
+        show_default=False,
+    ),
+]
+MaxTableSize = Annotated[
+    int | None,
+    typer.Option(
+        metavar="CELLS",
+        min=1,
+        help="The most cells of a table, and of the tables of exact inference together. Default: 2**27, 134 million.",
+        show_default=False,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")]
@@ -54,18 +75,27 @@ class Score(StrEnum):
     bdeu = "bdeu"
 
 
-def load_network(path: Path) -> BayesianNetwork:
+def load_network(path: Path, tolerance: float | None = None, max_table_size: int | None = None) -> BayesianNetwork:
     """Read a network from a file of a known format, or one that `po.save` wrote."""
-    from posteriori.networks import BayesianNetwork, read_network
-    from posteriori.persistence import load
+    from posteriori.networks import read_network
 
     if not path.exists():
         raise Refusal(f"there is no file {str(path)!r}")
-    with refusing():
-        loaded = load(path) if path.suffix == ".posteriori" else read_network(path)
-    if not isinstance(loaded, BayesianNetwork):
-        raise Refusal(f"{str(path)!r} holds a {type(loaded).__name__}, not a network; posteriori explain asks that one")
-    return loaded
+    with asking(path):
+        return read_network(path, tolerance=tolerance, max_table_size=max_table_size)
+
+
+@contextmanager
+def asking(path: Path) -> Iterator[None]:
+    """Refuse in a sentence what a network cannot be asked, and what it needs too much memory for."""
+    try:
+        with refusing():
+            yield
+    except MemoryError:
+        raise Refusal(
+            f"there is not enough memory for the tables of {str(path)!r}; lower --max-table-size to see how large they "
+            "are, and use --method sampling for a question that needs tables too large"
+        ) from None
 
 
 def query(
@@ -74,6 +104,8 @@ def query(
     method: Annotated[Method, typer.Option(help="By a junction tree, or by likelihood weighting.")] = Method.exact,
     samples: Annotated[int, typer.Option(metavar="N", min=1, help="Samples of likelihood weighting.")] = 10_000,
     seed: Annotated[int | None, typer.Option(min=0, help="Makes sampling repeatable.", show_default=False)] = None,
+    tolerance: Tolerance = None,
+    max_table_size: MaxTableSize = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer a question about a network.
@@ -86,23 +118,12 @@ def query(
         posteriori query penguins.bif "P(species | island=Dream, sex=male)"
     """
     asked = parse_question(question)
-    net = load_network(network)
-    with refusing():
+    net = load_network(network, tolerance, max_table_size)
+    with asking(network):
         given = {name: _state(net, name, state) for name, state in asked.given.items()}
         wanted = {name: None if state is None else _state(net, name, state) for name, state in asked.asked.items()}
         answer = net.query(*wanted, evidence=given, method=method.value, n_samples=samples, random_state=seed)
-    probabilities = answer.probabilities
-    errors = answer.standard_errors
-    if asked.is_event:
-        place = tuple(net.states(name).index(state) for name, state in wanted.items())
-        cells = [(wanted, float(probabilities[place]), None if errors is None else float(errors[place]))]
-    else:
-        import itertools
-
-        states = list(itertools.product(*(net.states(name) for name in wanted)))
-        flat = probabilities.ravel().tolist()
-        spread = [None] * len(flat) if errors is None else errors.ravel().tolist()
-        cells = [(dict(zip(wanted, row, strict=True)), p, e) for row, p, e in zip(states, flat, spread, strict=True)]
+    cells = [(states, p, error) for states, p, error in _cells(answer) if not asked.is_event or states == wanted]
     found = {
         "command": "query",
         "network": str(network),
@@ -114,14 +135,19 @@ def query(
     _print_json(found) if as_json else _print_answer(found, asked.is_event)
 
 
-def show(network: NetworkPath, as_json: AsJson = False) -> None:
+def show(
+    network: NetworkPath,
+    tolerance: Tolerance = None,
+    max_table_size: MaxTableSize = None,
+    as_json: AsJson = False,
+) -> None:
     """Show a network: its variables, their states and parents, and how large it is.
 
     Example:
 
         posteriori network show penguins.bif
     """
-    net = load_network(network)
+    net = load_network(network, tolerance, max_table_size)
     variables = [
         {"name": name, "states": list(net.states(name)), "parents": list(net.dag.parents[name])}
         for name in net.variables
@@ -145,6 +171,8 @@ def sample(
         Path | None, typer.Option(metavar="FILE", help="Where to write a table. Default: CSV on stdout.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Makes the draw repeatable.", show_default=False)] = None,
+    tolerance: Tolerance = None,
+    max_table_size: MaxTableSize = None,
 ) -> None:
     """Draw rows from a network, exactly, also given evidence.
 
@@ -154,15 +182,17 @@ def sample(
     """
     findings = parse_findings(evidence)
     write = open_output(output, network)
-    net = load_network(network)
-    with refusing():
+    net = load_network(network, tolerance, max_table_size)
+    with asking(network):
         given = {name: _state(net, name, state) for name, state in findings.items()}
         write(net.sample(rows, given or None, random_state=seed))
 
 
 def learn(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table of categories.", show_default=False)],
-    output: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: .bif, .xmlbif or .posteriori.")],
+    output: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to write: .bif, .xmlbif, .bifxml, .xml or .posteriori.")
+    ],
     method: Annotated[Search, typer.Option(help="How the graph is learned.")] = Search.hill_climbing,
     score: Annotated[Score, typer.Option(help="What hill climbing maximises.")] = Score.bic,
     max_parents: Annotated[
@@ -197,7 +227,6 @@ def learn(
         frame = _binned(frame)
 
     from posteriori.networks import learn_network, write_network
-    from posteriori.persistence import save
 
     climbing = method is Search.hill_climbing
     with refusing():
@@ -207,7 +236,7 @@ def learn(
             score=score.value if climbing else None,
             max_parents=max_parents if climbing else None,
         )
-        save(net, output) if output.suffix == ".posteriori" else write_network(net, output)
+        write_network(net, output)
     found = {
         "command": "network learn",
         "table": str(table),
@@ -242,14 +271,26 @@ def _binned(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _state(net: BayesianNetwork, name: str, written: str) -> Any:
-    """Return the state that is written so; states that are numbers or booleans are written as text here."""
-    from posteriori.networks.naming import require_variable
+    """Return the state that is written so, to the letter; numbers and booleans are written as text here."""
+    from posteriori.networks.naming import require_variable, state_code
 
-    require_variable(name, net.variables)
+    require_variable(name, net.dag.parents)
     states = net.states(name)
     if written in states:
         return written
-    return next((state for state in states if str(state).casefold() == written.casefold()), written)
+    spelled = [{str(state), str(state).lower()} if isinstance(state, bool) else {str(state)} for state in states]
+    code = next((k for k, spellings in enumerate(spelled) if written in spellings), None)
+    return states[state_code(name, written, states) if code is None else code]
+
+
+def _cells(answer: Distribution) -> Iterator[tuple[dict[str, Any], float, float | None]]:
+    """Yield each configuration of a distribution with its probability and standard error."""
+    import itertools
+
+    probabilities = answer.probabilities.ravel().tolist()
+    errors = [None] * len(probabilities) if answer.standard_errors is None else answer.standard_errors.ravel().tolist()
+    for states, p, error in zip(itertools.product(*answer.states.values()), probabilities, errors, strict=True):
+        yield dict(zip(answer.states, states, strict=True)), p, error
 
 
 def _print_json(found: dict[str, Any]) -> None:
@@ -287,13 +328,16 @@ def _print_network(found: dict[str, Any]) -> None:
         f"{found['n_parameters']:,} parameters"
     )
     table = new_table("variable", "states", "parents", left=3)
-    for variable in found["variables"]:
+    for variable in found["variables"][:_MOST_SHOWN]:
         table.add_row(
             label_text(variable["name"]),
             ", ".join(map(label_text, variable["states"])),
             ", ".join(map(label_text, variable["parents"])) or "–",
         )
     print_table(out, table)
+    more = found["n_variables"] - _MOST_SHOWN
+    if more > 0:
+        out.print(f"… and {more:,} more variables; --json lists all")
 
 
 def _print_learned(found: dict[str, Any]) -> None:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from posteriori.networks.cpt import CPT, ROUNDING
-from posteriori.networks.naming import States, closest
+from posteriori.networks.cpt import CPT
+from posteriori.networks.decimals import as_numbers
+from posteriori.networks.naming import States, closest, first_repeated
 from posteriori.networks.network import BayesianNetwork
+from posteriori.networks.reading import Reading
 from posteriori.typing import Array
 
-# A comment ends a word, a single slash does not: Asy/Patch is one state.
-_COMMENT = re.compile(r'"[^"]*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+# A comment ends a word, a single slash does not: Asy/Patch is one state. One that is never closed goes to the end.
+_COMMENT = re.compile(r'"[^"]*"|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_PROPERTY = re.compile(r'\s*((?:"[^"]*"|[^;"]+)*+);')
+_COUNT = re.compile(r"[0-9]{1,9}")
 _TOKEN = re.compile(r'\s*(?:"([^"]*)"|([{}()\[\];,|])|([^\s"{}()\[\];,|]+))')
 _PLAIN = re.compile(r'(?!.*(?://|/\*))[^\s"{}()\[\];,|]+')
 _WORD, _QUOTED, _MARK, _END = "word", "quoted", "mark", "end"
@@ -44,29 +48,27 @@ class Definition:
     rows: list[tuple[list[str], list[float], int]] = field(default_factory=list)
 
 
-def read_bif(text: str, fail: Callable[[int, str], Exception], tolerance: float = ROUNDING) -> BayesianNetwork:
+def read_bif(text: str, reading: Reading) -> BayesianNetwork:
     """Read a network from BIF.
 
     Parameters
     ----------
     text : str
-    fail : callable
-        Makes the error to raise of a line number and what is wrong there.
-    tolerance : float
-        By how much a row may miss the sum of 1, being rounded.
+    reading : Reading
+        Which rows to accept, and the errors to raise.
 
     References
     ----------
     Cozman (1998), The Interchange Format for Bayesian Networks.
     """
-    return _Reader(text, fail).network(tolerance)
+    return _Reader(text, reading).network()
 
 
 class _Reader:
     """Reads tokens one after the other; place is where it has come to in the text."""
 
-    def __init__(self, text: str, fail: Callable[[int, str], Exception]) -> None:
-        self._fail = fail
+    def __init__(self, text: str, reading: Reading) -> None:
+        self._reading = reading
         self.text = text
         self.place = 0
         if "//" in text or "/*" in text:
@@ -76,16 +78,17 @@ class _Reader:
         self.states: dict[str, States] = {}
         self.definitions: dict[str, Definition] = {}
 
-    @staticmethod
-    def _without_comment(found: re.Match[str]) -> str:
+    def _without_comment(self, found: re.Match[str]) -> str:
         """Return quoted text as it is, a comment as the line ends that it holds."""
+        if found[0][:2] == "/*" and (len(found[0]) < 4 or found[0][-2:] != "*/"):
+            raise self.error("a comment is opened by /* and never closed", found.start())
         return found[0] if found[0][0] == '"' else " " + "\n" * found[0].count("\n")
 
     # Tokens -----------------------------------------------------------------------------------------------------
 
     def error(self, problem: str, place: int | None = None) -> Exception:
         place = self.place if place is None else place
-        return self._fail(self.text.count("\n", 0, place) + 1, problem)
+        return self._reading.fail(self.text.count("\n", 0, place) + 1, problem)
 
     def peek(self) -> tuple[str, str, int]:
         """Return the kind of the next token, the token, and where it ends."""
@@ -145,33 +148,31 @@ class _Reader:
         end = self.text.find(";", self.place)
         if end < 0:
             raise self.error(f"expected ';' after {what}, found the end of the file", len(self.text.rstrip()))
-        written = self.text[self.place : end].replace(",", " ").split()
-        try:
-            found = list(map(float, written))
-        except ValueError:
-            place = self.place
-            for word in written:
-                place = self.text.index(word, place)
-                try:
-                    float(word)
-                except ValueError:
-                    raise self.error(f"expected a number or ';' in {what}, found {word!r}", place) from None
-                place += len(word)
-            raise
+        words = self.text[self.place : end].replace(",", " ").split()
+
+        def fail(word: str) -> Exception:
+            return self.error(f"expected a number or ';' in {what}, found {word!r}", self._place_of(word))
+
+        found = as_numbers(words, fail)
         self.place = end + 1
         return found
 
+    def _place_of(self, word: str) -> int:
+        """Return where a word next occurs that is not part of a longer one."""
+        alone = re.search(rf"(?<![^\s,]){re.escape(word)}(?![^\s,;])", self.text[self.place :])
+        return self.place + (alone.start() if alone else 0)
+
     def property(self, owner: str) -> None:
         """Keep a property: whatever stands up to the next semicolon outside quotes."""
-        found = re.compile(r'\s*((?:"[^"]*"|[^;"])*?)\s*;').match(self.text, self.place)
+        found = _PROPERTY.match(self.text, self.place)
         if found is None:
             raise self.error("expected ';' after a property")
-        self.properties.setdefault(owner, []).append(found[1])
+        self.properties.setdefault(owner, []).append(found[1].rstrip())
         self.place = found.end()
 
     # Blocks -----------------------------------------------------------------------------------------------------
 
-    def network(self, tolerance: float) -> BayesianNetwork:
+    def network(self) -> BayesianNetwork:
         blocks = {"network": self.network_block, "variable": self.variable_block, "probability": self.probability_block}
         while True:
             start = self.place
@@ -190,9 +191,15 @@ class _Reader:
         for name in self.states:
             if name not in self.definitions:
                 raise self.error(f"the variable {name!r} has no probability block")
-        cpts = [self._cpt(self.definitions[name], tolerance) for name in self.states]
+        cpts = [self._cpt(self.definitions[name]) for name in self.states]
         try:
-            return BayesianNetwork(variables=self.states, cpts=cpts, name=self.name, properties=self.properties)
+            return BayesianNetwork(
+                variables=self.states,
+                cpts=cpts,
+                name=self.name,
+                properties=self.properties,
+                max_table_size=self._reading.max_table_size,
+            )
         except ValueError as error:
             raise self.error(str(error)) from None
 
@@ -208,6 +215,8 @@ class _Reader:
 
     def variable_block(self) -> None:
         name = self.word("the name of a variable")
+        if not name:
+            raise self.error("a variable has an empty name; name it")
         if name in self.states:
             raise self.error(f"the variable {name!r} is declared twice")
         self.expect("{", f"after the name {name!r}")
@@ -230,16 +239,15 @@ class _Reader:
             raise self.error(f"the variable {name!r} is {kind}; only discrete ones are read")
         self.expect("[", f"after the type of {name!r}")
         written = self.word(f"the number of states of {name!r}")
-        if not written.isdecimal():
-            raise self.error(f"the number of states of {name!r} is {written!r}")
+        if not _COUNT.fullmatch(written):
+            raise self.error(f"the number of states of {name!r} is {written!r}; write it as a whole number")
         self.expect("]", f"after the number of states of {name!r}")
         self.expect("{", f"before the states of {name!r}")
         states = self.listed("}", f"a state of {name!r}", int(written))
         if len(states) != int(written):
             raise self.error(f"{name!r} says that it has {written} states but lists {len(states)}")
         if len(set(states)) < len(states):
-            twice = next(state for state in states if states.count(state) > 1)
-            raise self.error(f"the state {twice!r} of {name!r} occurs twice")
+            raise self.error(f"the state {first_repeated(states)!r} of {name!r} occurs twice")
         self.expect(";", f"after the states of {name!r}")
         return states
 
@@ -291,7 +299,7 @@ class _Reader:
 
     # Tables -----------------------------------------------------------------------------------------------------
 
-    def _cpt(self, found: Definition, tolerance: float) -> CPT:
+    def _cpt(self, found: Definition) -> CPT:
         for name in (found.variable, *found.parents):
             if name not in self.states:
                 raise self.error(f"there is no variable {name!r}; {closest(name, self.states)}", found.place)
@@ -299,7 +307,10 @@ class _Reader:
         if len(parents) < len(found.parents) or found.variable in parents:
             raise self.error(f"a variable occurs twice in the head of the block of {found.variable!r}", found.place)
         states = self.states[found.variable]
-        shape = (*map(len, parents.values()), len(states))
+        try:
+            shape = self._reading.table_shape(found.variable, parents, states)
+        except ValueError as error:
+            raise self.error(str(error), found.place) from None
         table = np.full(shape, np.nan)
         if found.default is not None:
             table[...] = self._sized(found.default, len(states), found, found.place, "default")
@@ -323,35 +334,15 @@ class _Reader:
                 raise self.error(f"the row ({', '.join(configuration)}) of {found.variable!r} is stated twice", at)
             stated.add(place)
             table[place] = self._sized(numbers, len(states), found, at, "row")
-        return make_cpt(found.variable, states, parents, table, tolerance, lambda said: self.error(said, found.place))
+        try:
+            return self._reading.cpt(found.variable, states, parents, table)
+        except ValueError as error:
+            raise self.error(str(error), found.place) from None
 
     def _sized(self, numbers: list[float], size: int, found: Definition, at: int, what: str) -> Array:
         if len(numbers) != size:
             raise self.error(f"a {what} of {found.variable!r} has {len(numbers)} numbers; it needs {size}", at)
         return np.array(numbers)
-
-
-def make_cpt(
-    variable: str,
-    states: States,
-    parents: Mapping[str, States],
-    table: Array,
-    tolerance: float,
-    fail: Callable[[str], Exception],
-) -> CPT:
-    """Return a CPT that was read, its rows divided by their sums if these miss 1 by no more than the tolerance."""
-    if np.isnan(table).any():
-        row = np.argwhere(np.isnan(table))[0]
-        where = ", ".join(str(known[k]) for known, k in zip(parents.values(), row, strict=False))
-        raise fail(f"{variable!r} has no probabilities" + (f" for ({where})" if parents else ""))
-    sums = table.sum(axis=-1, keepdims=True)
-    off = np.abs(sums - 1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        table = np.where((off > ROUNDING) & (off <= tolerance), table / sums, table)
-    try:
-        return CPT(variable, states, parents, table)
-    except (ValueError, TypeError) as error:
-        raise fail(str(error)) from None
 
 
 def write_bif(network: BayesianNetwork) -> str:
@@ -360,8 +351,10 @@ def write_bif(network: BayesianNetwork) -> str:
     Raises
     ------
     ValueError
-        A name or state holds a quotation mark, which BIF cannot write.
+        A name or state holds a quotation mark or a carriage return, which BIF cannot write.
     """
+    if "" in network.variables:  # whose properties would be those of the network
+        raise ValueError("a variable without a name cannot be written in BIF; name it")
     name = _quoted(network.name or "unknown")
     lines = [f"network {name} {{", *_properties(network.properties.get("", ())), "}"]
     for cpt in network.cpts:
@@ -394,14 +387,14 @@ def state_names(variable: str, states: Iterable[Any]) -> list[str]:
     """
     names = [str(state) for state in states]
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"two states of {variable!r} would both be written {twice!r}; rename one")
+        raise ValueError(f"two states of {variable!r} would both be written {first_repeated(names)!r}; rename one")
     return names
 
 
 def _properties(words: Iterable[str]) -> list[str]:
     for text in words:
-        if not re.fullmatch(r'(?:"[^"]*"|[^;"])*', text) or text != text.strip() or "//" in text or "/*" in text:
+        as_read = _PROPERTY.fullmatch(f"{text};")
+        if as_read is None or text != text.strip() or "//" in text or "/*" in text or "\r" in text:
             raise ValueError(f"the property {text!r} cannot be written in BIF; put it in quotes, or write .xmlbif")
     return [f"  property {text} ;" for text in words]
 
@@ -409,6 +402,7 @@ def _properties(words: Iterable[str]) -> list[str]:
 def _quoted(name: str) -> str:
     if _PLAIN.fullmatch(name):
         return name
-    if '"' in name:
-        raise ValueError(f"{name!r} holds a quotation mark, which BIF cannot write; rename it, or write .xmlbif")
+    for letter, called in (('"', "a quotation mark"), ("\r", "a carriage return")):
+        if letter in name:
+            raise ValueError(f"{name!r} holds {called}, which BIF cannot write; rename it, or write .xmlbif")
     return f'"{name}"'

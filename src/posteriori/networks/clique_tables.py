@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -179,13 +180,30 @@ def fill_tables(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> Clique
             np.divide(table, message, out=table, where=message > 0)
             messages[n] = message.reshape(above)
             table = table.reshape(-1)
-            occurring = np.flatnonzero(table)
+            occurring = np.flatnonzero(table).astype(np.int32)
             conditionals[n] = occurring, table[occurring]
         else:
             messages[n] = table
     with np.errstate(divide="ignore"):
         log_total += float(np.log(messages[0]))
     return _lay_out(skeleton, children, conditionals, log_total)
+
+
+def most_bytes(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> int:
+    """Return how many bytes `fill_tables` takes at most, without making a table.
+
+    A cell of a clique takes 16 bytes and 4 more for each separator that hangs from it. The share of cells that cannot
+    occur is at least that of the clique's factor with most zeros; the messages may rule out more. While a table is made
+    some 40 bytes a cell come on top, whether it occurs or not.
+    """
+    total = largest = 0.0
+    for n, below in enumerate(skeleton.children()):
+        if skeleton.nodes[n].is_clique:
+            size = math.prod(skeleton.shape(n))
+            shares = (np.count_nonzero(factor.table) / factor.table.size for factor in assigned.get(n, ()))
+            total += size * min(shares, default=1.0) * (16 + 4 * len(below))
+            largest = max(largest, size)
+    return int(total + 40 * largest)
 
 
 def _multiply(
@@ -214,8 +232,9 @@ def _lay_out(
     nodes = skeleton.nodes
     homes = set(skeleton.home)
     kept: list[Array] = [np.zeros(1, np.int32)]
-    maps: list[Array] = [np.zeros(0, np.int32)]
-    table: list[Array] = []
+    occurs = [len(conditionals[n][0]) if n in conditionals else math.prod(skeleton.shape(n)) for n in range(len(nodes))]
+    table = _Buffer(sum(len(cells) for cells, _ in conditionals.values()), np.float64)
+    maps = _Buffer(sum(occurs[n if node.is_clique else node.parent] for n, node in enumerate(nodes) if n), np.int32)
     for n, node in enumerate(nodes[1:], start=1):
         size = math.prod(skeleton.shape(n))
         above = kept[node.parent]
@@ -224,7 +243,7 @@ def _lay_out(
             n_above = math.prod(skeleton.shape(node.parent))
             extended = _numbering(above, n_above)[occurring // (size // n_above)]
             possible = extended >= 0
-            kept.append(occurring[possible].astype(np.int32))
+            kept.append(occurring[possible])
             table.append(values[possible])
             maps.append(extended[possible])
         else:
@@ -248,15 +267,33 @@ def _lay_out(
         lane=_starts(np.where(is_clique, 0, sizes)),
         message=_starts(np.where(is_clique, sizes[parent_of], 0)),
         cell=_starts(np.where(is_clique, sizes, 0)),
-        map_at=_starts(np.array([len(part) for part in maps])),
+        map_at=np.append(0, maps.stops[:-1]).astype(np.int64),
         child_at=np.append(0, np.cumsum([len(below) for below in children])),
         children=np.array([n for below in children for n in below], np.int64),
         home=np.array(skeleton.home, np.int64),
         state=np.append(0, np.cumsum(skeleton.cardinalities)).astype(np.int64),
-        table=np.concatenate([np.zeros(0), *table]),
-        maps=np.concatenate(maps),
+        table=table.array(),
+        maps=maps.array(),
     )
     return CliqueTables(layout, log_total, tuple(kept))
+
+
+class _Buffer:
+    """An array that grows up to a known length: no part of it is ever copied, and memory never written is not taken."""
+
+    def __init__(self, length: int, dtype: Any) -> None:
+        self._whole = np.empty(length, dtype)
+        self.stops = [0]
+
+    def append(self, part: Array) -> None:
+        """Copy a part to the end."""
+        stop = self.stops[-1] + len(part)
+        self._whole[self.stops[-1] : stop] = part
+        self.stops.append(stop)
+
+    def array(self) -> Array:
+        """Return what has been appended."""
+        return self._whole[: self.stops[-1]]
 
 
 def _numbering(kept: Array, size: int) -> Array:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.networks.naming import States, state_by_state
+from posteriori.networks.decimals import as_number
+from posteriori.networks.naming import States, first_repeated, state_by_state
 from posteriori.networks.printing import conditional_lines
 from posteriori.tables import Cell
 from posteriori.tables.objects import plain_cell
@@ -63,6 +64,13 @@ class CPT:
                 f"{self.variable!r} is a {type(self.variable).__name__}; the names of variables are strings"
             )
         states = check_states(self.variable, self.states)
+        if not isinstance(self.parents, Mapping):
+            raise TypeError(
+                f"the parents of {self.variable!r} are {self.parents!r}; give a mapping from each to its states"
+            )
+        for name in self.parents:
+            if not isinstance(name, str):
+                raise TypeError(f"{name!r} is a {type(name).__name__}; the names of variables are strings")
         parents = {name: check_states(name, known) for name, known in self.parents.items()}
         if self.variable in parents:
             raise ValueError(f"{self.variable!r} is its own parent; leave it out of its parents")
@@ -116,23 +124,31 @@ def check_states(variable: str, states: Any) -> States:
     TypeError
         They are one string, or one is neither a string, a number nor a boolean.
     ValueError
-        There is none, or one occurs twice.
+        There is none, one is NaN, or one occurs twice.
     """
     if isinstance(states, str | bytes) or not hasattr(states, "__iter__"):
         raise TypeError(f"the states of {variable!r} are {states!r}; give them as a list")
     cells: list[Cell] = [plain_cell(state, variable) for state in states]
+    if any(cell != cell for cell in cells):
+        raise ValueError(f"a state of {variable!r} is NaN, which stands for a missing cell; name the state otherwise")
     if not cells:
         raise ValueError(f"{variable!r} has no states; give it at least one")
     if len(set(cells)) < len(cells):
-        twice = next(cell for cell in cells if cells.count(cell) > 1)
-        raise ValueError(f"the state {twice!r} of {variable!r} occurs twice; name each state once")
+        raise ValueError(f"the state {first_repeated(cells)!r} of {variable!r} occurs twice; name each state once")
     return tuple(cells)
 
 
 def _check_probabilities(variable: str, states: States, parents: Mapping[str, States], values: Any) -> Array:
     try:
-        table = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+        written = np.array(values)
+        if written.dtype.kind not in "biufOSU":
+            raise TypeError(written.dtype)  # complex numbers and dates, which NumPy would turn into floats
+        if written.dtype.kind in "OSU":
+            for cell in written.ravel().tolist():
+                if isinstance(cell, str | bytes):
+                    as_number(str(cell))
+        table = written.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"the table of {variable!r} is no array of numbers with rows of one length; its shape is "
             f"{_expected(parents, states)}"
@@ -142,20 +158,27 @@ def _check_probabilities(variable: str, states: States, parents: Mapping[str, St
             f"the table of {variable!r} has shape {table.shape}; {_expected(parents, states)} is needed: "
             f"an axis of states for each of {', '.join([*parents, variable])}, in this order"
         )
-    for place in np.argwhere(~(np.isfinite(table) & (table >= 0)))[:1]:
-        where = state_by_state({**parents, variable: states}, place)
-        raise ValueError(
-            f"the table of {variable!r} holds {table[tuple(place)]:g} at {where}; probabilities are from 0 to 1"
-        )
-    sums = table.sum(axis=-1, keepdims=True)
-    wrong = np.argwhere(np.abs(sums[..., 0] - 1) > ROUNDING)
-    if len(wrong):
-        row = tuple(wrong[0])
-        where = f" where {state_by_state(parents, row)}" if parents else ""
-        raise ValueError(f"the table of {variable!r} sums to {sums[row][0]:.9g}{where}; each row must sum to 1")
-    table = np.where(np.abs(sums - 1) > _EXACT, table / sums, table)
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = table.sum(axis=-1, keepdims=True)
+    off = np.abs(sums - 1)
+    if not (np.all(off <= ROUNDING) and table.min() >= 0):
+        raise _table_error(variable, states, parents, table, sums)
+    if off.max() > _EXACT:
+        table = np.where(off > _EXACT, table / sums, table)
     table.setflags(write=False)
     return table
+
+
+def _table_error(variable: str, states: States, parents: Mapping[str, States], table: Array, sums: Array) -> ValueError:
+    """Return what is wrong with the first cell that is no probability, or with the first row that does not sum to 1."""
+    for place in np.argwhere(~(np.isfinite(table) & (table >= 0)))[:1]:
+        where = state_by_state({**parents, variable: states}, place)
+        return ValueError(
+            f"the table of {variable!r} holds {table[tuple(place)]:g} at {where}; probabilities are from 0 to 1"
+        )
+    row = tuple(np.argwhere(~(np.abs(sums[..., 0] - 1) <= ROUNDING))[0])
+    where = f" where {state_by_state(parents, row)}" if parents else ""
+    return ValueError(f"the table of {variable!r} sums to {sums[row][0]:.9g}{where}; each row must sum to 1")
 
 
 def _expected(parents: Mapping[str, States], states: Sequence[Cell]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from posteriori.networks.naming import as_names, require_variable
+from posteriori.networks.naming import as_names, first_repeated, require_variable
 
 _MOST_LISTED = 10  # n variables have n(n − 1)/2 · 2^(n − 2) statements to try
 
@@ -72,10 +72,10 @@ class DAG:
                 raise TypeError(f"{name!r} is a {type(name).__name__}; the names of variables are strings")
         for what, listed in (("variable", self.nodes), ("edge", self.edges)):
             if len(set(listed)) < len(listed):
-                twice: Any = next(one for one in listed if listed.count(one) > 1)
-                raise ValueError(f"the {what} {_shown(twice)} occurs twice; leave one out")
+                raise ValueError(f"the {what} {_shown(first_repeated(listed))} occurs twice; leave one out")
+        known = dict.fromkeys(self.nodes)
         for name in itertools.chain(*self.edges):
-            require_variable(name, self.nodes)
+            require_variable(name, known)
         _ = self.topological_order
 
     @classmethod

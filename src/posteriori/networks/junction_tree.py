@@ -12,7 +12,8 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.kernels import LANES, Evidence, Layout
-from posteriori.networks.clique_tables import CliqueTables, Factor, Skeleton, fill_tables, hang_nodes
+from posteriori.networks.clique_tables import CliqueTables, Factor, Skeleton, fill_tables, hang_nodes, most_bytes
+from posteriori.networks.decimals import cell_count, how_to_set
 from posteriori.networks.rows import read_evidence, share_out, slices_of, take
 from posteriori.networks.triangulation import Triangulation, triangulate
 from posteriori.typing import Array
@@ -24,6 +25,7 @@ Soft: TypeAlias = Mapping[int, Array] | None
 _WORTH_A_THREAD = 1 << 19  # cells times rows: about a millisecond
 _PARTIAL_SUMS = 8  # of expected counts: as many whatever the number of threads, so that they round alike
 _AT_A_TIME = 1 << 14  # rows of a joint distribution, draws
+_MOST_OF_ONE = 1 << 31  # cells of a clique, which are numbered by 32 bits
 _NOTHING = np.empty(0)
 _NO_TABLE = np.empty((0, 0))
 
@@ -72,7 +74,8 @@ class JunctionTree:
 
     def with_factors(self, factors: Sequence[Factor]) -> JunctionTree:
         """Return the tree of other tables over the same scopes, without looking for cliques again."""
-        return JunctionTree(self.triangulation, self.skeleton, _filled(self.triangulation, self.skeleton, factors))
+        assigned = _assigned(self.triangulation, self.skeleton, factors)
+        return JunctionTree(self.triangulation, self.skeleton, fill_tables(self.skeleton, assigned))
 
     # Beliefs ----------------------------------------------------------------------------------------------------
 
@@ -377,25 +380,41 @@ def compile_tree(
         if np.shape(factor.table) != shape:
             raise ValueError(f"the table of {factor.scope} has shape {np.shape(factor.table)}; {shape} is needed")
     triangulation = triangulate(cardinalities, [_several(factor.scope, cardinalities) for factor in factors])
-    if triangulation.total_size > max_table_size:
-        largest = triangulation.cliques[triangulation.largest].scope
-        raise ValueError(
-            f"exact inference needs clique tables of {triangulation.total_size:,} cells, the largest of "
-            f"{math.prod(cardinalities[v] for v in largest):,} cells for {len(largest)} variables; that is more than "
-            f"max_table_size = {max_table_size:,}; raise it (each cell takes 8 bytes, and while compiling about 30)"
-        )
     skeleton = hang_nodes(triangulation, cardinalities)
-    return JunctionTree(triangulation, skeleton, _filled(triangulation, skeleton, factors))
+    assigned = _assigned(triangulation, skeleton, factors)
+    _require_size(triangulation, skeleton, assigned, max_table_size)
+    return JunctionTree(triangulation, skeleton, fill_tables(skeleton, assigned))
 
 
-def _filled(triangulation: Triangulation, skeleton: Skeleton, factors: Sequence[Factor]) -> CliqueTables:
-    """Return the tables of the product of the factors, each multiplied into a clique that holds its scope."""
+def _require_size(
+    triangulation: Triangulation, skeleton: Skeleton, assigned: dict[int, list[Factor]], most: int
+) -> None:
+    scope = triangulation.cliques[triangulation.largest].scope if triangulation.cliques else frozenset()
+    largest = math.prod(skeleton.cardinalities[v] for v in scope)
+    size = triangulation.total_size
+    if size <= most and largest < _MOST_OF_ONE:
+        return
+    needs = (
+        f"exact inference needs clique tables of {cell_count(size)}, the largest of {cell_count(largest)} for "
+        f"{len(scope)} variables"
+    )
+    if largest >= _MOST_OF_ONE:
+        raise ValueError(f"{needs}; one table may not have 2**31; use method='sampling', or observe more variables")
+    raise ValueError(
+        f"{needs}, which is more than max_table_size = {most:,}; they take up to "
+        f"{most_bytes(skeleton, assigned) / 1e9:.2g} GB of memory: if there is as much, "
+        f"{how_to_set('max_table_size', size)}, or give it to BayesianNetwork; if not, use method='sampling'"
+    )
+
+
+def _assigned(triangulation: Triangulation, skeleton: Skeleton, factors: Sequence[Factor]) -> dict[int, list[Factor]]:
+    """Return the factors that each clique, by its node, takes in: one that holds their scope."""
     assigned: dict[int, list[Factor]] = {}
     for factor in factors:
         scope = _several(factor.scope, skeleton.cardinalities)
         table = np.asarray(factor.table, np.float64).reshape([skeleton.cardinalities[v] for v in scope])
         assigned.setdefault(skeleton.place[triangulation.home(scope)], []).append(Factor(scope, table))
-    return fill_tables(skeleton, assigned)
+    return assigned
 
 
 def _several(scope: tuple[int, ...], cardinalities: tuple[int, ...]) -> tuple[int, ...]:

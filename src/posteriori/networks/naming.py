@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
 from posteriori.tables import Cell
 
 States = tuple[Cell, ...]
+T = TypeVar("T", bound=Hashable)
 
 
 def closest(name: Any, names: Iterable[Any]) -> str:
@@ -56,3 +57,9 @@ def as_names(names: str | Iterable[str]) -> tuple[str, ...]:
 def state_by_state(states: Mapping[str, States], codes: Iterable[int]) -> str:
     """Write a configuration as a sentence does: smoke = 'yes', tub = 'no'."""
     return ", ".join(f"{name} = {known[code]!r}" for (name, known), code in zip(states.items(), codes, strict=True))
+
+
+def first_repeated(items: Iterable[T]) -> T:
+    """Return the first item that an earlier one equals; StopIteration if all differ."""
+    seen: set[T] = set()
+    return next(item for item in items if item in seen or seen.add(item))  # type: ignore[func-returns-value]

@@ -10,6 +10,15 @@ import numpy as np
 
 from posteriori.learning.em import Limits
 from posteriori.networks import queries
+from posteriori.networks.arguments import (
+    given_edge,
+    given_properties,
+    given_tables,
+    items,
+    mapping,
+    table_size,
+    text,
+)
 from posteriori.networks.cpt import CPT, check_states
 from posteriori.networks.dag import DAG, Independence
 from posteriori.networks.distributions import ConditionalDistribution, Distribution, MostProbable
@@ -47,14 +56,15 @@ class BayesianNetwork:
     properties : mapping from str to sequence of str, optional
         Free words about a variable, and about the network under ``""``, as the files hold them.
     max_table_size : int, default 2**27
-        The most cells, of 8 bytes, that the clique tables of a compiled tree may have together.
+        The most cells that the clique tables of a compiled tree may have together. A cell takes 16 bytes and 4 more for
+        each separator next to it; cells that cannot occur take none.
 
     Raises
     ------
     TypeError
-        A name is no string, or an edge no pair.
+        A name is no string, an edge no pair, a table no CPT, or an argument of another kind.
     ValueError
-        The edges form a cycle, one is stated twice, or a table does not fit them.
+        The edges form a cycle, one is stated twice, or a table does not fit them or the states of another.
 
     Notes
     -----
@@ -98,23 +108,23 @@ class BayesianNetwork:
         properties: Mapping[str, Sequence[str]] | None = None,
         max_table_size: int = 2**27,
     ) -> None:
-        tables = tuple(cpts)
-        stated = [tuple(edge) if isinstance(edge, list) else edge for edge in edges]
+        tables = given_tables(cpts)
+        stated = [given_edge(edge) for edge in items("edges", edges)]
         of_tables = [(parent, cpt.variable) for cpt in tables for parent in cpt.parents]
-        first = as_names(variables) or () if stated else (*as_names(variables), *(cpt.variable for cpt in tables))
-        self._dag = DAG.of([*stated, *(edge for edge in of_tables if edge not in stated)], first)
-        if tables and len({cpt.variable for cpt in tables}) < len(tables):
-            raise ValueError("a variable has two tables; leave one out")
-        self.name = name
-        self.max_table_size = max_table_size
-        self.properties = {key: as_names(words) for key, words in (properties or {}).items() if words}
-        for key in self.properties:
-            if key:
-                require_variable(key, self._dag.nodes)
+        named = as_names(variables) if isinstance(variables, str) else items("variables", variables)
+        for one in named:
+            text("the name of a variable", one)
+        first = named or () if stated else (*named, *(cpt.variable for cpt in tables))
+        known = set(stated)
+        self._dag = DAG.of([*stated, *(edge for edge in of_tables if edge not in known)], first)
+        self.name = text("name", name)
+        self.max_table_size = table_size(max_table_size)
+        self.properties = given_properties(properties)
         self._states: dict[str, States] = {}
-        for variable, listed in (states or {}).items():
-            require_variable(variable, self._dag.nodes)
+        for variable, listed in mapping("states", states).items():
             self._states[variable] = check_states(variable, listed)
+        for key in (*filter(None, self.properties), *self._states):
+            require_variable(key, self._dag.parents)
         self._states_of_rows: tuple[str, ...] = ()  # learned, and so forgotten by another fit
         self.statistics_: FamilyCounts | None = None
         self.log_likelihood_trace_: tuple[float, ...] = ()
@@ -169,7 +179,7 @@ class BayesianNetwork:
         if isinstance(variable, CPT):
             self._add(variable)
             return
-        require_variable(variable, self._dag.nodes)
+        require_variable(variable, self._dag.parents)
         if probabilities is None:
             raise ValueError(f"the table of {variable!r} is missing; give its probabilities, or a CPT alone")
         known_parents = self._dag.parents[variable]
@@ -193,13 +203,14 @@ class BayesianNetwork:
             )
 
     def _add(self, cpt: CPT) -> None:
-        require_variable(cpt.variable, self._dag.nodes)
+        require_variable(cpt.variable, self._dag.parents)
         self._require_parents(cpt.variable, cpt.parents)
         for name, listed in {cpt.variable: cpt.states, **cpt.parents}.items():
-            # The states may change with the table as long as no other table has named them.
-            fixed = name != cpt.variable or any(name in other.parents for other in self._cpts.values())
             known = self._states.get(name)
-            if known is not None and known != listed and fixed:
+            if known is None or known == listed:
+                continue
+            # The states may change with the table as long as no other table has named them.
+            if name != cpt.variable or any(child in self._cpts for child in self._dag.children[name]):
                 raise ValueError(
                     f"the table of {cpt.variable!r} says that {name!r} has the states {', '.join(map(repr, listed))}; "
                     f"elsewhere they are {', '.join(map(repr, known))}, and must be the same in the same order"
@@ -243,14 +254,14 @@ class BayesianNetwork:
 
     def cpt(self, variable: str) -> CPT:
         """Return the table of a variable; ValueError if there is none."""
-        require_variable(variable, self._dag.nodes)
+        require_variable(variable, self._dag.parents)
         if variable not in self._cpts:
             raise ValueError(f"{variable!r} has no table yet; add it: net.add_cpt({variable!r}, …)")
         return self._cpts[variable]
 
     def states(self, variable: str) -> States:
         """Return the states of a variable, in their order; ValueError if they are not known yet."""
-        require_variable(variable, self._dag.nodes)
+        require_variable(variable, self._dag.parents)
         if variable not in self._states:
             raise ValueError(f"the states of {variable!r} are not known yet; add its table")
         return self._states[variable]
@@ -675,9 +686,9 @@ class BayesianNetwork:
         codes = read_codes(table, self._known_states)
         names = self.variables if variables is None else as_names(variables)
         for name in names:
-            require_variable(name, self.variables)
+            require_variable(name, self._dag.parents)
         likelihoods = queries.read_likelihoods(soft or {}, self._known_states, len(codes))
-        found = self._inference.marginals(codes, [self.variables.index(name) for name in names], likelihoods, n_jobs)
+        found = self._inference.marginals(codes, [self._inference.place[name] for name in names], likelihoods, n_jobs)
         return dict(zip(names, found, strict=True))
 
     # Independence -----------------------------------------------------------------------------------------------

@@ -169,13 +169,13 @@ def sample(inference: Inference, findings: Findings, n: int, random_state: Any) 
     n = check_draw(n, len(findings.states))
     rng = generator(random_state)
     codes = inference.sample(findings, n, rng) if findings.likelihoods else draw(inference.cpts, n, rng)[0]
-    columns = []
+    columns = {}  # by name: polars would rename a series without one
     for v, (name, states) in enumerate(findings.states.items()):
         if all(isinstance(state, str) for state in states):
             known = pl.Series(name, states, dtype=pl.Enum([str(state) for state in states]))
-            columns.append(known.gather(codes[:, v]))
+            columns[name] = known.gather(codes[:, v])
         else:
-            columns.append(pl.Series(name, [states[code] for code in codes[:, v].tolist()], strict=False))
+            columns[name] = pl.Series(name, [states[code] for code in codes[:, v].tolist()], strict=False)
     return pl.DataFrame(columns)
 
 

@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from posteriori.networks.cpt import CPT, check_states
+from posteriori.networks.decimals import as_number
 from posteriori.networks.naming import States, closest, state_by_state, state_code
 from posteriori.typing import Array
 
@@ -124,7 +125,7 @@ def _twice(variable: str, states: Mapping[str, States], place: tuple[int, ...]) 
 
 def _number(variable: str, p: Any) -> float:
     try:
-        return float(p)
+        return as_number(p) if isinstance(p, str) else float(p)
     except (TypeError, ValueError):
         raise ValueError(f"the table of {variable!r} holds {p!r}; probabilities are numbers from 0 to 1") from None
 

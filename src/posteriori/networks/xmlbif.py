@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,35 +13,31 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from posteriori.networks.bif import make_cpt, state_names
-from posteriori.networks.cpt import CPT, ROUNDING
+from posteriori.networks.bif import state_names
+from posteriori.networks.cpt import CPT
+from posteriori.networks.decimals import as_numbers
 from posteriori.networks.naming import States, closest
 from posteriori.networks.network import BayesianNetwork
+from posteriori.networks.reading import Reading
 
-_DECLARATION = """<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE BIF [
-  <!ELEMENT BIF ( NETWORK )*>
-  <!ATTLIST BIF VERSION CDATA #REQUIRED>
-  <!ELEMENT NETWORK ( NAME, ( PROPERTY | VARIABLE | DEFINITION )* )>
-  <!ELEMENT NAME (#PCDATA)>
-  <!ELEMENT VARIABLE ( NAME, ( OUTCOME | PROPERTY )* )>
-  <!ATTLIST VARIABLE TYPE (nature|decision|utility) "nature">
-  <!ELEMENT OUTCOME (#PCDATA)>
-  <!ELEMENT DEFINITION ( FOR | GIVEN | TABLE | PROPERTY )*>
-  <!ELEMENT FOR (#PCDATA)>
-  <!ELEMENT GIVEN (#PCDATA)>
-  <!ELEMENT TABLE (#PCDATA)>
-  <!ELEMENT PROPERTY (#PCDATA)>
-]>"""
+# Without a document type: pyAgrum cannot read a file that has one, and no reader known to us needs it.
+_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
+_PIECE = 1 << 16  # bytes given to expat at a time
+_LONGEST = 1 << 20  # bytes of a tag
+_DEEPEST = 32
+_MOST_PARTS = 2_000_000  # elements and attributes, of some 200 bytes each
+_CONTROL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+Fail = Callable[[int, str], Exception]
 
 
-@dataclass
+@dataclass(slots=True)
 class Element:
-    """An element of an XML file, with the line that it starts on."""
+    """An element of an XML file, with the line that it starts on and its attribute TYPE."""
 
     tag: str
     line: int
-    attributes: dict[str, str]
+    type: str = "nature"
     texts: list[str] = field(default_factory=list)
     children: list[Element] = field(default_factory=list)
 
@@ -53,21 +51,20 @@ class Element:
         return (child for child in self.children if child.tag == tag)
 
 
-def read_xmlbif(content: bytes, fail: Callable[[int, str], Exception], tolerance: float = ROUNDING) -> BayesianNetwork:
+def read_xmlbif(content: bytes, reading: Reading) -> BayesianNetwork:
     """Read a network from XMLBIF.
 
     Parameters
     ----------
     content : bytes
-    fail : callable
-        Makes the error to raise of a line number and what is wrong there.
-    tolerance : float
-        By how much a row may miss the sum of 1, being rounded.
+    reading : Reading
+        Which rows to accept, and the errors to raise.
 
     References
     ----------
     Cozman (1998), The Interchange Format for Bayesian Networks, XMLBIF version 0.3.
     """
+    fail = reading.fail
     root = _parse(content, fail)
     if root.tag != "BIF":
         raise fail(root.line, f"expected the element BIF, found {root.tag}")
@@ -79,8 +76,8 @@ def read_xmlbif(content: bytes, fail: Callable[[int, str], Exception], tolerance
     states: dict[str, States] = {}
     for variable in network.all("VARIABLE"):
         named = _only(variable, "NAME", fail)
-        if variable.attributes.get("TYPE", "nature") != "nature":
-            raise fail(variable.line, f"{named!r} is a {variable.attributes['TYPE']} variable; only nature is read")
+        if variable.type != "nature":
+            raise fail(variable.line, f"{named!r} is a {variable.type} variable; only nature is read")
         if named in states:
             raise fail(variable.line, f"the variable {named!r} is declared twice")
         states[named] = tuple(child.text for child in [*variable.all("OUTCOME"), *variable.all("VALUE")])
@@ -89,7 +86,7 @@ def read_xmlbif(content: bytes, fail: Callable[[int, str], Exception], tolerance
         properties[named] = [child.text for child in variable.all("PROPERTY")]
     cpts: dict[str, CPT] = {}
     for definition in [*network.all("DEFINITION"), *network.all("PROBABILITY")]:
-        cpt = _cpt(definition, states, tolerance, fail)
+        cpt = _cpt(definition, states, reading)
         if cpt.variable in cpts:
             raise fail(definition.line, f"{cpt.variable!r} is defined twice")
         cpts[cpt.variable] = cpt
@@ -105,47 +102,107 @@ def read_xmlbif(content: bytes, fail: Callable[[int, str], Exception], tolerance
             cpts=[cpts[named] for named in states],
             name="" if name == "unknown" else name,
             properties=properties,
+            max_table_size=reading.max_table_size,
         )
     except ValueError as error:
         raise fail(network.line, str(error)) from None
 
 
-def _parse(content: bytes, fail: Callable[[int, str], Exception]) -> Element:
-    """Return the root element; entities, by which a small file can grow beyond memory, are refused."""
-    parser = expat.ParserCreate()
-    root = Element("", 0, {})
-    stack = [root]
+def _parse(content: bytes, fail: Fail) -> Element:
+    """Return the root element.
 
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        upper = {key.upper(): value for key, value in attributes.items()}
-        element = Element(tag.upper(), parser.CurrentLineNumber, upper)
-        stack[-1].children.append(element)
-        stack.append(element)
-
-    def refuse_entity(name: str, *_: Any) -> None:
-        raise fail(parser.CurrentLineNumber, f"it declares the entity {name!r}; entities are not read, so write it out")
-
-    parser.StartElementHandler = start
-    parser.EndElementHandler = lambda tag: stack.pop() and None
-    parser.CharacterDataHandler = lambda text: stack[-1].texts.append(text)
-    parser.EntityDeclHandler = refuse_entity
+    Expat is given the file in pieces, and what a small file could make grow beyond memory is refused: entities, tags
+    and comments of more than a megabyte, elements nested more than 32 deep, and elements and attributes beyond a limit.
+    """
+    builder = _Builder(expat.ParserCreate(), fail)
+    parser = builder.parser
     try:
-        parser.Parse(content, True)
+        for start in range(0, len(content), _PIECE):
+            piece = content[start : start + _PIECE]
+            parser.Parse(piece)
+            if start + len(piece) - parser.CurrentByteIndex > _LONGEST:
+                raise fail(
+                    parser.CurrentLineNumber, f"a tag, comment or declaration is longer than {_LONGEST:,} characters"
+                )
+        parser.Parse(b"", True)
     except expat.ExpatError as error:
         raise fail(error.lineno, f"this is no well-formed XML: {expat.ErrorString(error.code)}") from None
-    return root.children[0]
+    return builder.root.children[0]
 
 
-def _only(element: Element, tag: str, fail: Callable[[int, str], Exception]) -> str:
+class _Builder:
+    """Makes elements of what expat reports."""
+
+    def __init__(self, parser: expat.XMLParserType, fail: Fail) -> None:
+        self.parser = parser
+        self.root = Element("", 0)
+        self._stack = [self.root]
+        self._parts = 0
+        self._fail = fail
+        parser.buffer_text = True
+        parser.specified_attributes = True
+        if hasattr(parser, "SetReparseDeferralEnabled"):  # it would hide how long an unfinished tag is
+            parser.SetReparseDeferralEnabled(False)
+        parser.XmlDeclHandler = self._declaration
+        parser.EntityDeclHandler = self._entity
+        parser.AttlistDeclHandler = self._count
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+
+    def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
+        if encoding is not None and not _is_read(encoding):
+            raise self._fail(1, f"its encoding is {encoding!r}, which is not read; save the file as UTF-8")
+
+    def _entity(self, name: str, *_: Any) -> None:
+        problem = f"it declares the entity {name!r}; entities are not read, so write it out"
+        raise self._fail(self.parser.CurrentLineNumber, problem)
+
+    def _count(self, *_: Any, parts: int = 1) -> None:
+        self._parts += parts
+        if self._parts > _MOST_PARTS:
+            problem = f"it has more than {_MOST_PARTS:,} elements and attributes; networks so large are read from BIF"
+            raise self._fail(self.parser.CurrentLineNumber, problem)
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._count(parts=1 + len(attributes))
+        if len(self._stack) > _DEEPEST:
+            raise self._fail(self.parser.CurrentLineNumber, f"its elements are nested more than {_DEEPEST} deep")
+        element = Element(sys.intern(tag.upper()), self.parser.CurrentLineNumber)
+        for key, value in attributes.items():
+            if key.upper() == "TYPE":
+                element.type = value
+        self._stack[-1].children.append(element)
+        self._stack.append(element)
+
+    def _end(self, tag: str) -> None:
+        self._stack.pop()
+
+    def _text(self, text: str) -> None:
+        self._stack[-1].texts.append(text)
+
+
+def _is_read(encoding: str) -> bool:
+    """Whether expat knows an encoding, or Python one of one byte a character, which it then takes from Python."""
+    if encoding.upper() in ("UTF-8", "UTF-16", "UTF-16LE", "UTF-16BE", "ISO-8859-1", "US-ASCII"):
+        return True
+    try:
+        return len(bytes(range(256)).decode(encoding, "replace")) == 256
+    except (LookupError, ValueError):
+        return False
+
+
+def _only(element: Element, tag: str, fail: Fail) -> str:
     found = list(element.all(tag))
-    if len(found) != 1 or not found[0].text:
+    if len(found) != 1:
         raise fail(element.line, f"a {element.tag} needs one {tag}; it has {len(found)}")
+    if not found[0].text:
+        raise fail(found[0].line, f"the {tag} of a {element.tag} is empty")
     return found[0].text
 
 
-def _cpt(
-    definition: Element, states: dict[str, States], tolerance: float, fail: Callable[[int, str], Exception]
-) -> CPT:
+def _cpt(definition: Element, states: dict[str, States], reading: Reading) -> CPT:
+    fail = reading.fail
     variable = _only(definition, "FOR", fail)
     parents = [child.text for child in definition.all("GIVEN")]
     for name in (variable, *parents):
@@ -153,24 +210,19 @@ def _cpt(
             raise fail(definition.line, f"there is no variable {name!r}; {closest(name, states)}")
     if len({variable, *parents}) < 1 + len(parents):
         raise fail(definition.line, f"a variable occurs twice in the definition of {variable!r}")
-    written = _only(definition, "TABLE", fail).replace(",", " ").split()
-    values = []
-    for word in written:
-        try:
-            values.append(float(word))
-        except ValueError:
-            raise fail(definition.line, f"the table of {variable!r} holds {word!r}, which is no number") from None
-    shape = (*(len(states[name]) for name in parents), len(states[variable]))
-    if len(values) != math.prod(shape):
-        raise fail(definition.line, f"the table of {variable!r} has {len(values)} numbers; it needs {math.prod(shape)}")
-    return make_cpt(
-        variable,
-        states[variable],
-        {name: states[name] for name in parents},
-        np.array(values).reshape(shape),  # unlike in BIF the variable varies fastest
-        tolerance,
-        lambda said: fail(definition.line, said),
+    of_parents = {name: states[name] for name in parents}
+    values = as_numbers(
+        _only(definition, "TABLE", fail).replace(",", " ").split(),
+        lambda word: fail(definition.line, f"the table of {variable!r} holds {word!r}, which is no number"),
     )
+    try:
+        shape = reading.table_shape(variable, of_parents, states[variable])
+        if len(values) != math.prod(shape):
+            raise ValueError(f"the table of {variable!r} has {len(values)} numbers; it needs {math.prod(shape)}")
+        # Unlike in BIF the variable varies fastest.
+        return reading.cpt(variable, states[variable], of_parents, np.array(values).reshape(shape))
+    except ValueError as error:
+        raise fail(definition.line, str(error)) from None
 
 
 def write_xmlbif(network: BayesianNetwork) -> str:
@@ -184,19 +236,27 @@ def write_xmlbif(network: BayesianNetwork) -> str:
     lines = [_DECLARATION, '<BIF VERSION="0.3">', "<NETWORK>", _element("NAME", network.name or "unknown")]
     lines += [_element("PROPERTY", text) for text in network.properties.get("", ())]
     for cpt in network.cpts:
-        lines += ['<VARIABLE TYPE="nature">', _element("NAME", cpt.variable)]
+        lines += ['<VARIABLE TYPE="nature">', _name("NAME", cpt.variable)]
         lines += [_element("OUTCOME", state) for state in state_names(cpt.variable, cpt.states)]
         lines += [_element("PROPERTY", text) for text in network.properties.get(cpt.variable, ())]
         lines.append("</VARIABLE>")
     for cpt in network.cpts:
-        lines += ["<DEFINITION>", _element("FOR", cpt.variable)]
-        lines += [_element("GIVEN", parent) for parent in cpt.parents]
+        lines += ["<DEFINITION>", _name("FOR", cpt.variable)]
+        lines += [_name("GIVEN", parent) for parent in cpt.parents]
         rows = cpt.probabilities.reshape(-1, len(cpt.states)).tolist()
         lines += ["<TABLE>", *(" ".join(map(repr, row)) for row in rows), "</TABLE>", "</DEFINITION>"]
     return "\n".join([*lines, "</NETWORK>", "</BIF>"]) + "\n"
 
 
 def _element(tag: str, text: str) -> str:
-    if not text or text != text.strip() or any(ord(letter) < 32 for letter in text):
-        raise ValueError(f"{text!r} cannot be written in XMLBIF as it is; rename it, without blanks around it")
-    return f"<{tag}>{escape(text)}</{tag}>"
+    if text != text.strip() or _CONTROL.search(text):
+        raise ValueError(
+            f"{text!r} cannot be written in XMLBIF; rename it, without blanks around it and without control characters"
+        )
+    return f"<{tag}>{escape(text, {chr(13): '&#13;'})}</{tag}>"
+
+
+def _name(tag: str, name: str) -> str:
+    if not name:
+        raise ValueError("a variable without a name cannot be written in XMLBIF; name it")
+    return _element(tag, name)
