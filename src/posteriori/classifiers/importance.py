@@ -12,8 +12,6 @@ from posteriori.typing import Array
 class MeasuresImportance:
     """Says which features inform a fitted classifier, on held-out rows where there are some."""
 
-    n_features_in_: int
-
     @abstractmethod
     def _predictor(self) -> tuple[Predictor, Array]:
         """Return what predicts, and the share of each of its members in p(x)."""
@@ -59,10 +57,10 @@ class MeasuresImportance:
         """The standard error of `feature_information_`, (d,)."""
         return self.importance_.standard_error
 
-    def _check_importance(self) -> None:
+    def _check_importance(self, n_columns: int) -> None:
         """Raise ValueError unless the importance is of the columns of the model; of an estimator from a file."""
         if "_importance" in self.__dict__:
-            self._importance.check_against(self.n_features_in_)
+            self._importance.check_against(n_columns)
 
     def _forget_importance(self) -> None:
         for name in ("_importance", "_held_out_rows", "_drawn_importance"):

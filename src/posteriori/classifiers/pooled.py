@@ -456,7 +456,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         for weight in self.weights_.values():
             check_not_negative("the weight of a member", weight)
         check_numbers("the biases of classes", self.class_bias_, (len(self.classes_),))
-        self._check_importance()
+        self._check_importance(self.n_features_in_)
 
     @property
     def _first(self) -> GenerativeEstimator:
