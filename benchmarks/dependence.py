@@ -128,7 +128,7 @@ def pair_row(n: int, rng: np.random.Generator) -> Row:
     """Count all pairs of 50 columns of 8 categories in 5 classes, against one increment a nanosecond on one core."""
     d = 50
     codes, y = dependent_codes(n, d, 8, 5, rng)
-    X, needs = (codes + 1).astype(np.uint8), CountTogether()
+    X, sufficient_statistics = (codes + 1).astype(np.uint8), CountTogether()
     component, weight = y.astype(np.int32), np.ones(n)
 
     def count() -> None:
@@ -136,7 +136,7 @@ def pair_row(n: int, rng: np.random.Generator) -> Row:
 
         def one(start: int) -> Any:
             part = slice(start, start + 62_500)
-            return needs.of(Codes(X[part], (8,) * d), Assignment(component[part], weight[part], 5))
+            return sufficient_statistics.of(Codes(X[part], (8,) * d), Assignment(component[part], weight[part], 5))
 
         with ThreadPoolExecutor(2) as threads:
             parts = threads.map(one, range(0, n, 62_500))

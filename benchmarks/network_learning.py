@@ -44,8 +44,8 @@ def parameter_rows(net: po.BayesianNetwork, n: int) -> list[Row]:
         cpt = ours.cpt(name)
         order = [*cpt.parents, name]
         potential = theirs.cpt(name).reorganize(order[::-1])
-        places = [[theirs.variable(v).index(state) for state in ours.states(v)] for v in order]
-        np.testing.assert_allclose(cpt.probabilities, potential.toarray()[np.ix_(*places)], atol=1e-9)
+        positions = [[theirs.variable(v).index(state) for state in ours.states(v)] for v in order]
+        np.testing.assert_allclose(cpt.probabilities, potential.toarray()[np.ix_(*positions)], atol=1e-9)
     size = f"{n:.0e}".replace("e+0", "e")
     gaps = frame[: n // 50].with_columns(
         pl.when(pl.Series(np.random.default_rng(j).random(n // 50)) < 0.02)

@@ -23,7 +23,7 @@ from timing import Row, alternately, faster, report, within
 
 import posteriori as po
 from posteriori.comparison import discriminative
-from posteriori.learning.selection import Opened, judge
+from posteriori.learning.out_of_fold import FoldedData, cross_fit_and_score
 
 LARGE = ("adult", "letter")
 SMALL = 1000
@@ -32,8 +32,8 @@ REFITS = 20  # of n, from whose time that of all is reckoned
 
 def data_folder() -> Path | None:
     """Return the folder of tables; None if there is none."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("POSTERIORI_DATA", beside))
+    atomic_write = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("POSTERIORI_DATA", atomic_write))
     return folder if (folder / "INDEX.tsv").exists() else None
 
 
@@ -108,7 +108,7 @@ def cross_validation_row(n: int, rng: np.random.Generator) -> Row:
 
     def together() -> None:
         estimators = models()
-        judge(estimators, Opened.of(estimators[0], X, y, None, 10))
+        cross_fit_and_score(estimators, FoldedData.of(estimators[0], X, y, None, 10))
 
     def once() -> None:
         for estimator in models():
@@ -166,8 +166,8 @@ def rows(quick: bool) -> list[Row]:
     found: list[Row] = []
     folder = data_folder()
     if folder is not None:
-        with (folder / "INDEX.tsv").open(encoding="utf-8", newline="") as opened:
-            lines = {line["name"]: line for line in csv.DictReader(opened, delimiter="\t")}
+        with (folder / "INDEX.tsv").open(encoding="utf-8", newline="") as folded:
+            lines = {line["name"]: line for line in csv.DictReader(folded, delimiter="\t")}
         found += large_rows(folder, lines, quick) + small_rows(folder, lines, quick)
     else:
         print("the rows on real tables are left out: set POSTERIORI_DATA to their folder, or put it at ../shared/data")

@@ -38,11 +38,11 @@ def alternately(ours: Callable[[], object], theirs: Callable[[], object], repeat
     ours(), theirs()
     seconds: tuple[list[float], list[float]] = ([], [])
     for _ in range(repeats):
-        for place, work in enumerate((ours, theirs)):
+        for position, work in enumerate((ours, theirs)):
             gc.collect()
             start = time.perf_counter()
             work()
-            seconds[place].append(time.perf_counter() - start)
+            seconds[position].append(time.perf_counter() - start)
     return statistics.median(seconds[0]), statistics.median(seconds[1])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from posteriori.learning.metrics import accuracy, fill_undefined, log_loss
-from posteriori.learning.selection import out_of_fold
+from posteriori.learning.out_of_fold import out_of_fold
 
 FOLDS = 5
 MOST_ROWS = 3000
@@ -46,8 +46,8 @@ class Score:
 
 def data_folder() -> Path | None:
     """Return the folder of tables, POSTERIORI_DATA or ../shared/data beside the repository; None if there is none."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("POSTERIORI_DATA", beside))
+    atomic_write = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("POSTERIORI_DATA", atomic_write))
     return folder if (folder / "INDEX.tsv").exists() else None
 
 
@@ -78,7 +78,7 @@ def score(estimator: Any, table: Table) -> Score:
         warnings.simplefilter("ignore", UserWarning)  # of categories that a fold has not met
         held_out = out_of_fold(estimator, table.X, table.y, folds=FOLDS, random_state=SEED)
     posterior = fill_undefined(held_out.posterior, held_out.prior)
-    return Score(log_loss(held_out.components, posterior), accuracy(held_out.components, posterior))
+    return Score(log_loss(held_out.y_true, posterior), accuracy(held_out.y_true, posterior))
 
 
 def ranks(losses: np.ndarray) -> np.ndarray:

@@ -51,8 +51,8 @@ def draw_labels(scores: Scores, path: Path) -> None:
         ax.minorticks_off()
     for model, below in zip(models, rows[1], strict=True):  # now that all lines have settled the limits
         _name_lines(below, LABELLED[-1], ends[model], colour_of, gap=0.05)
-    for place, (_, (colour, text)) in enumerate(_LINES.items()):
-        rows[0, 0].text(0.98, 0.30 - 0.085 * place, text, transform=rows[0, 0].transAxes, color=colour, ha="right")
+    for position, (_, (colour, text)) in enumerate(_LINES.items()):
+        rows[0, 0].text(0.98, 0.30 - 0.085 * position, text, transform=rows[0, 0].transAxes, color=colour, ha="right")
     rows[0, 0].set_ylabel("accuracy, mean over the sets")
     rows[1, 0].set_ylabel("what rows without label add at weight 1,\nin points of accuracy")
     figure.supxlabel("labels a class; bands are one standard error")
@@ -109,11 +109,13 @@ def _name_lines(ax: Any, x: float, ends: dict[str, float], colour_of: dict[str, 
     to_axes = ax.transData + ax.transAxes.inverted()
     order = sorted(ends, key=lambda name: ends[name])
     wanted = np.array([to_axes.transform((x, ends[name]))[1] for name in order])
-    places = _spread(wanted, gap)
+    positions = _spread(wanted, gap)
     start = to_axes.transform((x, ends[order[0]]))[0]
-    for name, at, place in zip(order, wanted, places, strict=True):
-        ax.plot([start, start + 0.035], [at, place], transform=ax.transAxes, color=colour_of[name], lw=0.8, alpha=0.7)
-        ax.text(start + 0.042, place, name, transform=ax.transAxes, color=colour_of[name], va="center", fontsize=9.5)
+    for name, at, position in zip(order, wanted, positions, strict=True):
+        ax.plot(
+            [start, start + 0.035], [at, position], transform=ax.transAxes, color=colour_of[name], lw=0.8, alpha=0.7
+        )
+        ax.text(start + 0.042, position, name, transform=ax.transAxes, color=colour_of[name], va="center", fontsize=9.5)
 
 
 def _spread(wanted: np.ndarray, gap: float) -> np.ndarray:

@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import posteriori as po
-from posteriori.learning.selection import out_of_fold
+from posteriori.learning.out_of_fold import out_of_fold
 
 LABELLED = (5, 10, 20, 50)  # a class
 LABEL_SETS = ("diabetes_pima", "german", "mushroom", "satimage", "segment", "vehicle", "vote", "wdbc")
@@ -204,7 +204,7 @@ def _hide_labels(table: Table, repetition: int, rng: np.random.Generator) -> Ite
                 alone = (X[labelled], y[labelled])
                 held_out = out_of_fold(one, *(alone if weight == 0.0 else (X, some)), folds=FOLDS)
                 fitted[weight] = held_out.estimator
-                losses[weight] = _log_loss(held_out.posterior, held_out.components)
+                losses[weight] = _log_loss(held_out.posterior, held_out.y_true)
             scores = {weight: _score(one, table.X[tested], table.y[tested]) for weight, one in fitted.items()}
             best = min(losses, key=lambda weight: losses[weight])
             variants = {ALONE: scores[0.0], CHOSEN: scores[best]} | {f"{w:g}": scores[w] for w in WEIGHTS}
@@ -250,8 +250,8 @@ def _like(model: Any, **parameters: Any) -> Any:
 
 def _score(model: Any, X: Any, y: pl.Series) -> tuple[float, float]:
     """Return accuracy and log-loss."""
-    place = {label: c for c, label in enumerate(model.classes_.tolist())}
-    components = np.array([place[label] for label in y])
+    position = {label: c for c, label in enumerate(model.classes_.tolist())}
+    components = np.array([position[label] for label in y])
     log_posterior = _log_posterior(model, X)
     right = log_posterior.argmax(axis=1) == components
     return float(right.mean()), float(-log_posterior[np.arange(len(y)), components].mean())

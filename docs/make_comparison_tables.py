@@ -137,13 +137,13 @@ def _seconds(value: float) -> str:
 def draw_curves(curves: dict[str, Comparison], path: Path) -> None:
     """Draw accuracy above log-loss, a column for each set."""
     figure, panels = plt.subplots(2, len(curves), figsize=(4.5 * len(curves), 7.6), layout="constrained", squeeze=False)
-    for place, (name, found) in enumerate(curves.items()):
-        column = panels[:, place]
+    for position, (name, found) in enumerate(curves.items()):
+        column = panels[:, position]
         for ax, measure in zip(column, ("accuracy", "log_loss"), strict=True):
             found.plot(measure, ax).get_legend().remove()
             _zoom(ax, found, measure)
             ax.tick_params(axis="x", labelsize=8)
-            if place:
+            if position:
                 ax.set_ylabel("")
         column[0].set_title(name, loc="left", fontweight="bold")
         column[0].set_xlabel("")

@@ -116,11 +116,11 @@ def _sweep(parameter: str, values: tuple[Any, ...], names: tuple[str, ...], sets
         scores = measure(models, sets)
         losses, rank = scores[:, :, 0], ranks(scores[:, :, 0]).mean(axis=0)
         accuracy = scores[:, :, 1].mean(axis=0)
-        for place in range(len(values)):
-            loss = losses[:, place]
-            known = MODELS[name].get_params()[parameter] == values[place]
-            text = f"{loss.mean():.3f} · {np.median(loss):.3f} · {rank[place]:.1f} · {accuracy[place]:.3f}"
-            cells[place].append(f"**{text}**" if known else text)
+        for position in range(len(values)):
+            loss = losses[:, position]
+            known = MODELS[name].get_params()[parameter] == values[position]
+            text = f"{loss.mean():.3f} · {np.median(loss):.3f} · {rank[position]:.1f} · {accuracy[position]:.3f}"
+            cells[position].append(f"**{text}**" if known else text)
     head = _head([f"`{parameter}`", *names])
     return f"On {len(sets)} sets:\n\n" + "\n".join([head, *map(_row, cells)])
 

@@ -126,8 +126,8 @@ def informative_table(sets: Sequence[Table]) -> str:
             cells.append(
                 f"{plain.log_loss:.3f} → {heeding.log_loss:.3f} · {plain.accuracy:.3f} → {heeding.accuracy:.3f}"
             )
-        recoded = dataclasses.replace(table, X=table.X.with_columns(pl.col(pl.String).fill_null("(missing)")))
-        one = score(models["TAN"], recoded)
+        to_observed_codes = dataclasses.replace(table, X=table.X.with_columns(pl.col(pl.String).fill_null("(missing)")))
+        one = score(models["TAN"], to_observed_codes)
         lines.append(_row([*cells, f"{one.log_loss:.3f} · {one.accuracy:.3f}"]))
     return "\n".join(lines)
 

@@ -56,7 +56,7 @@ def measure(table: Table) -> dict[str, tuple[float, float]]:
         warnings.simplefilter("ignore")  # of collinear columns, categories that a fold has not met, few steps
         found = po.cross_validate(models_for(table), table.X, table.y, folds=FOLDS, random_state=SEED)
     return {
-        name: (log_loss(found.components, posterior), accuracy(found.components, posterior))
+        name: (log_loss(found.y_true, posterior), accuracy(found.y_true, posterior))
         for name, posterior in found.posteriors.items()
     }
 
@@ -66,21 +66,21 @@ def summary(scores: dict[str, dict[str, tuple[float, float]]]) -> str:
     names = list(dict.fromkeys(name for of_set in scores.values() for name in of_set))
     losses = np.array([[of_set.get(name, (np.nan, np.nan))[0] for name in names] for of_set in scores.values()])
     right = np.array([[of_set.get(name, (np.nan, np.nan))[1] for name in names] for of_set in scores.values()])
-    everywhere = [place for place in range(len(names)) if not np.isnan(losses[:, place]).any()]
+    everywhere = [position for position in range(len(names)) if not np.isnan(losses[:, position]).any()]
     rank = dict(zip(everywhere, ranks(losses[:, everywhere]).mean(axis=0), strict=True))
     lines = [
         "| model | sets | mean log-loss | median | mean rank | mean accuracy | pool has the lower log-loss |",
         "|-|-|-|-|-|-|-|",
     ]
     pool = losses[:, names.index(POOL)]
-    for place in sorted(range(len(names)), key=lambda place: np.nanmean(losses[:, place])):
-        known = ~np.isnan(losses[:, place])
+    for position in sorted(range(len(names)), key=lambda position: np.nanmean(losses[:, position])):
+        known = ~np.isnan(losses[:, position])
         n = known.sum()
-        loss, share = losses[known, place], right[known, place]
+        loss, share = losses[known, position], right[known, position]
         spread = share.std(ddof=1) / np.sqrt(n)
-        better = "–" if names[place] == POOL else f"{(pool[known] < loss - 5e-4).mean():.0%}"
-        order = f"{rank[place]:.1f}" if place in rank else "–"
-        cells = [names[place], str(n), f"{loss.mean():.3f}", f"{np.median(loss):.3f}", order]
+        better = "–" if names[position] == POOL else f"{(pool[known] < loss - 5e-4).mean():.0%}"
+        order = f"{rank[position]:.1f}" if position in rank else "–"
+        cells = [names[position], str(n), f"{loss.mean():.3f}", f"{np.median(loss):.3f}", order]
         lines.append("| " + " | ".join([*cells, f"{share.mean():.3f} ± {spread:.3f}", better]) + " |")
     return "\n".join(lines)
 

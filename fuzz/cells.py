@@ -150,7 +150,7 @@ def labels(rng: Rng, n: int) -> pl.Series:
     if draw < 0.2:
         return pl.Series(["only"] * n, dtype=pl.String)
     if draw < 0.3:
-        return pl.Series(["lone" if place == n // 2 else "others" for place in range(n)], dtype=pl.String)
+        return pl.Series(["lone" if position == n // 2 else "others" for position in range(n)], dtype=pl.String)
     classes = pick(rng, (["a", "b"], ["a", "b", "c"], [0, 1], [True, False], [1.0, 2.0], ["x,y", 'p"q', "\u00e9"]))
     cells = [pick(rng, classes) for _ in range(n)]
     if rng.random() < 0.1:
@@ -173,6 +173,6 @@ def table(rng: Rng, *, objects: bool = False) -> tuple[pl.DataFrame, str]:
     names = list(dict.fromkeys(pick(rng, pool) for _ in range(d)))
     target = "y" if rng.random() < 0.9 else next((name for name in NAMES[::-1] if name not in names), "y")
     columns = [column(rng, n, objects=objects).alias(name) for name in names]
-    place = int(rng.integers(len(columns) + 1))
-    columns.insert(place, labels(rng, n).alias(target))
+    position = int(rng.integers(len(columns) + 1))
+    columns.insert(position, labels(rng, n).alias(target))
     return pl.DataFrame(columns), target

@@ -164,8 +164,8 @@ def _pick(rng: np.random.Generator, choices: Any) -> Any:
 
 def _change_json(rng: np.random.Generator, content: Any) -> None:
     """Replace, drop, rename, repeat or move something of some JSON."""
-    places = _places(content)
-    container, key = _pick(rng, places)
+    positions = _places(content)
+    container, key = _pick(rng, positions)
     value = container[key]
     kind = int(rng.integers(8))
     if kind == 0 and isinstance(container, dict):
@@ -175,17 +175,17 @@ def _change_json(rng: np.random.Generator, content: Any) -> None:
     elif kind == 2 and isinstance(value, list) and value:
         rng.shuffle(value) if rng.random() < 0.5 else value.append(_pick(rng, value))
     elif kind == 3:
-        other, place = _pick(rng, places)
-        container[key] = json.loads(json.dumps(other[place]))
+        other, position = _pick(rng, positions)
+        container[key] = json.loads(json.dumps(other[position]))
     elif kind == 4:
-        numbers = [place for place in places if type(place[0][place[1]]) in (int, float)]
-        container, key = _pick(rng, numbers or places)
+        numbers = [position for position in positions if type(position[0][position[1]]) in (int, float)]
+        container, key = _pick(rng, numbers or positions)
         container[key] = container[key] + int(rng.integers(-2, 3)) if numbers else None
     elif kind == 5:
         container[key] = _pick(rng, _OTHERS)
     else:
-        numbers = [place for place in places if type(place[0][place[1]]) in (int, float)]
-        container, key = _pick(rng, numbers or places)
+        numbers = [position for position in positions if type(position[0][position[1]]) in (int, float)]
+        container, key = _pick(rng, numbers or positions)
         container[key] = _pick(rng, _NUMBERS)
 
 
@@ -198,11 +198,11 @@ def _change_array(rng: np.random.Generator, arrays: dict[str, np.ndarray]) -> No
     kind = int(rng.integers(10))
     with np.errstate(all="ignore"):
         if kind <= 4 and array.size:
-            place = int(rng.integers(array.size))
+            position = int(rng.integers(array.size))
             value = _pick(rng, _NUMBERS)
             if array.dtype.kind in "iub":
                 value = value if isinstance(value, int) and abs(value) < 2**63 else int(rng.integers(-(2**62), 2**62))
-            array.flat[place] = float(value) if array.dtype.kind == "f" else value
+            array.flat[position] = float(value) if array.dtype.kind == "f" else value
         elif kind == 5:
             types = (np.float32, np.float16, np.int64, np.int8, np.uint64, np.bool_, np.float64)
             array = array.astype(_pick(rng, types))

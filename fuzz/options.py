@@ -162,9 +162,9 @@ def _ground() -> Path:
 
 def _arguments(rng: Rng) -> list[str]:
     name = pick(rng, (*_COMMANDS, "fit", "fit", "fit", "cv"))
-    places, usual, options = _COMMANDS[name]
+    positions, usual, options = _COMMANDS[name]
     good = {"TABLE": "t.csv" if rng.random() < 0.7 else "u.csv", "MODEL": pick(rng, _STORED[:4])}
-    found = [name, *(good[place] if rng.random() < 0.85 else pick(rng, _PLACES[place]) for place in places)]
+    found = [name, *(good[position] if rng.random() < 0.85 else pick(rng, _PLACES[position]) for position in positions)]
     given = dict(zip(usual[::2], usual[1::2], strict=True))
     more: list[str] = []
     for _ in range(int(rng.integers(0, 4)) if options else 0):

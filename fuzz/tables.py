@@ -47,15 +47,15 @@ def _writable(frame: pl.DataFrame, suffix: str) -> pl.DataFrame:
     return pl.DataFrame(kept)
 
 
-def _bytes_of(frame: pl.DataFrame, suffix: str, place: Path) -> bytes:
+def _bytes_of(frame: pl.DataFrame, suffix: str, position: Path) -> bytes:
     if suffix == ".parquet":
-        frame.write_parquet(place, compression=pick(np.random.default_rng(frame.height), ("zstd", "uncompressed")))
+        frame.write_parquet(position, compression=pick(np.random.default_rng(frame.height), ("zstd", "uncompressed")))
     elif suffix == ".arrow":
-        frame.write_ipc(place)
+        frame.write_ipc(position)
     else:
         ndjson, separator = suffix == ".ndjson", "\t" if suffix == ".tsv" else ","
         return (frame.write_ndjson() if ndjson else frame.write_csv(separator=separator)).encode()
-    return place.read_bytes()
+    return position.read_bytes()
 
 
 def _with_late_cell(rng: Rng, text: bytes) -> bytes:
@@ -75,21 +75,21 @@ def _mutated(rng: Rng, content: bytes, is_text: bool) -> bytes:
     """Return the bytes of a file, a few of which are changed."""
     changed = bytearray(content)
     for _ in range(int(rng.integers(1, 4))):
-        place = int(rng.integers(len(changed) + 1))
+        position = int(rng.integers(len(changed) + 1))
         kind = int(rng.integers(7))
-        if kind == 0 and place < len(changed):
-            changed[place] ^= 1 << int(rng.integers(8))
+        if kind == 0 and position < len(changed):
+            changed[position] ^= 1 << int(rng.integers(8))
         elif kind == 1:
-            changed = changed[:place] if rng.random() < 0.3 else changed
-        elif kind == 2 and place < len(changed):
-            changed[place] = int(rng.integers(256))
+            changed = changed[:position] if rng.random() < 0.3 else changed
+        elif kind == 2 and position < len(changed):
+            changed[position] = int(rng.integers(256))
         elif kind == 3:
-            stop = min(len(changed), place + int(rng.integers(1, 40)))
-            changed[place:place] = changed[place:stop]
+            stop = min(len(changed), position + int(rng.integers(1, 40)))
+            changed[position:position] = changed[position:stop]
         elif kind == 4:
-            del changed[place : place + int(rng.integers(1, 40))]
+            del changed[position : position + int(rng.integers(1, 40))]
         else:
-            changed[place:place] = pick(rng, _POISON)
+            changed[position:position] = pick(rng, _POISON)
     if is_text and rng.random() < 0.05:
         codec = pick(rng, ("utf-16", "utf-8-sig", "utf-32"))
         return bytes(changed).decode("utf8", "replace").encode(codec)

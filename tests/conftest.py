@@ -23,8 +23,8 @@ _LONGEST = ("test_spark.py", "test_cli.py", "test_cli_files.py", "test_documenta
 
 def pytest_collection_modifyitems(items):
     """Begin with the files that take longest, so that no process is left with one of them at the end."""
-    place = {name: number for number, name in enumerate(_LONGEST)}
-    items.sort(key=lambda item: place.get(item.path.name, len(place)))
+    position = {name: number for number, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: position.get(item.path.name, len(position)))
 
 
 def cell_type(cells):

@@ -16,12 +16,12 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
-import posteriori.sources.memory
+import posteriori.sources.table_source
 from posteriori.densities import Binned
 from posteriori.learning.binning import mdlp_of_counts, midpoints, quantile_cuts
 from posteriori.learning.information import mutual_information
-from posteriori.learning.selection import out_of_fold
-from posteriori.statistics import OuterBins, RowSample
+from posteriori.learning.out_of_fold import out_of_fold
+from posteriori.statistics import RowSample, TailMoments
 from posteriori.tables import Assignment, Batch, Column, Numbers, Schema
 
 CUTS = ((0.0, 2.0, 5.0), (), (1.0,))
@@ -159,11 +159,11 @@ def test_outer_bins_add_up(pieces):
     rng = np.random.default_rng(0)
     values = rows_of(rng, 60)
     component, weight = rng.integers(0, 2, 60).astype(np.int32), rng.integers(0, 3, 60).astype(float)
-    whole = OuterBins.of(numbers(values), Assignment(component, weight, 2))
+    whole = TailMoments.of(numbers(values), Assignment(component, weight, 2))
     parts = np.array_split(np.arange(60), pieces)
-    total = OuterBins.of(numbers(values[:0]), Assignment(component[:0], weight[:0], 2))
+    total = TailMoments.of(numbers(values[:0]), Assignment(component[:0], weight[:0], 2))
     for part in reversed(parts):
-        total = total + OuterBins.of(numbers(values[part]), Assignment(component[part], weight[part], 2))
+        total = total + TailMoments.of(numbers(values[part]), Assignment(component[part], weight[part], 2))
     assert_allclose(total.excess.weight, whole.excess.weight)
     seen = whole.excess.weight > 0
     assert_allclose(total.excess.mean[seen], whole.excess.mean[seen])
@@ -178,7 +178,7 @@ def test_outer_bins_add_up(pieces):
 def test_within_each_bin_the_density_integrates_to_one():
     density = Binned()
     values = rows_of(np.random.default_rng(0), 300)
-    parameters = density.estimate(OuterBins.of(numbers(values), everyone(300)))
+    parameters = density.estimate(TailMoments.of(numbers(values), everyone(300)))
     for j, cuts in enumerate(CUTS):
         edges = [-np.inf, *cuts, np.inf]
 
@@ -193,7 +193,7 @@ def test_within_each_bin_the_density_integrates_to_one():
 
 def test_outer_bins_have_the_mean_of_their_rows_and_a_single_bin_their_moments():
     values = rows_of(np.random.default_rng(0), 300)
-    parameters = Binned().estimate(OuterBins.of(numbers(values), everyone(300)))
+    parameters = Binned().estimate(TailMoments.of(numbers(values), everyone(300)))
     first = values[:, 0]
     assert_allclose(parameters.scale[0, 0], -first[first < 0].mean())
     assert_allclose(parameters.scale[1, 0], (first[first >= 5] - 5).mean())
@@ -203,7 +203,7 @@ def test_outer_bins_have_the_mean_of_their_rows_and_a_single_bin_their_moments()
 
 def test_factors_have_no_components_and_sum_to_the_density():
     density, values = Binned(), rows_of(np.random.default_rng(0), 50)
-    parameters = density.estimate(OuterBins.of(numbers(values), everyone(50)))
+    parameters = density.estimate(TailMoments.of(numbers(values), everyone(50)))
     factors = density.log_factors(parameters, numbers(values))
     assert factors.shape == (50, 1, 3)
     assert_allclose(density.log_density(parameters, numbers(values)), factors.sum(axis=2))
@@ -212,12 +212,12 @@ def test_factors_have_no_components_and_sum_to_the_density():
 
 def test_rows_drawn_fall_into_their_bins_and_give_the_parameters_back():
     density, rng = Binned(), np.random.default_rng(0)
-    parameters = density.estimate(OuterBins.of(numbers(rows_of(rng, 300)), everyone(300)))
+    parameters = density.estimate(TailMoments.of(numbers(rows_of(rng, 300)), everyone(300)))
     codes = np.column_stack([rng.integers(1, len(cuts) + 2, 40_000) for cuts in CUTS])
     drawn = density.sample(parameters, codes, rng)
     for j, cuts in enumerate(CUTS):
         assert_array_equal(np.searchsorted(cuts, drawn[:, j], side="right") + 1, codes[:, j])
-    again = density.estimate(OuterBins.of(numbers(drawn), everyone(len(drawn))))
+    again = density.estimate(TailMoments.of(numbers(drawn), everyone(len(drawn))))
     assert_allclose(again.scale, parameters.scale, rtol=0.05)
     inner = drawn[codes[:, 0] == 2, 0]
     assert scipy.stats.kstest(inner, "uniform", (0, 2)).pvalue > 0.01
@@ -329,7 +329,7 @@ def test_partial_fit_keeps_the_cuts_and_equals_fit(table):
 
 def test_a_binned_column_alone_among_batches(table, monkeypatch):
     whole = binned("mdlp").fit(table, "y")
-    monkeypatch.setattr(posteriori.sources.memory, "_MOST_ROWS", 64)
+    monkeypatch.setattr(posteriori.sources.table_source, "_MOST_ROWS", 64)
     parts = binned("mdlp", n_jobs=2).fit(table, "y")
     assert_array_equal(parts.cuts_["size"], whole.cuts_["size"])
     assert_allclose(parts.predict_joint_log_proba(table), whole.predict_joint_log_proba(table), rtol=1e-9)

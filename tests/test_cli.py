@@ -25,7 +25,7 @@ from posteriori.cli import commands, facts, main, messages, progress, reading, t
 from posteriori.datasets import load_penguins
 from posteriori.explain.merging import merge_classes
 from posteriori.learning import metrics
-from posteriori.learning.selection import out_of_fold
+from posteriori.learning.out_of_fold import out_of_fold
 from posteriori.tables.text import MISSING
 
 
@@ -247,9 +247,9 @@ def test_the_saved_model_is_the_one_the_library_fits(model):
 def test_fit_saves_under_the_stem_of_the_table():
     Path("folder").mkdir()
     for name in ("birds.csv", "folder/birds.csv", "birds.csv.gz"):
-        place = Path(name)
+        position = Path(name)
         text = SMALL.encode()
-        place.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+        position.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
         out = succeeds("fit", name, "--target", "kind")
         assert out.endswith("saved to birds.posteriori\n")
         Path("birds.posteriori").unlink()
@@ -770,7 +770,7 @@ def test_interrupts_are_quiet(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "looked_at", interrupt)
+    monkeypatch.setattr(commands, "open_and_summarise", interrupt)
     assert run("fit", "t.csv", "--target", "kind") == (130, "", "error: interrupted\n")
 
 
@@ -778,7 +778,7 @@ def test_defects_are_told_from_refusals(monkeypatch):
     def fail(*_):
         raise KeyError("surprise")
 
-    monkeypatch.setattr(commands, "looked_at", fail)
+    monkeypatch.setattr(commands, "open_and_summarise", fail)
     code, out, err = run("fit", "t.csv", "--target", "kind")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "KeyError" in err
@@ -791,7 +791,7 @@ def test_memory_that_does_not_suffice_is_a_refusal(monkeypatch):
     def fail(*_):
         raise MemoryError
 
-    monkeypatch.setattr(commands, "looked_at", fail)
+    monkeypatch.setattr(commands, "open_and_summarise", fail)
     assert "not enough memory" in refused("fit", "t.csv", "--target", "kind")
 
 
@@ -888,13 +888,15 @@ def test_damaged_models_are_refused(scratch, fitted, data):
 
 def damage(content, data):
     """Return some bytes cut short, or with one of them changed, or with a part left out."""
-    place = data.draw(st.integers(0, len(content) - 1))
+    position = data.draw(st.integers(0, len(content) - 1))
     how = data.draw(st.sampled_from(["cut", "flip", "drop"]))
     if how == "cut":
-        return content[:place]
+        return content[:position]
     if how == "flip":
-        return content[:place] + bytes([content[place] ^ data.draw(st.integers(1, 255))]) + content[place + 1 :]
-    return content[:place] + content[place + data.draw(st.integers(1, 9)) :]
+        return (
+            content[:position] + bytes([content[position] ^ data.draw(st.integers(1, 255))]) + content[position + 1 :]
+        )
+    return content[:position] + content[position + data.draw(st.integers(1, 9)) :]
 
 
 def test_messages_are_one_line_and_said_once():

@@ -19,7 +19,7 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.cli import commands, main, progress, summary
-from posteriori.tables.watching import watched
+from posteriori.tables.progress import report_progress
 
 START = "import sys; from posteriori.cli import main; sys.exit(main())"
 
@@ -75,11 +75,11 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """Return a folder with a large file, and a model of it."""
-    place = tmp_path_factory.mktemp("large")
+    position = tmp_path_factory.mktemp("large")
     rows = table(1_500_000)
-    rows.write_parquet(place / "rows.parquet")
-    po.save(po.NaiveBayes().fit(rows.head(1000), "y"), place / "m.posteriori")
-    return place
+    rows.write_parquet(position / "rows.parquet")
+    po.save(po.NaiveBayes().fit(rows.head(1000), "y"), position / "m.posteriori")
+    return position
 
 
 # What is read -----------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def test_every_pass_tells_of_every_row():
         return done
 
     scan = po.scan("t.parquet", target="y")
-    with watched(begin):
+    with report_progress(begin):
         model = po.NaiveBayes(n_jobs=1).fit(scan)
         model.predict(scan)
     model.predict(scan)
@@ -243,14 +243,14 @@ def test_types_that_differ_between_files_are_named():
 def test_a_file_that_vanishes_is_named(monkeypatch):
     for name in ("a.parquet", "b.parquet"):
         table(300).write_parquet(name)
-    looked_at = commands.looked_at
+    open_and_summarise = commands.open_and_summarise
 
     def vanish(*arguments):
-        found = looked_at(*arguments)
+        found = open_and_summarise(*arguments)
         Path("b.parquet").unlink()
         return found
 
-    monkeypatch.setattr(commands, "looked_at", vanish)
+    monkeypatch.setattr(commands, "open_and_summarise", vanish)
     assert "'b.parquet' is gone" in refused("fit", "*.parquet", "--target", "y", "--output", "m.posteriori")
     assert not Path("m.posteriori").exists()
 
@@ -310,18 +310,18 @@ def test_a_full_disk_behind_stdout(large):
 FIT = ("fit", "t.csv", "--target", "y", "--model", "nb", "--folds", "2", "--output", "m.posteriori")
 
 
-def lines_with(place, line, n=60):
+def lines_with(position, line, n=60):
     """Write a CSV file of n rows, one of whose lines is another."""
     lines = ["x,c,y", *(f"{i},{'uv'[i % 2]},{'ab'[i % 3 % 2]}" for i in range(n))]
-    lines[place - 1] = line
+    lines[position - 1] = line
     Path("t.csv").write_text("\n".join(lines) + "\n")
 
 
 @pytest.mark.parametrize("line", ['1,"u,a', '1,"u"x"y,a'])
 @pytest.mark.parametrize("place", [20, 10_040])
-def test_quotes_that_do_not_pair_are_named_by_line_and_column(line, place):
-    lines_with(place, line, 10_050)
-    assert f"in line {place} column 'c' holds" in refused(*FIT)
+def test_quotes_that_do_not_pair_are_named_by_line_and_column(line, position):
+    lines_with(position, line, 10_050)
+    assert f"in line {position} column 'c' holds" in refused(*FIT)
 
 
 def test_a_row_with_too_many_cells_is_named_by_its_line():

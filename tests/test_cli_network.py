@@ -9,7 +9,7 @@ import pytest
 import posteriori as po
 from posteriori.cli import main
 from posteriori.cli.expressions import parse_findings, parse_question
-from posteriori.cli.messages import Refusal
+from posteriori.cli.messages import UserError
 from posteriori.networks import CPT
 
 
@@ -140,7 +140,7 @@ def test_parsing():
     assert parse_question("P(a=b,c=d)").is_event
     assert parse_findings(" a=b , c = 'd e' ") == {"a": "b", "c": "d e"}
     assert parse_findings("") == {}
-    with pytest.raises(Refusal, match="separate findings by commas"):
+    with pytest.raises(UserError, match="separate findings by commas"):
         parse_findings("a=b c=d")
 
 

@@ -99,11 +99,11 @@ def test_rows_of_a_smaller_size_are_among_those_of_a_greater_and_test_rows_among
     po.compare(X, np.arange(100) % 2, {"a": Witness()}, sizes=[5, 20, 60], repeats=2, random_state=0)
     calls = Witness.seen[2:]  # after the one that is not timed
     for repeat in (calls[:6], calls[6:]):
-        learned, judged = [rows for what, rows in repeat[::2]], [rows for what, rows in repeat[1::2]]
+        learned, evaluated = [rows for what, rows in repeat[::2]], [rows for what, rows in repeat[1::2]]
         assert learned[0] < learned[1] < learned[2]
-        assert judged[0] == judged[1] == judged[2]
-        assert len(judged[0]) == 25
-        assert not learned[2] & judged[0]
+        assert evaluated[0] == evaluated[1] == evaluated[2]
+        assert len(evaluated[0]) == 25
+        assert not learned[2] & evaluated[0]
     assert calls[1][1] != calls[7][1]
 
 
@@ -113,7 +113,7 @@ def test_rows_of_a_smaller_size_are_among_those_of_a_greater_and_test_rows_among
 def test_scores_are_those_of_a_fit_by_hand(found):
     rng = np.random.default_rng(1)
     rows = read_rows(PENGUINS, "species", "from_dtype")
-    order = stratified_order(rows.components, rng)
+    order = stratified_order(rows.y_true, rng)
     X, y = PENGUINS.drop("species"), PENGUINS["species"]
     model = po.NaiveBayes().fit(X[order[:200]], y[order[:200]])
     test = order[258:]
@@ -266,15 +266,15 @@ def test_which_models_are_generative():
     st.floats(0.1, 5.0),
     st.lists(st.integers(2, 1000), min_size=2, max_size=8, unique=True),
 )
-def test_a_lead_that_is_a_line_in_log_n_crosses_where_the_line_does(place, slope, sizes):
+def test_a_lead_that_is_a_line_in_log_n_crosses_where_the_line_does(position, slope, sizes):
     n = np.array(sorted(sizes))
-    crossing = find_crossing(n, -slope * np.log(n / place)[:, np.newaxis])
-    if n[0] < place < n[-1]:
-        assert crossing.n_rows == pytest.approx(place)
+    crossing = find_crossing(n, -slope * np.log(n / position)[:, np.newaxis])
+    if n[0] < position < n[-1]:
+        assert crossing.n_rows == pytest.approx(position)
         assert (crossing.first, crossing.last, crossing.n_crossings) == (1, -1, 1)
-    elif place < n[0] or place > n[-1]:
+    elif position < n[0] or position > n[-1]:
         assert crossing.n_rows is None
-        assert crossing.first == crossing.last == (1 if place > n[-1] else -1)
+        assert crossing.first == crossing.last == (1 if position > n[-1] else -1)
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=8))

@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 import posteriori as po
-from posteriori.learning.selection import out_of_fold
-from posteriori.tables import Telling
+from posteriori.learning.out_of_fold import out_of_fold
+from posteriori.tables import LabelModel
 
 MODELS = {
     "naive": po.NaiveBayes(random_state=0),
@@ -135,7 +135,7 @@ def test_several_components_may_die_and_are_told_of():
 # Partial labels -----------------------------------------------------------------------------------------------
 
 
-def masks(y, classes, rng, share=0.5):
+def models_missingness(y, classes, rng, share=0.5):
     """Return which classes rows may be of: their own, and for some another one."""
     mask = y[:, np.newaxis] == classes
     doubtful = rng.random(len(y)) < share
@@ -170,7 +170,7 @@ def test_a_mask_of_all_classes_is_no_label(name):
 
 def test_masks_teach_and_no_row_leaves_its_mask():
     X, y = three_classes(n=600)
-    mask = masks(y, np.arange(3), np.random.default_rng(1), share=1.0)
+    mask = models_missingness(y, np.arange(3), np.random.default_rng(1), share=1.0)
     model = po.GaussianDiscriminant().fit(X, mask)
     sure = mask.sum(axis=1) == 1
     assert mask[np.arange(len(y)), model.transduction_].all()
@@ -181,7 +181,7 @@ def test_masks_teach_and_no_row_leaves_its_mask():
 def test_masks_by_name_and_their_errors():
     X, y = three_classes()
     names = np.array(["x", "y", "z"])
-    mask = masks(y, np.arange(3), np.random.default_rng(1))
+    mask = models_missingness(y, np.arange(3), np.random.default_rng(1))
     frames = [pd.DataFrame(mask, columns=names), pl.DataFrame(mask, schema=list(names))]
     for frame in frames:
         assert po.NaiveBayes().fit(X, frame).classes_.tolist() == ["x", "y", "z"]
@@ -218,9 +218,9 @@ def test_one_step_is_bayes_rule_for_the_recorded_label():
     model = po.NaiveBayes(label_noise=CONFUSION, max_iter=300, tol=1e-12, alpha=0.0, variance_smoothing=0.0).fit(X, y)
     joint = model.predict_joint_log_proba(X)
     with np.errstate(divide="ignore"):
-        told = joint + np.log(CONFUSION[:, y].T)
-    responsibilities = np.exp(told - logsumexp(told, axis=1, keepdims=True))
-    assert_allclose(model.log_likelihood_trace_[-1], logsumexp(told, axis=1).sum(), atol=1e-5)
+        label_likelihood = joint + np.log(CONFUSION[:, y].T)
+    responsibilities = np.exp(label_likelihood - logsumexp(label_likelihood, axis=1, keepdims=True))
+    assert_allclose(model.log_likelihood_trace_[-1], logsumexp(label_likelihood, axis=1).sum(), atol=1e-5)
     mean = responsibilities.T @ X / responsibilities.sum(axis=0)[:, np.newaxis]
     assert_allclose(model.theta_, mean, atol=1e-4)
     assert_allclose(model.class_prior_, responsibilities.mean(axis=0), atol=1e-4)
@@ -250,9 +250,9 @@ def test_noise_by_class_and_its_errors():
 
 
 def test_what_is_learned_of_labels_has_a_prior():
-    telling = Telling.learning((0, 1, 1))
+    label_model = LabelModel.learning((0, 1, 1))
     counts = np.array([[8.0, 1.0, 1.0], [2.0, 4.0, 4.0]])
-    confusion = telling.updated(counts).confusion
+    confusion = label_model.updated(counts).confusion
     assert_allclose(confusion, [[17 / 20, 3 / 20], [3 / 20, 17 / 20]])
 
 
@@ -285,7 +285,7 @@ def test_components_are_kept_in_files_and_judged_out_of_fold(name, tmp_path):
     table, y = two_humps()
     model = model_of(name, components={"outer": 2}, label_noise=0.05)
     result = out_of_fold(model, table, y)
-    assert (result.posterior.argmax(axis=1) == result.components).mean() > 0.95
+    assert (result.posterior.argmax(axis=1) == result.y_true).mean() > 0.95
     po.save(model, tmp_path / "m.posteriori")
     again = po.load(tmp_path / "m.posteriori")
     assert_array_equal(again.predict_proba(table), model.predict_proba(table))

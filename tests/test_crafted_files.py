@@ -64,19 +64,19 @@ def test_every_model_is_read_again_as_it_was(name, path):
 @pytest.mark.parametrize("name", ["tan", "gaussian tan", "tan em", "chow-liu", "tree"])
 @pytest.mark.parametrize("array", ["parents", "start"])
 @pytest.mark.parametrize("place", [1_000_000, -2, -(2**62), 2**62])
-def test_an_index_of_a_tree_out_of_range(name, array, place, path):
+def test_an_index_of_a_tree_out_of_range(name, array, position, path):
     _, _, arrays = parts_of(name)
     [key] = [key for key in arrays if key.endswith(f"parameters.0.{array}")]
     arrays[key] = arrays[key].copy()
-    arrays[key].flat[-1] = place
+    arrays[key].flat[-1] = position
     refused(path, name, arrays=arrays)
 
 
 @pytest.mark.parametrize("name", ["kdb", "kdb 1"])
 @pytest.mark.parametrize("place", [1_000_000, -1, 2**62])
-def test_parents_out_of_range(name, place, path):
+def test_parents_out_of_range(name, position, path):
     _, content, _ = parts_of(name)
-    crafted, count = replaced(content, "parents", {"tuple": [{"tuple": [place]}] * 5})
+    crafted, count = replaced(content, "parents", {"tuple": [{"tuple": [position]}] * 5})
     assert count > 0
     refused(path, name, content=crafted, match="is no column")
 
@@ -235,9 +235,9 @@ def test_components_that_the_model_does_not_have(path):
 
 
 @given(st.lists(st.integers(-5, 5), min_size=1), st.integers(-5, 5), st.integers(-5, 5))
-def test_places_are_checked_as_indexing_would(places, low, high):
-    array = np.array(places, np.int64)
-    if all(low <= place < high for place in places):
+def test_places_are_checked_as_indexing_would(positions, low, high):
+    array = np.array(positions, np.int64)
+    if all(low <= position < high for position in positions):
         check_places("it", array, array.shape, low, high)
     else:
         with pytest.raises(ValueError, match="it holds"):

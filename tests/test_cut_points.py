@@ -12,11 +12,11 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 
 import posteriori as po
-import posteriori.sources.memory
+import posteriori.sources.table_source
 from posteriori.learning import cut_points
 from posteriori.learning.binning import mdlp_of_counts, quantile_cuts
 from posteriori.learning.cut_points import CutPoints, binned_schema
-from posteriori.sources import MemorySource
+from posteriori.sources import TableSource
 from posteriori.statistics.row_sample import scatter
 from posteriori.tables import infer_schema, read_labels, read_table
 
@@ -26,9 +26,9 @@ RULES = (3, 8, "mdlp")
 def source_of(values, labels, weight=None, fold=None):
     table = read_table(values)
     known = read_labels(labels, table)
-    places = list(range(values.shape[1]))
-    schema = infer_schema(table, places)
-    return MemorySource(table, schema, places, known, known.infer(), weight, fold, n_jobs=1)
+    positions = list(range(values.shape[1]))
+    schema = infer_schema(table, positions)
+    return TableSource(table, schema, positions, known, known.infer(), weight, fold, n_jobs=1)
 
 
 def cuts_of(schema):
@@ -67,8 +67,8 @@ def test_batches_and_threads_change_no_cut(monkeypatch, n_jobs):
     values, fold = rng.normal(labels[:, np.newaxis], 1.0, (3000, 3)), np.repeat([0, 1, 2], 1000).astype(np.int32)
     source, bins = source_of(values, labels, rng.gamma(2.0, 1.0, 3000), fold), {0: "mdlp", 1: 8, 2: "mdlp"}
     whole = CutPoints(source, 3).schemas(bins)
-    monkeypatch.setattr(posteriori.sources.memory, "_MOST_ROWS", 64)
-    monkeypatch.setattr(posteriori.sources.memory, "_FEWEST_ROWS", 64)
+    monkeypatch.setattr(posteriori.sources.table_source, "_MOST_ROWS", 64)
+    monkeypatch.setattr(posteriori.sources.table_source, "_FEWEST_ROWS", 64)
     parts = CutPoints(source, 3, n_jobs).schemas(bins)
     assert [cuts_of(one) for one in parts] == [cuts_of(one) for one in whole]
     assert len({str(cuts_of(one)) for one in whole}) == 4
@@ -88,7 +88,7 @@ def sampled(monkeypatch):
     """Return rows, of which a tenth is sampled: values, labels, weights, folds, and which rows the sample holds."""
     monkeypatch.setattr(cut_points, "_SAMPLED_ROWS", 200)
     monkeypatch.setattr(cut_points, "_GRID", 50)
-    monkeypatch.setattr(posteriori.sources.memory, "_MOST_ROWS", 128)
+    monkeypatch.setattr(posteriori.sources.table_source, "_MOST_ROWS", 128)
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 2000)
     values, weight = rng.normal(labels[:, np.newaxis], 1.0, (2000, 2)), rng.integers(1, 4, 2000).astype(float)

@@ -46,19 +46,19 @@ def test_d_separation_is_that_of_networkx(dag):
 @given(dags(5), st.integers(0, 2**32 - 1))
 def test_d_separation_is_independence_in_the_enumerated_joint(dag, seed):
     rng = np.random.default_rng(seed)
-    place = {name: axis for axis, name in enumerate(dag.nodes)}
+    position = {name: axis for axis, name in enumerate(dag.nodes)}
     joint = np.ones((2,) * len(dag.nodes))
     for name in dag.nodes:
-        scope = sorted(place[one] for one in (*dag.parents[name], name))
+        scope = sorted(position[one] for one in (*dag.parents[name], name))
         first = rng.uniform(0.1, 0.9, (2,) * (len(scope) - 1))
-        table = np.stack([first, 1 - first], axis=scope.index(place[name]))
+        table = np.stack([first, 1 - first], axis=scope.index(position[name]))
         joint = joint * table.reshape([2 if axis in scope else 1 for axis in range(joint.ndim)])
     for x, y, chosen in splits(dag):
         if dag.d_separated(x, y, chosen):
-            rest = tuple(axis for name, axis in place.items() if name not in (x, y, *chosen))
+            rest = tuple(axis for name, axis in position.items() if name not in (x, y, *chosen))
             p = joint.sum(axis=rest, keepdims=True)
-            without_x, without_y = p.sum(axis=place[x], keepdims=True), p.sum(axis=place[y], keepdims=True)
-            both = p.sum(axis=(place[x], place[y]), keepdims=True)
+            without_x, without_y = p.sum(axis=position[x], keepdims=True), p.sum(axis=position[y], keepdims=True)
+            both = p.sum(axis=(position[x], position[y]), keepdims=True)
             assert_allclose(p * both, without_x * without_y, atol=1e-14)
 
 
@@ -102,8 +102,8 @@ def test_ancestors_and_the_order_are_those_of_networkx(dag):
     for node in dag.nodes:
         assert dag.ancestors(node) == nx.ancestors(graph, node) | {node}
         assert dag.descendants(node) == nx.descendants(graph, node) | {node}
-    place = {node: k for k, node in enumerate(dag.topological_order)}
-    assert all(place[a] < place[b] for a, b in dag.edges)
+    position = {node: k for k, node in enumerate(dag.topological_order)}
+    assert all(position[a] < position[b] for a, b in dag.edges)
 
 
 @given(dags(5))

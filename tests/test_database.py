@@ -9,8 +9,8 @@ from hypothesis import given, settings
 import posteriori as po
 from posteriori.learning.cut_points import binned_schema, bins_of
 from posteriori.learning.fit import Collect
-from posteriori.sources import MemorySource
-from posteriori.statistics import Counts, JointCounts, Moments, OuterBins, Pairs
+from posteriori.sources import TableSource
+from posteriori.statistics import Counts, JointCounts, Moments, Pairs, TailMoments
 
 duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
 pytest.importorskip("sqlglot", reason="sqlglot is not installed")
@@ -44,11 +44,11 @@ def sums_of(estimator, rows):
     """Return the statistics that an estimator needs: as the database adds them up, and streamed."""
     from posteriori.sources.database import Sums
 
-    source, _ = estimator._open(rows, "y", None, None, first=True)
+    source, _ = estimator._read_training_rows(rows, "y", None, None, first=True)
     blocks = estimator._blocks(source.schema)
     source = source.with_schema(binned_schema(source, bins_of(blocks)))
-    found = Sums(source.table, source.schema, source.places, source.labels, source.classes).of(blocks)
-    return found, MemorySource.reduce(source, Collect(blocks))
+    found = Sums(source.table, source.schema, source.positions, source.labels, source.classes).of(blocks)
+    return found, TableSource.reduce(source, Collect(blocks))
 
 
 def assert_same_sums(found, expected):
@@ -66,7 +66,7 @@ def assert_same_sums(found, expected):
             mean, other = (one.shift + one.offset for one in (found, expected))
             np.testing.assert_allclose(mean[seen], other[seen], rtol=1e-12, atol=1e-12)
             np.testing.assert_allclose(found.scatter, expected.scatter, rtol=1e-9, atol=1e-9)
-        case OuterBins():
+        case TailMoments():
             assert found.cuts == expected.cuts
             assert_same_sums(found.excess, expected.excess)
         case Pairs():
@@ -78,7 +78,7 @@ def assert_same_sums(found, expected):
 
 SUMMED = {
     "Counts, Moments": po.NaiveBayes(),
-    "OuterBins": po.NaiveBayes(distributions={"a": po.Binned(3), "b": po.Binned(2)}),
+    "TailMoments": po.NaiveBayes(distributions={"a": po.Binned(3), "b": po.Binned(2)}),
     "Pairs": po.TreeAugmentedNaiveBayes(bins=3),
     "CountTogether": po.AveragedOneDependence(bins=3),
 }

@@ -22,7 +22,7 @@ from posteriori.densities import (
     PoissonParameters,
     SummedDensity,
 )
-from posteriori.densities.pooling import Between, Pooled
+from posteriori.densities.pooling import Pooled, Regularized
 from posteriori.statistics import Counts, Moments, Scatter
 from posteriori.tables import Assignment, Codes, Numbers
 
@@ -63,7 +63,7 @@ def fitted(density, n=200, seed=0, missing=0.2):
     rng = np.random.default_rng(seed)
     tile = draw_tile(density, rng, n, missing)
     assignment = Assignment(rng.integers(0, Z, n).astype(np.int32), np.ones(n), Z)
-    return density.estimate(density.needs.of(tile, assignment)), tile, assignment
+    return density.estimate(density.sufficient_statistics.of(tile, assignment)), tile, assignment
 
 
 every_density = pytest.mark.parametrize(
@@ -74,7 +74,7 @@ every_density = pytest.mark.parametrize(
         Gaussian(np.inf),
         MultivariateGaussian(),
         MultivariateGaussian(Pooled(), ddof=1),
-        MultivariateGaussian(Between(0.5)),
+        MultivariateGaussian(Regularized(0.5)),
         Poisson(),
         Categorical(),
         Categorical(0.0),
@@ -97,12 +97,12 @@ def test_the_log_density_is_the_sum_of_the_log_factors(density):
 )
 @pytest.mark.parametrize("offset", [0.0, 1e9])
 def test_exact_statistics_tell_the_likelihood_of_their_rows(density, offset):
-    missing = 0.0 if density.needs is Scatter else 0.2
+    missing = 0.0 if density.sufficient_statistics is Scatter else 0.2
     rng = np.random.default_rng(1)
-    parameters = density.estimate(density.needs.of(*moved(density, rng, 200, missing, offset)))
+    parameters = density.estimate(density.sufficient_statistics.of(*moved(density, rng, 200, missing, offset)))
     tile, assignment = moved(density, rng, 90, missing, offset)
     own = density.log_density(parameters, tile)[np.arange(90), assignment.component]
-    statistics = density.needs.of(tile, assignment)
+    statistics = density.sufficient_statistics.of(tile, assignment)
     assert statistics.is_exact()
     assert isinstance(density, SummedDensity)
     assert_allclose(density.log_likelihood(parameters, statistics), assignment.weight @ own, rtol=1e-6)
@@ -148,7 +148,9 @@ def test_rows_drawn_give_the_parameters_back(density):
     component = rng.integers(0, Z, 60_000).astype(np.int32)
     drawn = density.sample(parameters, component, rng)
     redrawn = Codes(drawn.astype(np.uint8), CARDINALITIES) if density.kind == "categorical" else Numbers(drawn)
-    again = density.estimate(density.needs.of(redrawn, Assignment(component, np.ones(len(component)), Z)))
+    again = density.estimate(
+        density.sufficient_statistics.of(redrawn, Assignment(component, np.ones(len(component)), Z))
+    )
     before, after = density.log_factors(parameters, tile), density.log_factors(again, tile)
     # Standard errors of means of 20,000 rows, some of them seen from two standard deviations away.
     assert_allclose(np.exp(after), np.exp(before), rtol=0.1, atol=0.01)
@@ -158,7 +160,7 @@ def test_rows_drawn_give_the_parameters_back(density):
 def test_every_row_counts_once(density):
     _, tile, assignment = fitted(density)
     doubled = Assignment(assignment.component, assignment.weight * 2, Z)
-    a, b = density.needs.of(tile, assignment), density.needs.of(tile, doubled)
+    a, b = density.sufficient_statistics.of(tile, assignment), density.sufficient_statistics.of(tile, doubled)
     first, second = density.estimate(a + a), density.estimate(b)
     assert_allclose(density.log_density(first, tile), density.log_density(second, tile), rtol=1e-9)
 
@@ -168,7 +170,7 @@ def test_components_can_be_renamed(density):
     parameters, tile, assignment = fitted(density)
     order = np.array([2, 0, 1], np.int32)
     renamed = Assignment(order[assignment.component], assignment.weight, Z)
-    moved = density.estimate(density.needs.of(tile, renamed))
+    moved = density.estimate(density.sufficient_statistics.of(tile, renamed))
     assert_allclose(
         density.log_density(moved, tile)[:, order],
         density.log_density(parameters, tile),
@@ -186,7 +188,7 @@ def test_drawn_cells_are_in_the_support_and_present(density):
         assert (drawn <= CARDINALITIES).all()
     else:
         assert not np.isnan(drawn).any()
-        assert not density.outside(Numbers(drawn)).any()
+        assert not density.out_of_support(Numbers(drawn)).any()
 
 
 @every_density
@@ -194,7 +196,7 @@ def test_a_component_without_rows_is_usable(density):
     rng = np.random.default_rng(0)
     tile = draw_tile(density, rng, 50)
     assignment = Assignment(rng.integers(0, 2, 50).astype(np.int32), np.ones(50), Z)
-    parameters = density.estimate(density.needs.of(tile, assignment))
+    parameters = density.estimate(density.sufficient_statistics.of(tile, assignment))
     assert np.isfinite(density.log_density(parameters, tile)).all()
 
 
@@ -374,15 +376,15 @@ def test_coordinates_of_a_gaussian_lead_back_to_it_and_know_no_units(shape):
     density, start = MultivariateGaussian(), MultivariateGaussianParameters(rng.normal(size=(2, 3)), covariance)
     other = MultivariateGaussianParameters(start.mean + 1.0, 2.0 * covariance)
     statistics = Scatter.of(Numbers(rng.normal(size=(50, 3))), Assignment(np.zeros(50, np.int32), np.ones(50), 2))
-    place = density.coordinates(other, start)
-    back = density.located(place, start, statistics)
+    position = density.to_unconstrained(other, start)
+    back = density.from_unconstrained(position, start, statistics)
     assert_allclose(back.mean, other.mean)
     assert_allclose(back.covariance, other.covariance, atol=1e-12)
-    halfway = density.located(0.5 * place, start, statistics)
+    halfway = density.from_unconstrained(0.5 * position, start, statistics)
     assert_allclose(halfway.mean, start.mean + 0.5)
     assert ((halfway.covariance != 0) == (covariance != 0)).all()
     unit = np.array([1e3, 1.0, 1e-3])
     scaled = [
         MultivariateGaussianParameters(one.mean * unit, one.covariance * np.outer(unit, unit)) for one in (other, start)
     ]
-    assert_allclose(density.coordinates(*scaled), place, atol=1e-12)
+    assert_allclose(density.to_unconstrained(*scaled), position, atol=1e-12)

@@ -43,9 +43,12 @@ def rows():
 
 def settled(density, statistics, codes, component):
     """Return the density and statistics after its second look, if it takes one."""
-    if not hasattr(density, "settle"):
+    if not hasattr(density, "refine"):
         return density, statistics
-    return density.settle(statistics, lambda needs: needs.of(Codes(codes, CARDINALITIES), assignment(component)))
+    return density.refine(
+        statistics,
+        lambda sufficient_statistics: sufficient_statistics.of(Codes(codes, CARDINALITIES), assignment(component)),
+    )
 
 
 DENSITIES = {
@@ -63,7 +66,7 @@ DENSITIES = {
 
 def fit(density, codes, component):
     tile = tile_of(codes) if density.kind == "mixed" else Codes(codes, CARDINALITIES)
-    statistics = density.needs.of(tile, assignment(component))
+    statistics = density.sufficient_statistics.of(tile, assignment(component))
     density, statistics = settled(density, statistics, codes, component)
     return density, density.estimate(statistics)
 
@@ -97,8 +100,8 @@ def test_factors_are_conditional_on_what_the_density_says(fitted):
     factors = density.log_factors(parameters, view(density, GRID))
     for j, given_columns in enumerate(density.given(parameters)):
         known = [j, *given_columns]
-        _, first, place = np.unique(GRID[:, known], axis=0, return_index=True, return_inverse=True)
-        assert_allclose(factors[:, :, j], factors[first[place.ravel()], :, j], atol=1e-9)
+        _, first, position = np.unique(GRID[:, known], axis=0, return_index=True, return_inverse=True)
+        assert_allclose(factors[:, :, j], factors[first[position.ravel()], :, j], atol=1e-9)
 
 
 def test_missing_cells_are_summed_out_exactly(fitted, rows):
@@ -306,7 +309,9 @@ def test_the_full_joint_learns_from_incomplete_rows_by_maximum_likelihood():
     codes = np.array([[1, 1]] * 3 + [[2, 2]] * 1 + [[1, 0]] * 2 + [[0, 2]] * 2, np.uint8)
     everything = Assignment(np.zeros(len(codes), np.int32), np.ones(len(codes)), 1)
     density = FullJoint(alpha=0.0)
-    found = np.exp(density.estimate(density.needs.of(Codes(codes, (2, 2)), everything)).log_probability[0, 1:, 1:])
+    found = np.exp(
+        density.estimate(density.sufficient_statistics.of(Codes(codes, (2, 2)), everything)).log_probability[0, 1:, 1:]
+    )
 
     def log_likelihood(p):
         return np.log(p[codes[:4, 0] - 1, codes[:4, 1] - 1]).sum() + 2 * np.log(p[0].sum()) + 2 * np.log(p[:, 1].sum())
@@ -350,7 +355,7 @@ def test_missing_numbers_and_categories_are_integrated_and_summed_out_exactly(mi
 def enumerated(parameters, z, codes, numbers):
     """Return log p of a row: the categories enumerated, the numbers one Gaussian given them."""
     tree, order = parameters.of_each(parameters.parents)[z], parameters.of_each(parameters.order)[z]
-    place, start, m = parameters.place, parameters.start[z], len(numbers)
+    position, start, m = parameters.position, parameters.start[z], len(numbers)
     terms = []
     for values in itertools.product(
         *[[c] if c else range(1, k + 1) for c, k in zip(codes, CARDINALITIES, strict=True)]
@@ -359,15 +364,15 @@ def enumerated(parameters, z, codes, numbers):
         for j in order:
             p = tree[j]
             if not CONTINUOUS[j]:
-                a = values[place[p]] if p >= 0 else 0
-                log_p += parameters.table[start[j] + a * parameters.widths[j] + values[place[j]]]
+                a = values[position[p]] if p >= 0 else 0
+                log_p += parameters.table[start[j] + a * parameters.widths[j] + values[position[j]]]
                 continue
             regression = p >= 0 and CONTINUOUS[p]
-            line = parameters.normal[start[j] + (0 if regression or p < 0 else values[place[p]])]
-            mean[place[j]] = line[0] + (line[1] * mean[place[p]] if regression else 0.0)
+            line = parameters.normal[start[j] + (0 if regression or p < 0 else values[position[p]])]
+            mean[position[j]] = line[0] + (line[1] * mean[position[p]] if regression else 0.0)
             if regression:
-                slope[place[j], place[p]] = line[1]
-            variance[place[j]] = line[2]
+                slope[position[j], position[p]] = line[1]
+            variance[position[j]] = line[2]
         spread = np.linalg.inv(np.eye(m) - slope)
         covariance = spread @ np.diag(variance) @ spread.T
         seen = ~np.isnan(numbers)

@@ -11,9 +11,9 @@ from scipy.special import logsumexp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
-import posteriori.sources.memory
+import posteriori.sources.table_source
 from posteriori.datasets import load_penguins
-from posteriori.learning.selection import out_of_fold
+from posteriori.learning.out_of_fold import out_of_fold
 
 MODELS = {
     "tan": po.TreeAugmentedNaiveBayes(bins=8),
@@ -111,7 +111,7 @@ def test_weights_are_repetitions(model, table):
 
 
 def test_threads_change_nothing(model, table, monkeypatch):
-    monkeypatch.setattr(posteriori.sources.memory, "_MOST_ROWS", 64)
+    monkeypatch.setattr(posteriori.sources.table_source, "_MOST_ROWS", 64)
     one, two = (
         type(model)(**model.get_params() | {"n_jobs": n_jobs}).fit(table.drop("y"), table["y"]) for n_jobs in (1, 2)
     )

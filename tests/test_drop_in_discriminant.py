@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from posteriori import GaussianDiscriminant, drop_in
-from posteriori.densities.shrinkage import TowardsSphere, ledoit_wolf_share, towards_sphere
+from posteriori.densities.shrinkage import ShrinkToIdentity, ledoit_wolf_share, shrink_to_identity
 from posteriori.drop_in import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from posteriori.statistics.quartic import QuarticNorms
 from posteriori.tables import Assignment, Numbers
@@ -272,7 +272,7 @@ def test_ledoit_wolf_is_scikit_learns():
     everyone = Assignment(np.zeros(30, np.int32), np.ones(30), 1)
     quartic = QuarticNorms(X.mean(axis=0, keepdims=True), np.ones((1, 6))).of(Numbers(X), everyone)
     covariance = centred.T @ centred / 30
-    ours = towards_sphere(covariance, ledoit_wolf_share(covariance, 30.0, quartic[0] / 30))
+    ours = shrink_to_identity(covariance, ledoit_wolf_share(covariance, 30.0, quartic[0] / 30))
     assert_allclose(ours, ledoit_wolf(X)[0], rtol=1e-12)
 
 
@@ -355,7 +355,7 @@ MISSING = [
 )
 def test_missing_cells_are_those_of_the_core(model, parameters, dtype, monkeypatch):
     if "shrinkage" in parameters:  # scikit-learn's sphere is one in data units
-        monkeypatch.setattr(GaussianDiscriminant, "_shrinkage", lambda self: TowardsSphere(self.shrinkage))
+        monkeypatch.setattr(GaussianDiscriminant, "_shrinkage", lambda self: ShrinkToIdentity(self.shrinkage))
     X, y = table(3, dtype=dtype)
     incomplete = holed(X, 0.1)
     ours, core = clone(model).fit(incomplete, y), GaussianDiscriminant(**parameters).fit(incomplete, y)

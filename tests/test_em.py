@@ -8,15 +8,15 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 import posteriori.learning.em
-from posteriori.learning.acceleration import Leap
+from posteriori.learning.acceleration import Squarem
 
 
-class Standing(Leap):
+class Standing(Squarem):
     """A leap that never leaps: plain EM."""
 
     def next(self, path, model, statistics):
         del statistics
-        return model, path.without_leap(), self
+        return model, path.without_extrapolation(), self
 
 
 def rows(seed, n=120, d=4, missing=0.3):
@@ -41,10 +41,10 @@ def test_leaps_lead_where_steps_do_in_fewer_passes(pooling, monkeypatch):
     X, y = rows(1)
     model = po.GaussianDiscriminant(pooling=pooling, tol=1e-12, max_iter=20_000)
     posterior, steps = model.fit(X, y).predict_proba(X), model.n_iter_
-    leapt = model.log_likelihood_trace_[-1]
-    monkeypatch.setattr(posteriori.learning.em, "Leap", Standing)
+    extrapolated = model.log_likelihood_trace_[-1]
+    monkeypatch.setattr(posteriori.learning.em, "Squarem", Standing)
     assert_allclose(model.fit(X, y).predict_proba(X), posterior, atol=1e-3)
-    assert_allclose(model.log_likelihood_trace_[-1], leapt, atol=1e-5)
+    assert_allclose(model.log_likelihood_trace_[-1], extrapolated, atol=1e-5)
     assert 2 * steps < model.n_iter_
 
 

@@ -21,17 +21,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
-from posteriori.densities.pooling import Between, PerClass, Pooled, PseudoRows
+from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
 from posteriori.densities.shrinkage import (
+    Chain,
     Diagonal,
-    InTurn,
     LedoitWolf,
     OracleApproximating,
-    TowardsSphere,
-    TowardsUnits,
+    ShrinkToDiagonal,
+    ShrinkToIdentity,
 )
 from posteriori.learning.information import mutual_information
-from posteriori.learning.selection import out_of_fold
+from posteriori.learning.out_of_fold import out_of_fold
 from posteriori.tables import Assignment, Numbers
 
 
@@ -49,7 +49,7 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 IRIS = load_iris(return_X_y=True)
-POOLINGS = [PerClass(), Pooled(), Between(0.3), PseudoRows(5.0)]
+POOLINGS = [PerClass(), Pooled(), Regularized(0.3), PseudoRows(5.0)]
 MODELS = [
     {},
     {"pooling": "per_class"},
@@ -166,14 +166,14 @@ def test_every_pooling_ends_at_the_named_ones(seed, degrees):
     own, pooled = (covariances(p, degrees, scatter) for p in (PerClass(), Pooled()))
     assert_allclose(own, scatter / np.array(degrees)[:, np.newaxis, np.newaxis])
     assert_allclose(pooled[0], scatter.sum(axis=0) / sum(degrees))
-    for first, last in ((Between(0.0), Between(1.0)), (PseudoRows(0.0), PseudoRows(math.inf))):
+    for first, last in ((Regularized(0.0), Regularized(1.0)), (PseudoRows(0.0), PseudoRows(math.inf))):
         assert_allclose(covariances(first, degrees, scatter), own)
         assert_allclose(covariances(last, degrees, scatter), pooled)
         assert (first.shared, last.shared) == (False, True)
     rows = np.array(degrees)[:, np.newaxis, np.newaxis]
     assert_allclose(covariances(PseudoRows(4.0), degrees, scatter), (scatter + 4.0 * pooled) / (rows + 4.0))
     mixed = 0.7 * scatter + 0.3 * scatter.sum(axis=0)
-    assert_allclose(covariances(Between(0.3), degrees, scatter), mixed / (0.7 * rows + 0.3 * rows.sum()))
+    assert_allclose(covariances(Regularized(0.3), degrees, scatter), mixed / (0.7 * rows + 0.3 * rows.sum()))
 
 
 @pytest.mark.parametrize("pooling", POOLINGS, ids=repr)
@@ -235,9 +235,9 @@ def test_the_strength_of_the_prior_ends_at_per_class_and_pooled():
 def test_the_number_of_parameters(parameters, per_covariance, pooling, number):
     model = po.GaussianDiscriminant(pooling=pooling, **parameters).fit(*IRIS)
     assert model.n_parameters_ == 2 + 3 * 4 + per_covariance * number
-    for shrinkage in (InTurn(), OracleApproximating(), LedoitWolf(), TowardsSphere(0.9), TowardsUnits(0.9)):
+    for shrinkage in (Chain(), OracleApproximating(), LedoitWolf(), ShrinkToIdentity(0.9), ShrinkToDiagonal(0.9)):
         assert shrinkage.n_free(4, 3) == 30
-    for shrinkage, free in ((Diagonal(), 12), (TowardsSphere(1.0), 3), (TowardsUnits(1.0), 6)):
+    for shrinkage, free in ((Diagonal(), 12), (ShrinkToIdentity(1.0), 3), (ShrinkToDiagonal(1.0), 6)):
         assert shrinkage.n_free(4, 3) == free
 
 
@@ -407,8 +407,8 @@ def test_no_step_of_em_lowers_the_likelihood_of_the_present_cells(parameters, co
     trace = model.log_likelihood_trace_
     assert len(trace) >= 2
     assert np.diff(trace).min() > -1e-9 * len(y)
-    place = model.predict_joint_log_proba(X)[np.arange(len(y)), y] - model.class_log_prior_[y]
-    assert place.sum() >= trace[-1] - 1e-7
+    position = model.predict_joint_log_proba(X)[np.arange(len(y)), y] - model.class_log_prior_[y]
+    assert position.sum() >= trace[-1] - 1e-7
 
 
 @every_model

@@ -8,8 +8,8 @@ from sklearn.base import clone
 
 import posteriori as po
 from posteriori.learning import metrics
-from posteriori.learning.held_out import CANDIDATES
-from posteriori.learning.selection import out_of_fold
+from posteriori.learning.held_out import WEIGHT_GRID
+from posteriori.learning.out_of_fold import out_of_fold
 
 MODELS = [
     po.NaiveBayes(),
@@ -48,9 +48,9 @@ def test_the_weight_is_that_of_the_least_loss_of_held_out_rows(make):
     model = po.NaiveBayes(unlabelled="learn", unlabelled_weight="held_out").fit(X, partly)
     folds = min(5, int(min((partly == 0).sum(), (partly == 1).sum())))
     losses = {}
-    for weight in CANDIDATES:
+    for weight in WEIGHT_GRID:
         scored = out_of_fold(clone(model).set_params(unlabelled_weight=weight), X, partly, folds=folds)
-        losses[weight] = metrics.log_loss(scored.components, scored.posterior)
+        losses[weight] = metrics.log_loss(scored.y_true, scored.posterior)
     assert model.unlabelled_weight_ == min(losses, key=lambda weight: (losses[weight], -weight))
     same = clone(model).set_params(unlabelled_weight=model.unlabelled_weight_).fit(X, partly)
     np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
@@ -73,7 +73,7 @@ def test_all_models_choose_and_keep_it(model, tmp_path):
     X, _, partly = independent(n=80)
     X = X[:, :3]
     learner = clone(model).set_params(unlabelled="learn", unlabelled_weight="held_out").fit(X, partly)
-    assert learner.unlabelled_weight_ in CANDIDATES
+    assert learner.unlabelled_weight_ in WEIGHT_GRID
     assert learner.unlabelled_weight == "held_out"
     po.save(learner, tmp_path / "m.posteriori")
     assert po.load(tmp_path / "m.posteriori").unlabelled_weight_ == learner.unlabelled_weight_
@@ -84,16 +84,16 @@ def test_cross_validation_goes_by_the_weight_chosen():
     learner = po.NaiveBayes(unlabelled="learn", unlabelled_weight="held_out").fit(X, partly)
     scored = out_of_fold(clone(learner), X, partly)
     assert scored.estimator.unlabelled_weight_ == learner.unlabelled_weight_
-    assert len(scored.components) == (~np.isnan(partly)).sum()
+    assert len(scored.y_true) == (~np.isnan(partly)).sum()
 
 
 def test_masks_and_sample_weights_are_followed():
     X, _, partly = independent(n=200)
     mask = (partly[:, np.newaxis] == np.arange(2)) | np.isnan(partly)[:, np.newaxis]
     plain = po.NaiveBayes(unlabelled="learn", unlabelled_weight="held_out").fit(X, partly, np.full(200, 2.0))
-    assert plain.unlabelled_weight_ in CANDIDATES
+    assert plain.unlabelled_weight_ in WEIGHT_GRID
     masked = po.NaiveBayes(unlabelled_weight="held_out").fit(X, mask, np.full(200, 2.0))
-    assert masked.unlabelled_weight_ in CANDIDATES
+    assert masked.unlabelled_weight_ in WEIGHT_GRID
 
 
 def test_where_every_row_has_a_label_there_is_nothing_to_choose():

@@ -17,7 +17,7 @@ from posteriori.datasets import load_penguins
 from posteriori.densities.multivariate import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.learning.against_prior import compare_with_prior
 from posteriori.learning.importance import MOST_ROWS, Predictor, most_rows
-from posteriori.learning.selection import out_of_fold
+from posteriori.learning.out_of_fold import out_of_fold
 from posteriori.sources import source_of
 from posteriori.tables import Numbers, read_table
 
@@ -45,8 +45,8 @@ def without(table, name):
 
 
 def batch_of(estimator, table):
-    places = tuple(range(len(table.columns)))
-    return source_of(read_table(table), estimator.schema_, places).batch(slice(0, table.height))
+    positions = tuple(range(len(table.columns)))
+    return source_of(read_table(table), estimator.schema_, positions).batch(slice(0, table.height))
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -97,10 +97,10 @@ def test_held_out_importance_is_that_of_refitting_and_masking_by_hand(name):
         rows = np.flatnonzero(judged.fold == k)
         others = np.flatnonzero(judged.fold != k)
         one = clone(ESTIMATORS[name]).fit(PENGUINS[others], "species", sample_weight=weight[others])
-        place = np.arange(len(rows)), judged.components[rows]
-        of_truth = one.predict_log_proba(PENGUINS[rows])[place]
+        position = np.arange(len(rows)), judged.components[rows]
+        of_truth = one.predict_log_proba(PENGUINS[rows])[position]
         for j, feature in enumerate(FEATURES):
-            gains[j, rows] = of_truth - one.predict_log_proba(without(PENGUINS[rows], feature))[place]
+            gains[j, rows] = of_truth - one.predict_log_proba(without(PENGUINS[rows], feature))[position]
     found = model.importance_
     assert found.held_out
     assert found.n_rows == PENGUINS.height
@@ -150,8 +150,8 @@ def test_noise_has_none_and_copies_share_it(name):
         return (model.fit(rows, y) if name == "pool" else out_of_fold(model, rows, y).estimator).importance_
 
     found = importance(table)
-    for place in (0, 2):
-        assert abs(found.information[place]) < 4.0 * found.standard_error[place] + 1e-3
+    for position in (0, 2):
+        assert abs(found.information[position]) < 4.0 * found.standard_error[position] + 1e-3
     assert found.information[1] > 20.0 * found.standard_error[1] or found.information[1] > 0.15
     assert importance(copied).information[1] < found.information[1]
 
@@ -181,10 +181,10 @@ def test_without_held_out_rows_it_is_the_conditional_information_under_the_model
 def test_it_is_kept_in_files_and_pickles_and_forgotten_with_the_rows(tmp_path):
     models = [po.GenerativeClassifier(["lda", "nb"]).fit(PENGUINS, "species")]
     models.append(out_of_fold(po.NaiveBayes(), PENGUINS, "species").estimator)
-    for place, model in enumerate(models):
+    for position, model in enumerate(models):
         copies = [pickle.loads(pickle.dumps(model))]
-        po.save(model, tmp_path / f"{place}.posteriori")
-        copies.append(po.load(tmp_path / f"{place}.posteriori"))
+        po.save(model, tmp_path / f"{position}.posteriori")
+        copies.append(po.load(tmp_path / f"{position}.posteriori"))
         for copy in copies:
             assert copy.importance_.held_out
             assert_array_equal(copy.feature_information_, model.feature_information_)

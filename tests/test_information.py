@@ -170,10 +170,10 @@ class Exponential:
 
     name = "exponential"
     kind = "continuous"
-    unbounded = False
+    has_full_support = False
     support = "a number, 0 or more"
 
-    def outside(self, tile):
+    def out_of_support(self, tile):
         return tile.values < 0
 
     def log_density(self, rate, tile):

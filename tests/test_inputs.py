@@ -771,15 +771,15 @@ def test_partial_fits_in_any_order_are_one_fit(constructor, case):
     chosen = ["sky", "floors", "windy"]
     parameters = {"categorical_features": [1, 2, 3] if constructor.__name__ == "numpy_objects" else chosen}
 
-    def rows(places):
-        return constructor({name: [cells[i] for i in places] for name, cells in columns.items()})
+    def rows(positions):
+        return constructor({name: [cells[i] for i in positions] for name, cells in columns.items()})
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*no cell with a value")
         whole = po.NaiveBayes(**parameters).fit(rows(range(len(labels))), labels)
         model = po.NaiveBayes(**parameters)
-        for places in parts:
-            model.partial_fit(rows(places), [labels[i] for i in places])
+        for positions in parts:
+            model.partial_fit(rows(positions), [labels[i] for i in positions])
     assert model.classes_.tolist() == whole.classes_.tolist()
     assert [mine.tolist() for mine in model.categories_] == [theirs.tolist() for theirs in whole.categories_]
     assert_array_equal(model.class_count_, whole.class_count_)

@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from posteriori.networks.clique_tables import fill_tables, most_bytes
 from posteriori.networks.junction_tree import Factor, _assigned, compile_tree
-from posteriori.networks.triangulation import COSTS, eliminate, grow_tree, join, triangulate
+from posteriori.networks.triangulation import COSTS, build_clique_tree, eliminate, join, triangulate
 
 
 def random_network(rng, n_variables, most_states=4, zeros=0.3, most_parents=3):
@@ -345,7 +345,7 @@ def test_cliques_are_a_junction_tree(drawn, cost):
     scopes = [factor.scope for factor in factors]
     graph, weights = join(n_variables, scopes), np.log2(cardinalities).tolist()
     order, neighbours = eliminate(graph, range(n_variables), weights, cost, rng.permutation(n_variables).tolist())
-    for tree in (grow_tree(order, neighbours, cardinalities), triangulate(cardinalities, scopes)):
+    for tree in (build_clique_tree(order, neighbours, cardinalities), triangulate(cardinalities, scopes)):
         for i, clique in enumerate(tree.cliques):
             assert not any(clique.scope <= other.scope for j, other in enumerate(tree.cliques) if i != j)
             assert clique.parent < i

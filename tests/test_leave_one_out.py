@@ -13,10 +13,10 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.densities import LeaveOneOutDensity, MultivariateGaussian
-from posteriori.learning.em import Learned
+from posteriori.learning.em import FitResult
 from posteriori.learning.fit import Collect, estimate
 from posteriori.learning.leave_one_out import left_out_factors
-from posteriori.learning.trimming import Trimmed
+from posteriori.learning.observed_categories import ObservedCategoriesModel
 
 CUTS = (-1.0, 0.0, 1.0)
 
@@ -43,11 +43,11 @@ def draw_rows(seed, n, missing, offset=0.0, numbers_missing=True):
 
 def refitted(model, X, y, weight):
     """Return log p(x, y) of each row by the model of the others; its structure is that of all rows."""
-    source, target = model._open(X, y, None, weight, first=False)
+    source, target = model._read_training_rows(X, y, None, weight, first=False)
     fitted, prior = model.model_, model._prior(target)
     source = replace(source, schema=fitted.schema, n_jobs=1)
     blocks = tuple(
-        replace(block, density=block.density.keeping(parameters))
+        replace(block, density=block.density.with_fixed_structure(parameters))
         for block, parameters in zip(fitted.blocks, fitted.parameters, strict=True)
         if not block.shared
     )
@@ -55,9 +55,9 @@ def refitted(model, X, y, weight):
     whole = source.batch(slice(0, len(y)))
     for i in range(len(y)):
         statistics = source.reweighted(np.arange(len(y)) != i).reduce(Collect(blocks))
-        learned = Learned(estimate(fitted.schema, blocks, prior, statistics), statistics)
-        trimmed = Trimmed.of(learned, prior)
-        rows.append(trimmed.model.log_joint(trimmed.recoded(whole.rows(np.array([i]))))[0])
+        learned = FitResult(estimate(fitted.schema, blocks, prior, statistics), statistics)
+        trimmed = ObservedCategoriesModel.of(learned, prior)
+        rows.append(trimmed.model.log_joint(trimmed.to_observed_codes(whole.rows(np.array([i]))))[0])
     return np.array(rows)
 
 
@@ -197,7 +197,7 @@ def test_no_row_needs_its_parameters_estimated_anew_where_there_is_a_closed_form
 def test_the_factors_sum_to_the_log_density():
     X, y, _ = draw_rows(1, 50, 0.0)
     model = po.GaussianDiscriminant(pooling=0.5).fit(X.select("a", "b", "n"), y)
-    source, _ = model._open(X.select("a", "b", "n"), y, None, None, first=False)
+    source, _ = model._read_training_rows(X.select("a", "b", "n"), y, None, None, first=False)
     factors = left_out_factors(model.model_, model.statistics_, source.batch(slice(0, 50)))
     left_out = po.leave_one_out(model, X.select("a", "b", "n"), y)
     assert_allclose(np.exp(factors.sum(axis=2)) * left_out.prior, np.exp(left_out.log_joint))

@@ -105,9 +105,9 @@ def test_it_goes_on_after_merging_loading_and_saving(name, tmp_path):
     frame, weight = mixed_table(5, 400, 0.0 if name in COMPLETE else 0.1, offset=0.0)
     parts = np.array_split(np.arange(400), 4)
     models = []
-    for place, part in enumerate(parts[:3]):
-        po.save(fitted(ESTIMATORS[name], frame[part], weight[part]), tmp_path / f"{place}.posteriori")
-        models.append(po.load(tmp_path / f"{place}.posteriori"))
+    for position, part in enumerate(parts[:3]):
+        po.save(fitted(ESTIMATORS[name], frame[part], weight[part]), tmp_path / f"{position}.posteriori")
+        models.append(po.load(tmp_path / f"{position}.posteriori"))
     before = [log_joint(model, frame) for model in models]
     merged = po.merge(models)
     po.save(merged, tmp_path / "all.posteriori")

@@ -16,48 +16,48 @@ from posteriori.learning.scores import area_under_curve
 @pytest.fixture(params=[2, 3, 7])
 def predictions(request):
     rng = np.random.default_rng(request.param)
-    components = rng.integers(0, request.param, 200)
+    y_true = rng.integers(0, request.param, 200)
     posterior = rng.dirichlet(np.ones(request.param), 200)
-    return components, posterior, rng.integers(0, 4, 200).astype(float)
+    return y_true, posterior, rng.integers(0, 4, 200).astype(float)
 
 
 SCORES = [metrics.accuracy, metrics.log_loss, metrics.brier_score]
 
 
 def test_scores_equal_loops_over_the_rows(predictions):
-    components, posterior, weight = predictions
-    rows = list(zip(components, posterior, weight, strict=True))
+    y_true, posterior, weight = predictions
+    rows = list(zip(y_true, posterior, weight, strict=True))
     total = weight.sum()
     right = sum(w * (p.argmax() == c) for c, p, w in rows)
     lost = sum(-w * np.log(p[c]) for c, p, w in rows)
     squared = sum(w * ((p - np.eye(len(p))[c]) ** 2).sum() for c, p, w in rows)
     for score, expected in zip(SCORES, (right, lost, squared), strict=True):
-        assert_allclose(score(components, posterior, weight), expected / total)
+        assert_allclose(score(y_true, posterior, weight), expected / total)
 
 
 def test_scores_equal_scikit_learn(predictions):
-    components, posterior, weight = predictions
+    y_true, posterior, weight = predictions
     labels = range(posterior.shape[1])
     predicted = posterior.argmax(axis=1)
-    assert metrics.accuracy(components, posterior) == sklearn.metrics.accuracy_score(components, predicted)
+    assert metrics.accuracy(y_true, posterior) == sklearn.metrics.accuracy_score(y_true, predicted)
     assert_allclose(
-        metrics.log_loss(components, posterior, weight),
-        sklearn.metrics.log_loss(components, posterior, sample_weight=weight, labels=labels),
+        metrics.log_loss(y_true, posterior, weight),
+        sklearn.metrics.log_loss(y_true, posterior, sample_weight=weight, labels=labels),
     )
-    found = metrics.precision_recall(components, posterior, weight)
+    found = metrics.precision_recall(y_true, posterior, weight)
     for name, measure in (
         ("precision", sklearn.metrics.precision_score),
         ("recall", sklearn.metrics.recall_score),
     ):
-        expected = measure(components, predicted, labels=labels, average=None, sample_weight=weight)
+        expected = measure(y_true, predicted, labels=labels, average=None, sample_weight=weight)
         assert_allclose(getattr(found, name), expected)
 
 
 def test_binary_brier_score_is_twice_that_of_one_class():
-    components, p = np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.6])
+    y_true, p = np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.6])
     posterior = np.column_stack([1 - p, p])
-    expected = 2 * sklearn.metrics.brier_score_loss(components, p)
-    assert_allclose(metrics.brier_score(components, posterior), expected)
+    expected = 2 * sklearn.metrics.brier_score_loss(y_true, p)
+    assert_allclose(metrics.brier_score(y_true, posterior), expected)
 
 
 @given(
@@ -68,33 +68,33 @@ def test_binary_brier_score_is_twice_that_of_one_class():
     ).filter(lambda rows: any(weight for _, weight, _ in rows))
 )
 def test_weight_k_counts_as_k_rows(rows):
-    components = np.array([row[0] for row in rows])
+    y_true = np.array([row[0] for row in rows])
     weight = np.array([row[1] for row in rows])
     posterior = np.array([row[2] for row in rows], float)
     posterior /= posterior.sum(axis=1, keepdims=True)
-    repeated = components.repeat(weight), posterior.repeat(weight, axis=0)
+    repeated = y_true.repeat(weight), posterior.repeat(weight, axis=0)
     for score in SCORES:
-        assert_allclose(score(components, posterior, weight.astype(float)), score(*repeated), atol=1e-14)
-    assert_allclose(metrics.confusion_matrix(components, posterior, weight), metrics.confusion_matrix(*repeated))
-    one, other = metrics.calibration(components, posterior, weight), metrics.calibration(*repeated)
+        assert_allclose(score(y_true, posterior, weight.astype(float)), score(*repeated), atol=1e-14)
+    assert_allclose(metrics.confusion_matrix(y_true, posterior, weight), metrics.confusion_matrix(*repeated))
+    one, other = metrics.calibration(y_true, posterior, weight), metrics.calibration(*repeated)
     for field in ("weight", "confidence", "accuracy", "expected_error"):
         assert_allclose(getattr(one, field), getattr(other, field), atol=1e-14)
 
 
 def test_confusion_sums_to_support_and_its_diagonal_to_accuracy(predictions):
-    components, posterior, _ = predictions
-    confusion = metrics.confusion_matrix(components, posterior)
-    per_class = metrics.precision_recall(components, posterior)
+    y_true, posterior, _ = predictions
+    confusion = metrics.confusion_matrix(y_true, posterior)
+    per_class = metrics.precision_recall(y_true, posterior)
     assert_allclose(confusion.sum(axis=1), per_class.support)
-    assert_allclose(np.trace(confusion) / len(components), metrics.accuracy(components, posterior))
+    assert_allclose(np.trace(confusion) / len(y_true), metrics.accuracy(y_true, posterior))
     assert_allclose(np.diag(confusion) / confusion.sum(axis=1), per_class.recall)
     assert_allclose(np.diag(confusion) / confusion.sum(axis=0), per_class.precision)
 
 
 def test_calibration_equals_a_loop_over_bins(predictions):
-    components, posterior, weight = predictions
-    found = metrics.calibration(components, posterior, weight, bins=5)
-    sure, right = posterior.max(axis=1), posterior.argmax(axis=1) == components
+    y_true, posterior, weight = predictions
+    found = metrics.calibration(y_true, posterior, weight, bins=5)
+    sure, right = posterior.max(axis=1), posterior.argmax(axis=1) == y_true
     error = 0.0
     for b in range(5):
         inside = (sure > b / 5) & (sure <= (b + 1) / 5)
@@ -122,9 +122,9 @@ def test_calibration_takes_confidence_one_and_refuses_no_bins():
 
 
 def test_one_class_is_predicted_without_loss():
-    components, posterior = np.zeros(3, int), np.ones((3, 1))
-    assert [score(components, posterior) for score in SCORES] == [1.0, 0.0, 0.0]
-    assert metrics.confusion_matrix(components, posterior).tolist() == [[3]]
+    y_true, posterior = np.zeros(3, int), np.ones((3, 1))
+    assert [score(y_true, posterior) for score in SCORES] == [1.0, 0.0, 0.0]
+    assert metrics.confusion_matrix(y_true, posterior).tolist() == [[3]]
 
 
 def test_a_class_without_rows_has_neither_recall_nor_precision():
@@ -150,22 +150,20 @@ def test_undefined_rows_take_the_prior_and_others_stay():
 @given(st.integers(2, 4), st.integers(0, 2**32 - 1), st.booleans())
 def test_area_under_curve_is_that_of_scikit_learn(n_classes, seed, weighted):
     rng = np.random.default_rng(seed)
-    components = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, 40)])
-    coarse = np.round(rng.dirichlet(np.ones(n_classes), len(components)) * 4) + 0.01  # many ties
+    y_true = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, 40)])
+    coarse = np.round(rng.dirichlet(np.ones(n_classes), len(y_true)) * 4) + 0.01  # many ties
     posterior = coarse / coarse.sum(axis=1, keepdims=True)
-    weight = rng.integers(0, 4, len(components)).astype(float) if weighted else np.ones(len(components))
+    weight = rng.integers(0, 4, len(y_true)).astype(float) if weighted else np.ones(len(y_true))
     weight[:n_classes] = 1.0
     score = posterior[:, 1] if n_classes == 2 else posterior
-    expected = sklearn.metrics.roc_auc_score(
-        components, score, multi_class="ovr", average="weighted", sample_weight=weight
-    )
-    assert area_under_curve(components, posterior, weight) == pytest.approx(expected, abs=1e-12)
+    expected = sklearn.metrics.roc_auc_score(y_true, score, multi_class="ovr", average="weighted", sample_weight=weight)
+    assert area_under_curve(y_true, posterior, weight) == pytest.approx(expected, abs=1e-12)
 
 
 def test_area_under_curve_where_probabilities_round_to_1():
     log_odds = np.array([-50.0, -45.0, -40.0, -45.0, 2.0, -1.0])
-    components = np.array([0, 1, 0, 0, 1, 1])
+    y_true = np.array([0, 1, 0, 0, 1, 1])
     posterior = np.stack([1 / (1 + np.exp(log_odds)), 1 / (1 + np.exp(-log_odds))], axis=1)
     assert (posterior[:4, 0] == 1.0).all()  # the first class cannot tell these rows apart, and the second can
-    expected = sklearn.metrics.roc_auc_score(components, posterior[:, 1])
-    assert area_under_curve(components, posterior) == pytest.approx(expected, abs=1e-15)
+    expected = sklearn.metrics.roc_auc_score(y_true, posterior[:, 1])
+    assert area_under_curve(y_true, posterior) == pytest.approx(expected, abs=1e-15)

@@ -42,9 +42,11 @@ def fit(density, codes, component, cardinalities, n_components, weight=None):
     """Return a density whose structure is chosen, its statistics and its parameters."""
     tile = Codes(codes, cardinalities)
     labels = Assignment(component, np.ones(len(codes)) if weight is None else weight, n_components)
-    statistics = density.needs.of(tile, labels)
+    statistics = density.sufficient_statistics.of(tile, labels)
     if isinstance(density, KDependence):
-        density, statistics = density.settle(statistics, lambda needs: needs.of(tile, labels))
+        density, statistics = density.refine(
+            statistics, lambda sufficient_statistics: sufficient_statistics.of(tile, labels)
+        )
     return density, statistics, density.estimate(statistics)
 
 
@@ -216,7 +218,7 @@ def frame():
     rng = np.random.default_rng(3)
     x = rng.integers(0, 3, 500)
     columns = {
-        name: ((x + rng.integers(0, 2, 500)) % (2 + place % 3)).astype(str) for place, name in enumerate("abcde")
+        name: ((x + rng.integers(0, 2, 500)) % (2 + position % 3)).astype(str) for position, name in enumerate("abcde")
     }
     rows = pl.DataFrame(columns)
     holes = {name: pl.Series(rng.random(500) < 0.25) for name in rows.columns}

@@ -20,7 +20,7 @@ import posteriori as po
 from posteriori.cli import main
 from posteriori.densities import Missingness
 from posteriori.learning.information import mutual_information
-from posteriori.learning.selection import out_of_fold
+from posteriori.learning.out_of_fold import out_of_fold
 from posteriori.plotting.reading import Feature
 from posteriori.statistics import Presence
 from posteriori.tables import Assignment, Codes, Numbers
@@ -91,11 +91,11 @@ def test_without_smoothing_missing_is_one_more_category(seed):
     told = pl.DataFrame(
         {name: codes[:, j].tolist() for j, name in enumerate(names)}, schema=dict.fromkeys(names, pl.String)
     )
-    recoded = told.fill_null("nothing")
+    to_observed_codes = told.fill_null("nothing")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of rows that no class can produce, or empty columns
         found = po.NaiveBayes(missing="informative", alpha=0.0).fit(told, y).predict_joint_log_proba(told)
-        expected = po.NaiveBayes(alpha=0.0).fit(recoded, y).predict_joint_log_proba(recoded)
+        expected = po.NaiveBayes(alpha=0.0).fit(to_observed_codes, y).predict_joint_log_proba(to_observed_codes)
     assert_allclose(found, expected, atol=1e-9)
 
 
@@ -130,7 +130,7 @@ def test_a_column_that_is_always_missing_has_no_factor(name):
     with pytest.warns(UserWarning, match="'void'] has no cell|'void' has no cell"):
         told = model.fit(frame, y)
     assert_array_equal(told.explain(frame).log_factors[:, :, 4], 0.0)
-    assert told.model_.parameters[-1].told.tolist() == [True, True, False, True, False]
+    assert told.model_.parameters[-1].modelled_columns.tolist() == [True, True, False, True, False]
 
 
 @every_model
@@ -176,7 +176,7 @@ def test_a_column_may_begin_to_be_missing_and_a_class_to_appear():
     full = ~frame.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy()
     first = full & (y < 2)
     parts = po.NaiveBayes(missing="informative").partial_fit(frame.filter(first), y[first])
-    assert not parts.model_.parameters[-1].told.any()
+    assert not parts.model_.parameters[-1].modelled_columns.any()
     parts.partial_fit(frame.filter(~first), y[~first])
     whole = po.NaiveBayes(missing="informative").fit(frame, y)
     assert_allclose(parts.predict_joint_log_proba(frame), whole.predict_joint_log_proba(frame), atol=1e-8)
@@ -291,7 +291,7 @@ def test_a_column_alone_is_drawn_as_if_present(name):
 def test_of_an_unknown_column_nothing_is_heeded():
     frame, y = table()
     told, plain = (po.NaiveBayes(missing=how).fit(frame, y) for how in ("informative", "at_random"))
-    heard = told._map(frame, lambda model: model.heeding([1]).log_joint)
+    heard = told._map(frame, lambda model: model.ignore_missingness_except([1]).log_joint)
     gap = frame["x"].is_null().to_numpy()[:, np.newaxis]
     shares = told.model_.parameters[-1]
     expected = np.where(gap, shares.log_missing[:, 1], shares.log_present[:, 1])

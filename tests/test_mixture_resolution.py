@@ -13,12 +13,12 @@ import posteriori as po
 from posteriori.classifiers.numeric_codes import numeric_codes
 from posteriori.densities import MultivariateGaussian
 from posteriori.densities.multivariate import raised_to
-from posteriori.learning.em import Learned
+from posteriori.learning.em import FitResult
 from posteriori.learning.restarts import best_of
 from posteriori.statistics import Moments
 from posteriori.statistics.resolution import few_whole_numbers, resolution
 from posteriori.tables import read_table
-from posteriori.tables.batch import Numbers, one_by_one
+from posteriori.tables.batch import Numbers, split_by_component
 
 KINDS = ["full", "diagonal", "spherical", "tied"]
 
@@ -176,7 +176,7 @@ def test_halving_continues_runs_where_they_stopped(gains, max_steps):
         stop = min(taken + n, len(gains[number]))
         steps[number] += stop - taken
         trace = tuple(np.cumsum(np.abs(gains[number]))[taken:stop])
-        return Learned((number, stop), None, trace, converged=stop == len(gains[number]))
+        return FitResult((number, stop), None, trace, converged=stop == len(gains[number]))
 
     best = best_of([(number, 0) for number in range(len(gains))], climb, max_steps)
     number, taken = best.model
@@ -194,11 +194,11 @@ def test_expected_shares_are_those_of_one_component_after_the_other():
     density = MultivariateGaussian()
     parameters = po.MixtureModel(3, random_state=0).fit(X).model_.parameters[0]
     at_once = density.expect_shares(parameters, Numbers(X), shares)
-    parts = [density.expect(parameters, *part)[0] for part in one_by_one(Numbers(X), shares)]
+    parts = [density.expect(parameters, *part)[0] for part in split_by_component(Numbers(X), shares)]
     summed = parts[0] + parts[1] + parts[2]
     for name in ("weight", "mean", "scatter"):
         assert_allclose(getattr(at_once, name), getattr(summed, name), rtol=1e-9, atol=1e-9)
-    cells = Moments.of_shares(Numbers(X), shares)
+    cells = Moments.from_responsibilities(Numbers(X), shares)
     assert_allclose(at_once.cells.scatter, cells.scatter)
 
 

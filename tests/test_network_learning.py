@@ -152,12 +152,12 @@ def expected_by_enumeration(net, frame, scope):
     total = np.zeros([len(net.states(name)) for name in scope])
     axes = [net.variables.index(name) for name in scope]
     for row in frame.select(net.variables).iter_rows():
-        place = tuple(
+        position = tuple(
             slice(None) if cell is None else slice(k := net.states(name).index(cell), k + 1)
             for name, cell in zip(net.variables, row, strict=True)
         )
         kept = np.zeros_like(joint)
-        kept[place] = joint[place]
+        kept[position] = joint[position]
         summed = kept.sum(axis=tuple(axis for axis in range(joint.ndim) if axis not in axes))
         total += summed.transpose(np.argsort(np.argsort(axes))) / kept.sum()
     return total

@@ -170,8 +170,8 @@ def test_the_most_probable_configuration_is_the_largest_cell(case):
     net, joint, evidence = case
     posterior = weighed(net, joint, evidence)
     found = net.most_probable(evidence)
-    place = tuple(net.states(name).index(found[name]) for name in net.variables)
-    assert_allclose(posterior[place], posterior.max(), rtol=1e-12)
+    position = tuple(net.states(name).index(found[name]) for name in net.variables)
+    assert_allclose(posterior[position], posterior.max(), rtol=1e-12)
     assert_allclose(found.log_probability, np.log(posterior.max()), rtol=1e-12, atol=1e-12)
     assert_allclose(found.probability, posterior.max() / posterior.sum(), rtol=1e-12)
 
@@ -334,8 +334,8 @@ def test_tables_are_stated_in_many_ways():
         rows.probabilities,
         rows.probabilities.tolist(),
         {
-            key: [net.cpt("grass").probabilities[place][0], net.cpt("grass").probabilities[place][1]]
-            for place, key in zip(np.ndindex(2, 2), itertools.product(["yes", "no"], ["on", "off"]), strict=True)
+            key: [net.cpt("grass").probabilities[position][0], net.cpt("grass").probabilities[position][1]]
+            for position, key in zip(np.ndindex(2, 2), itertools.product(["yes", "no"], ["on", "off"]), strict=True)
         },
         rows.to_polars(),
         rows.to_pandas(),

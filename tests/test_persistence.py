@@ -198,11 +198,11 @@ def test_a_file_cut_short(content, damaged):
 def test_any_changed_byte_is_noticed(content, damaged, data):
     changed = bytearray(content)
     for _ in range(30):
-        place = data.draw(st.integers(0, len(content) - 1))
-        changed[place] ^= data.draw(st.integers(1, 255))
+        position = data.draw(st.integers(0, len(content) - 1))
+        changed[position] ^= data.draw(st.integers(1, 255))
         damaged.write_bytes(changed)
         refused(damaged, "damaged|cut short|not a posteriori model|newer than this one")
-        changed[place] = content[place]
+        changed[position] = content[position]
 
 
 def forge(path, **changes):

@@ -192,12 +192,12 @@ def test_large_counts_become_a_curve_over_whole_numbers():
 
 
 def test_a_density_that_knows_only_the_protocol_is_drawn(model):
-    class Stranger:
+    class UnseenCategoryError:
         """A uniform distribution, met through the protocol alone."""
 
-        name, kind, support, unbounded = "uniform", "continuous", "a number between 0 and 1", False
+        name, kind, support, has_full_support = "uniform", "continuous", "a number between 0 and 1", False
 
-        def outside(self, tile):
+        def out_of_support(self, tile):
             return (tile.values < 0) | (tile.values > 1)
 
         def log_density(self, parameters, tile):
@@ -212,7 +212,7 @@ def test_a_density_that_knows_only_the_protocol_is_drawn(model):
     schema = Schema((Column("u", "continuous"),), named=True)
     stranger = po.NaiveBayes()
     stranger.classes_ = np.array(["a", "b", "c"])
-    stranger.model_ = GenerativeModel(schema, (Block(Stranger(), (0,)),), np.log(np.ones(3) / 3), (None,))
+    stranger.model_ = GenerativeModel(schema, (Block(UnseenCategoryError(), (0,)),), np.log(np.ones(3) / 3), (None,))
     ax = plot_densities(stranger, "u")
     assert_allclose(areas(ax), 1.0, atol=0.02)
     x = ax.lines[0].get_xdata()
@@ -458,14 +458,14 @@ def curves(ax):
 
 def test_ellipses_are_as_far_from_the_mean_as_their_share_says(gaussian):
     ax = plot_covariances(gaussian, features=(2, "flipper_length_mm"), shares=(0.5, 0.9))
-    places = [1, 2]  # among the continuous columns
+    positions = [1, 2]  # among the continuous columns
     drawn = curves(ax)
     assert len(drawn) == 3 * 2
     for k, points in enumerate(drawn):
         c, share = divmod(k, 2)
         covariance = gaussian.covariance_ if gaussian.covariance_.ndim == 2 else gaussian.covariance_[c]
-        away = points - gaussian.means_[c, places]
-        squared = (away @ np.linalg.inv(covariance[np.ix_(places, places)]) * away).sum(axis=1)
+        away = points - gaussian.means_[c, positions]
+        squared = (away @ np.linalg.inv(covariance[np.ix_(positions, positions)]) * away).sum(axis=1)
         assert_allclose(stats.chi2(2).cdf(squared), (0.5, 0.9)[share])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list(gaussian.classes_)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("bill_depth_mm", "flipper_length_mm")

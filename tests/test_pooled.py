@@ -13,12 +13,12 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
-from posteriori.classifiers.candidates import CANDIDATES, worthwhile
+from posteriori.classifiers.candidates import CANDIDATES, affordable_candidates
 from posteriori.datasets import load_penguins
-from posteriori.learning.folds import deal_out
-from posteriori.learning.pool import fit_pool, heard
+from posteriori.learning.folds import assign_folds
+from posteriori.learning.out_of_fold import FoldedData, cross_fit_and_score, out_of_fold
+from posteriori.learning.pool import clip_log_posteriors, fit_pool
 from posteriori.learning.scores import area_under_curve, scores_of
-from posteriori.learning.selection import Opened, judge, out_of_fold
 from posteriori.tables.schema import Column, Schema
 
 
@@ -66,22 +66,22 @@ def test_each_member_is_what_fitting_it_alone_gives(model, penguins):
 def test_a_candidate_is_judged_as_refitting_it_would(name):
     frame, y = mixed(cells=0.1 if CANDIDATES[name].kind != "gaussian" else 0.0)
     estimator = CANDIDATES[name].make()
-    judged = out_of_fold(estimator, frame, y, folds=3)
+    evaluated = out_of_fold(estimator, frame, y, folds=3)
     for k in range(3):
-        held_out = judged.fold == k
+        held_out = evaluated.fold == k
         alone = CANDIDATES[name].make()
         if estimator.get_params().get("bins") == 8:  # quantiles look at no label, so that the folds share them
             alone.set_params(bins=8)
             continue
         alone.fit(frame.filter(~held_out), y[~held_out])
-        assert_allclose(judged.posterior[held_out], alone.predict_proba(frame.filter(held_out)), atol=1e-7)
+        assert_allclose(evaluated.posterior[held_out], alone.predict_proba(frame.filter(held_out)), atol=1e-7)
 
 
 def test_the_pool_is_judged_by_weights_that_have_not_seen_the_fold(penguins):
     model = po.GenerativeClassifier(["nb", "lda", "tan"], penalty=100.0).fit(penguins, "species")
     results, own = model.cv_results_, model.out_of_fold_
     assert results["member"] == ["nb", "lda", "tan", "pool"]
-    found = scores_of(own.components, own.posterior, own.weight)
+    found = scores_of(own.y_true, own.posterior, own.weight)
     assert results["log_loss"][-1] == pytest.approx(found.log_loss)
     for name, loss in zip(results["member"][:3], results["log_loss"][:3], strict=True):
         with warnings.catch_warnings():
@@ -89,7 +89,7 @@ def test_the_pool_is_judged_by_weights_that_have_not_seen_the_fold(penguins):
             alone = out_of_fold(
                 model.members_[name], penguins, "species", random_state=np.random.default_rng(0).integers(2**31)
             )
-        assert loss == pytest.approx(scores_of(alone.components, alone.posterior, alone.weight).log_loss, abs=1e-9)
+        assert loss == pytest.approx(scores_of(alone.y_true, alone.posterior, alone.weight).log_loss, abs=1e-9)
 
 
 def test_explanations_are_exact_sums(model, penguins):
@@ -209,19 +209,19 @@ def test_weights_are_repetitions():
     pooled = []
     for X, labels, w, folds in ((frame, y, weight, fold), (frame[many], y[many], None, fold[many])):
         estimators = [CANDIDATES[name].make() for name in members]
-        opened = Opened.of(estimators[0], X, labels, w, folds)
-        found, _ = judge(estimators, opened)
-        pooled.append(fit_pool(heard(found), opened.components, opened.weight))
+        folded = FoldedData.of(estimators[0], X, labels, w, folds)
+        found, _ = cross_fit_and_score(estimators, folded)
+        pooled.append(fit_pool(clip_log_posteriors(found), folded.y_true, folded.weight))
     assert_allclose(pooled[0].weight, pooled[1].weight, atol=1e-5)
     assert_allclose(pooled[0].bias, pooled[1].bias, atol=1e-5)
 
 
 def test_what_costs_too_much_is_left_out_and_told_of():
     numbers = Schema(tuple(Column(f"x{j}", "continuous") for j in range(100)))
-    chosen, left_out = worthwhile(numbers, 2, 0, {})
+    chosen, left_out = affordable_candidates(numbers, 2, 0, {})
     assert {"aode", "aode 8"} == set(left_out)
     assert "tan" in chosen
-    chosen, left_out = worthwhile(numbers, 2, 10**6, {})
+    chosen, left_out = affordable_candidates(numbers, 2, 10**6, {})
     assert {"lda", "rda", "qda"} <= set(left_out)
     X = np.random.default_rng(0).normal(size=(40, 130))
     with pytest.warns(UserWarning, match=r"is not tried: .*left_out_"):
@@ -257,7 +257,7 @@ def test_few_rows_leave_the_weights_equal():
     logs = log_softmax(rng.normal(size=(6, 2, 4)), axis=1)
     assert_allclose(fit_pool(logs, np.arange(6) % 2, np.ones(6), penalty=1e6).weight, 0.25, atol=1e-3)
     unknown = np.full((3, 2, 4), -np.inf)
-    assert_allclose(fit_pool(heard(unknown), np.zeros(3, np.int64), np.ones(3)).weight, 0.25)
+    assert_allclose(fit_pool(clip_log_posteriors(unknown), np.zeros(3, np.int64), np.ones(3)).weight, 0.25)
 
 
 def test_scores_are_those_of_scikit_learn():
@@ -303,14 +303,14 @@ def test_rows_of_a_group_are_held_out_together():
     rng = np.random.default_rng(0)
     groups, components = rng.integers(0, 12, 200), rng.integers(0, 2, 200)
     for stratified in (True, False):
-        fold = deal_out(components, 4, stratified=stratified, groups=groups)
+        fold = assign_folds(components, 4, stratified=stratified, groups=groups)
         assert all(len(set(fold[groups == one])) == 1 for one in range(12))
         assert set(fold) == set(range(4))
         assert np.bincount(fold).min() > 20
     with pytest.raises(ValueError, match="no more than the 12 groups"):
-        deal_out(components, 13, groups=groups)
+        assign_folds(components, 13, groups=groups)
     with pytest.raises(ValueError, match="two or more a row"):
-        deal_out(components, np.zeros(200))
+        assign_folds(components, np.zeros(200))
     frame, y = mixed(60)
     assert set(po.cross_validate("nb", frame, y, folds=3, groups=np.arange(60) // 4).fold) == {0, 1, 2}
 

@@ -14,8 +14,8 @@ import posteriori as po
 from posteriori.classifiers.candidates import CANDIDATES
 from posteriori.datasets import load_penguins
 from posteriori.learning.metrics import fill_undefined
+from posteriori.learning.out_of_fold import out_of_fold
 from posteriori.learning.scores import scores_of
-from posteriori.learning.selection import out_of_fold
 
 MODELS = {
     "naive Bayes, 8": po.NaiveBayes(distributions="binned", bins=8),
@@ -106,8 +106,8 @@ def test_scores_of_a_pool_are_those_of_refits(rows):
     held_out = pool.out_of_fold_
     for name, model in members.items():
         expected = scores_of(held_out.components, refitted(model, X, y, held_out.fold), held_out.weight).log_loss
-        place = pool.cv_results_["member"].index(name)
-        assert pool.cv_results_["log_loss"][place] == pytest.approx(expected, rel=1e-9)
+        position = pool.cv_results_["member"].index(name)
+        assert pool.cv_results_["log_loss"][position] == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("bins", [6, "mdlp"])

@@ -20,13 +20,13 @@ import posteriori as po
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.learning import metrics
-from posteriori.learning.selection import out_of_fold
+from posteriori.learning.out_of_fold import out_of_fold
 from posteriori.reporting import features, markup, pictures
 from posteriori.reporting.columns import column_facts
-from posteriori.reporting.judged import judge_rows
+from posteriori.reporting.data import ReportData, take_rows
+from posteriori.reporting.held_out import predict_held_out
 from posteriori.reporting.rows import choose_examples
 from posteriori.reporting.scores import candidates_section, weights_section
-from posteriori.reporting.subject import Subject, take_rows
 from posteriori.reporting.writing import percent
 
 PENGUINS = load_penguins()
@@ -290,23 +290,23 @@ def test_facts_of_columns_are_those_of_the_cells():
 
 def test_what_is_given_is_what_is_judged(penguins):
     model, scored, _ = penguins
-    subject = Subject.of(model, PENGUINS, "species")
-    assert_allclose(judge_rows(subject).posterior, judge_rows(subject, scored).posterior)
+    subject = ReportData.of(model, PENGUINS, "species")
+    assert_allclose(predict_held_out(subject).posterior, predict_held_out(subject, scored).posterior)
     left_out = po.leave_one_out(po.NaiveBayes().fit(PENGUINS, "species"), PENGUINS, "species")
-    assert_allclose(judge_rows(subject, left_out).posterior, left_out.posterior)
-    assert "all others" in judge_rows(subject, left_out).how
+    assert_allclose(predict_held_out(subject, left_out).posterior, left_out.posterior)
+    assert "all others" in predict_held_out(subject, left_out).how
     proba = model.predict_proba(PENGUINS)
-    assert_allclose(judge_rows(subject, proba).posterior, proba)
+    assert_allclose(predict_held_out(subject, proba).posterior, proba)
     with pytest.raises(ValueError, match="of shape"):
-        judge_rows(subject, proba[:5])
+        predict_held_out(subject, proba[:5])
     with pytest.raises(ValueError, match="not of these rows"):
-        judge_rows(Subject.of(model, PENGUINS.reverse(), "species"), scored)
+        predict_held_out(ReportData.of(model, PENGUINS.reverse(), "species"), scored)
 
 
 def test_standard_error_is_that_of_a_mean(penguins):
-    judged = judge_rows(Subject.of(penguins[0], PENGUINS, "species"), penguins[1])
-    right = judged.right.astype(float)
-    assert_allclose(judged.standard_error(right), right.std() / np.sqrt(len(right)))
+    evaluated = predict_held_out(ReportData.of(penguins[0], PENGUINS, "species"), penguins[1])
+    right = evaluated.right.astype(float)
+    assert_allclose(evaluated.standard_error(right), right.std() / np.sqrt(len(right)))
 
 
 def test_a_model_that_was_given_is_not_refitted():
@@ -322,13 +322,13 @@ def test_what_is_no_classifier_of_posteriori_is_refused():
 
 
 def test_examples_are_what_they_are_called(penguins):
-    subject = Subject.of(penguins[0], PENGUINS, "species")
-    judged = judge_rows(subject, penguins[1])
-    examples = {example.title: example.place for example in choose_examples(subject, judged)}
+    subject = ReportData.of(penguins[0], PENGUINS, "species")
+    evaluated = predict_held_out(subject, penguins[1])
+    examples = {example.title: example.position for example in choose_examples(subject, evaluated)}
     assert len(set(examples.values())) == 5
-    wrong = np.flatnonzero(~judged.right)
+    wrong = np.flatnonzero(~evaluated.right)
     assert examples["Sure, and wrong"] in wrong
-    assert judged.right[examples["As sure as it can be, and right"]]
+    assert evaluated.right[examples["As sure as it can be, and right"]]
     assert examples["The strangest of all"] == penguins[0].score_samples(PENGUINS).argmin()
 
 
@@ -398,12 +398,14 @@ def test_under_a_heading_stands_the_answer_that_it_is_about():
     y = rng.integers(0, 2, 60)
     rows = pl.DataFrame(rng.normal(0.5 * y, size=(6, 60)).T).with_columns(y=pl.Series(y).cast(pl.String))
     model = po.GaussianDiscriminant(pooling="per_class").fit(rows, "y")
-    judged = judge_rows(Subject.of(model, rows, "y"))
+    evaluated = predict_held_out(ReportData.of(model, rows, "y"))
     page = check(po.report(model, rows, "y"))
-    for title, place in ((one.title, one.place) for one in choose_examples(Subject.of(model, rows, "y"), judged)):
-        part = page.text.split(f"{title}: row {judged.rows[place]}")[1].split("Its steps")[0]
-        said = " ".join(percent(judged.confidence[place]).replace("\N{NARROW NO-BREAK SPACE}", " ").split())
-        truth, predicted = (model.classes_[k] for k in (judged.components[place], judged.predicted[place]))
+    for title, position in (
+        (one.title, one.position) for one in choose_examples(ReportData.of(model, rows, "y"), evaluated)
+    ):
+        part = page.text.split(f"{title}: row {evaluated.rows[position]}")[1].split("Its steps")[0]
+        said = " ".join(percent(evaluated.confidence[position]).replace("\N{NARROW NO-BREAK SPACE}", " ").split())
+        truth, predicted = (model.classes_[k] for k in (evaluated.components[position], evaluated.predicted[position]))
         assert f"It is truly {truth}. Held out, it was predicted {predicted}: {said}" in part
 
 
@@ -461,10 +463,10 @@ def test_fit_writes_a_report(tmp_path, monkeypatch, capsys):
         ("model.html", "overwrite the model"),
     ],
 )
-def test_a_report_without_a_place_is_refused_before_any_work(place, message, tmp_path, monkeypatch, capsys):
+def test_a_report_without_a_place_is_refused_before_any_work(position, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.html").mkdir()
-    arguments = ["fit", "penguins.csv", "--target", "species", "--output", "model.html", "--report", place]
+    arguments = ["fit", "penguins.csv", "--target", "species", "--output", "model.html", "--report", position]
     assert main(arguments) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "model.html").exists()

@@ -8,10 +8,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
-import posteriori.sources.memory
-from posteriori.classifiers import pooled
+import posteriori.sources.table_source
+from posteriori.classifiers import generative_classifier
 from posteriori.learning.folds import stratified_folds
-from posteriori.learning.selection import Opened, out_of_fold
+from posteriori.learning.out_of_fold import FoldedData, out_of_fold
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def table():
 @pytest.mark.parametrize("folds", [2, 5, 10])
 @pytest.mark.parametrize("settings", [{}, {"alpha": 0.3, "variance_smoothing": 5.0, "ddof": 1, "prior_alpha": 2.0}])
 def test_it_equals_refitting(table, folds, settings, monkeypatch):
-    monkeypatch.setattr(posteriori.sources.memory, "_MOST_ROWS", 64)  # several batches
+    monkeypatch.setattr(posteriori.sources.table_source, "_MOST_ROWS", 64)  # several batches
     model = po.NaiveBayes(distributions={"visits": "poisson"}, **settings)
     weight = np.random.default_rng(1).integers(1, 4, len(table)).astype(float)
     result = out_of_fold(model, table, "y", folds=folds, sample_weight=weight)
@@ -54,7 +54,7 @@ def test_the_estimator_comes_back_fitted_to_all_rows(table):
     result = out_of_fold(po.NaiveBayes(), table, "y")
     whole = po.NaiveBayes().fit(table, "y")
     assert_allclose(result.estimator.predict_joint_log_proba(table), whole.predict_joint_log_proba(table), rtol=1e-10)
-    assert_array_equal(result.classes[result.components], table["y"].to_numpy())
+    assert_array_equal(result.classes[result.y_true], table["y"].to_numpy())
     assert result.estimator.model_.schema == whole.model_.schema
 
 
@@ -93,17 +93,17 @@ def test_of_many_rows_some_are_judged_and_the_others_teach_in_all_folds():
     y = rng.integers(0, 3, 900)
     X = rng.normal(y[:, np.newaxis], 1.0, (900, 2))
     result = out_of_fold(po.NaiveBayes(), X, y, folds=3, most=300)
-    assert np.bincount(result.components).tolist() == pytest.approx(np.bincount(y) / 3, abs=1.0)
-    opened = Opened.of(po.NaiveBayes(), X, y, None, 3, most=300)
-    assert opened.components.tolist() == y[opened.judged].tolist() == result.components.tolist()
+    assert np.bincount(result.y_true).tolist() == pytest.approx(np.bincount(y) / 3, abs=1.0)
+    folded = FoldedData.of(po.NaiveBayes(), X, y, None, 3, most=300)
+    assert folded.y_true.tolist() == y[folded.evaluated].tolist() == result.y_true.tolist()
     for k in range(3):
-        held_out = opened.judged[result.fold == k]
+        held_out = folded.evaluated[result.fold == k]
         refit = po.NaiveBayes().fit(np.delete(X, held_out, axis=0), np.delete(y, held_out))
         np.testing.assert_allclose(result.posterior[result.fold == k], refit.predict_proba(X[held_out]), atol=1e-9)
 
 
 def test_a_pool_of_many_rows_judges_some(monkeypatch):
-    monkeypatch.setattr(pooled, "MOST_JUDGED", 60)
+    monkeypatch.setattr(generative_classifier, "MOST_EVALUATED", 60)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
     model = po.GenerativeClassifier(members=["nb", "lda"]).fit(rng.normal(y[:, np.newaxis], 1.0, (200, 2)), y)

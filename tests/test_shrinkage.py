@@ -9,8 +9,8 @@ from sklearn.covariance import ledoit_wolf, oas
 from sklearn.datasets import load_iris
 
 import posteriori as po
-from posteriori.densities.shrinkage import Covariances, LedoitWolf, TowardsSphere, TowardsUnits
-from posteriori.learning.selection import out_of_fold
+from posteriori.densities.shrinkage import Covariances, LedoitWolf, ShrinkToDiagonal, ShrinkToIdentity
+from posteriori.learning.out_of_fold import out_of_fold
 
 LEDOIT_WOLF = {"shrinkage": "ledoit_wolf"}
 POOLINGS = [
@@ -68,7 +68,7 @@ def test_shrinkage_by_a_number_is_friedmans_for_standardised_columns():
     assert_allclose(Z.std(axis=0), 1.0)
     in_units = [model.covariance_ / np.outer(unit, unit) for model in (plain, shrunk)]
     degrees = np.bincount(y).astype(float)
-    expected = TowardsSphere(0.3).shrink(Covariances(in_units[0], degrees, np.ones(6)))
+    expected = ShrinkToIdentity(0.3).shrink(Covariances(in_units[0], degrees, np.ones(6)))
     assert_allclose(in_units[1], expected, rtol=1e-9, atol=1e-12)
 
 
@@ -110,7 +110,7 @@ def test_weights_are_repetitions(pooling):
 
 @every_pooling
 def test_cross_validation_is_refitting(pooling, monkeypatch):
-    monkeypatch.setattr("posteriori.sources.memory._MOST_ROWS", 32)  # several batches
+    monkeypatch.setattr("posteriori.sources.table_source._MOST_ROWS", 32)  # several batches
     X, y = rows(n=150)
     w = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
     model = po.GaussianDiscriminant(**LEDOIT_WOLF, **pooling)
@@ -160,21 +160,21 @@ def test_one_class_one_row_one_feature(parameters):
 def test_settling_what_is_settled_changes_nothing():
     X, y = rows()
 
-    def refuse(needs):
+    def refuse(sufficient_statistics):
         raise AssertionError("there was nothing to look at")
 
     for shrinkage in (None, 0.3, "oas", "ledoit_wolf"):
         model = po.GaussianDiscriminant(shrinkage=shrinkage).fit(X, y)
         density, statistics = model.model_.blocks[0].density, model.statistics_.blocks[0]
-        assert density.second_look == ""
-        assert density.settle(statistics, refuse) == (density, statistics)
+        assert density.second_pass == ""
+        assert density.refine(statistics, refuse) == (density, statistics)
 
 
 def test_a_density_that_is_not_settled_says_so():
     estimated = Covariances(np.eye(2)[np.newaxis], np.array([3.0]), np.ones(2))
     with pytest.raises(ValueError, match="second look"):
         LedoitWolf().shrink(estimated)
-    assert_allclose(LedoitWolf((0.2,)).shrink(estimated), TowardsUnits(0.2).shrink(estimated))
+    assert_allclose(LedoitWolf((0.2,)).shrink(estimated), ShrinkToDiagonal(0.2).shrink(estimated))
 
 
 def test_a_file_keeps_the_share(tmp_path):

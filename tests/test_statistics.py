@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from posteriori.statistics import Counts, CountTogether, JointStatistics, Moments, OuterBins, Pairs, Scatter, of_shares
+from posteriori.statistics import (
+    Counts,
+    CountTogether,
+    JointStatistics,
+    Moments,
+    Pairs,
+    Scatter,
+    TailMoments,
+    from_responsibilities,
+)
 from posteriori.tables import Assignment, Codes, Numbers
 from posteriori.tables.batch import Mixed
 
@@ -142,11 +151,11 @@ def test_reindexing_moves_components_and_categories(batch, order):
     statistics = statistics_of(batch)
     # Component z of the result was order[z]; the first column gets a new category in front.
     moved = statistics.reindexed([*order, -1], [None, [[-1, 0, 1], [0], [3, 2, 1, 0]]])
-    place = np.argsort(order)
+    position = np.argsort(order)
     new_codes = codes.copy()
     new_codes[:, 0] = np.array([0, 2, 3])[codes[:, 0]]
     new_codes[:, 2] = np.array([0, 4, 3, 2, 1])[codes[:, 2]]
-    assignment = Assignment(place[component].astype(np.int32), weight, N_COMPONENTS + 1)
+    assignment = Assignment(position[component].astype(np.int32), weight, N_COMPONENTS + 1)
     assert_array_equal(moved.blocks[1].table, Counts.of(Codes(new_codes, (3, 1, 4)), assignment).table)
     direct = Moments.of(Numbers(values), assignment)
     assert_allclose(moved.blocks[0].weight, direct.weight)
@@ -176,7 +185,7 @@ CUTS = ((-1.0, 1.0), (0.0,))
 TILES = {
     "moments": (Moments, lambda numbers, codes: numbers),
     "scatter": (Scatter, lambda numbers, codes: numbers),
-    "outer bins": (OuterBins, lambda numbers, codes: Numbers(numbers.values, CUTS)),
+    "outer bins": (TailMoments, lambda numbers, codes: Numbers(numbers.values, CUTS)),
     "counts": (Counts, lambda numbers, codes: codes),
     "joint counts": (CountTogether(), lambda numbers, codes: codes),
     "pairs": (Pairs, lambda numbers, codes: Mixed(numbers, codes, (True, False, False, True, False))),
@@ -194,7 +203,7 @@ def parts_of(statistics):
         cells = parts_of(statistics.cells)
         own = {"all": statistics.weight, "centre": np.where(seen, statistics.mean, 0.0), "matrix": statistics.scatter}
         return cells | (own if statistics.is_exact() else {"all": statistics.weight})
-    if isinstance(statistics, OuterBins):
+    if isinstance(statistics, TailMoments):
         return parts_of(statistics.excess)
     if isinstance(statistics, Counts):
         return {"table": statistics.table}
@@ -223,69 +232,78 @@ def shared_rows(draw):
     n, gaps = draw(st.sampled_from([0, 1, 5, 70, 131])), draw(st.sampled_from([0.0, 0.02, 0.4]))
     values = np.where(rng.random((n, 2)) < gaps, np.nan, rng.normal(0, 2, (n, 2)))
     codes = np.column_stack([rng.integers(0, k + 1, n) for k in CARDINALITIES]).astype(np.uint8)
-    shares = rng.gamma(0.5, size=(n, N_COMPONENTS)) * (rng.random((n, N_COMPONENTS)) < 0.7)
-    return Numbers(values), Codes(codes, CARDINALITIES), shares
+    responsibilities = rng.gamma(0.5, size=(n, N_COMPONENTS)) * (rng.random((n, N_COMPONENTS)) < 0.7)
+    return Numbers(values), Codes(codes, CARDINALITIES), responsibilities
 
 
-def repeated(tile, shares):
+def repeated(tile, responsibilities):
     """Return the rows once for each component, with their shares for weights."""
-    n = len(shares)
+    n = len(responsibilities)
     component = np.repeat(np.arange(N_COMPONENTS, dtype=np.int32), n)
-    return tile.rows(np.tile(np.arange(n), N_COMPONENTS)), Assignment(component, shares.T.ravel(), N_COMPONENTS)
+    return tile.rows(np.tile(np.arange(n), N_COMPONENTS)), Assignment(
+        component, responsibilities.T.ravel(), N_COMPONENTS
+    )
 
 
 @pytest.mark.parametrize("name", TILES)
 @settings(max_examples=25)
 @given(shared_rows())
 def test_statistics_of_shares_are_weighted_sums(name, rows):
-    numbers, codes, shares = rows
-    needs, tile_of = TILES[name]
+    numbers, codes, responsibilities = rows
+    sufficient_statistics, tile_of = TILES[name]
     tile = tile_of(numbers, codes)
-    assert_alike(of_shares(needs, tile, shares), needs.of(*repeated(tile, shares)))
+    assert_alike(
+        from_responsibilities(sufficient_statistics, tile, responsibilities),
+        sufficient_statistics.of(*repeated(tile, responsibilities)),
+    )
 
 
 @pytest.mark.parametrize("name", TILES)
 @settings(max_examples=10)
 @given(shared_rows(), st.integers(0, 10**6))
 def test_whole_shares_are_labels(name, rows, seed):
-    numbers, codes, shares = rows
-    needs, tile_of = TILES[name]
+    numbers, codes, responsibilities = rows
+    sufficient_statistics, tile_of = TILES[name]
     tile = tile_of(numbers, codes)
     rng = np.random.default_rng(seed)
-    component = rng.integers(0, N_COMPONENTS, len(shares)).astype(np.int32)
-    weight = rng.integers(0, 3, len(shares)).astype(float)
+    component = rng.integers(0, N_COMPONENTS, len(responsibilities)).astype(np.int32)
+    weight = rng.integers(0, 3, len(responsibilities)).astype(float)
     labels = Assignment(component, weight, N_COMPONENTS)
     whole = weight[:, np.newaxis] * np.eye(N_COMPONENTS)[component]
-    assert_alike(of_shares(needs, tile, whole), needs.of(tile, labels))
+    assert_alike(from_responsibilities(sufficient_statistics, tile, whole), sufficient_statistics.of(tile, labels))
 
 
 @pytest.mark.parametrize("needs", [Moments, Scatter])
 @pytest.mark.parametrize("gaps", [0.0, 0.1])
-def test_an_offset_costs_shares_no_digits(needs, gaps):
+def test_an_offset_costs_shares_no_digits(sufficient_statistics, gaps):
     rng = np.random.default_rng(0)
     n = 3000
     x = np.round(rng.normal(size=(n, 2)) * 1024) / 1024
     x[rng.random(x.shape) < gaps] = np.nan
-    shares = rng.dirichlet(np.ones(N_COMPONENTS), n)
-    near, far = (of_shares(needs, Numbers(x + offset), shares) for offset in (0.0, 1e9))
+    responsibilities = rng.dirichlet(np.ones(N_COMPONENTS), n)
+    near, far = (
+        from_responsibilities(sufficient_statistics, Numbers(x + offset), responsibilities) for offset in (0.0, 1e9)
+    )
     assert_allclose(far.scatter, near.scatter, rtol=1e-10, atol=1e-8)
     assert_allclose(far.mean - 1e9, near.mean, atol=1e-6)
 
 
 @pytest.mark.parametrize("needs", [Moments, Scatter])
-def test_components_far_apart_do_not_blur_each_other_where_shares_are_small(needs):
+def test_components_far_apart_do_not_blur_each_other_where_shares_are_small(sufficient_statistics):
     rng = np.random.default_rng(1)
     x = np.round(rng.normal(size=2000) * 1024) / 1024
     component = np.repeat([0, 1], 1000)
-    moments = of_shares(needs, Numbers((x + 1e12 * component).reshape(-1, 1)), np.eye(2)[component])
+    moments = from_responsibilities(
+        sufficient_statistics, Numbers((x + 1e12 * component).reshape(-1, 1)), np.eye(2)[component]
+    )
     expected = [x[:1000].var() * 1000, x[1000:].var() * 1000]
     assert_allclose(moments.scatter.reshape(2), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("needs", [Moments, Scatter])
-def test_shares_of_infinite_cells_are_told(needs):
+def test_shares_of_infinite_cells_are_told(sufficient_statistics):
     x = np.array([[1.0, np.inf], [2.0, 0.0], [3.0, -np.inf], [0.0, 1.0], [5.0, 1.0]])
-    assert of_shares(needs, Numbers(x), np.full((5, 2), 0.5)).finite().tolist()[1] is False
+    assert from_responsibilities(sufficient_statistics, Numbers(x), np.full((5, 2), 0.5)).finite().tolist()[1] is False
 
 
 @given(st.integers(0, 2**16), st.booleans())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import posteriori as po
-from posteriori.sources import MemorySource, memory
+from posteriori.sources import TableSource, table_source
 from posteriori.tables import infer_schema, read_table
 from posteriori.tables.schema import MAX_CATEGORIES, categorical_column
 from posteriori.tables.writing import decode, write_column
@@ -25,7 +25,7 @@ def whole_batch(X, schema=None, categorical=()):
     """Return all rows of a table as one batch."""
     table = read_table(X)
     schema = infer_schema(table, categorical=categorical) if schema is None else schema
-    return MemorySource(table, schema, range(len(schema.columns))).batch(slice(0, table.n_rows))
+    return TableSource(table, schema, range(len(schema.columns))).batch(slice(0, table.n_rows))
 
 
 def read_back(X, categorical=()):
@@ -59,12 +59,12 @@ def test_statistics_are_those_of_the_cells(constructor, columns, labels):
         assert moments.weight[z, 0] == len(heights)
         assert moments.mean[z, 0] == pytest.approx(np.mean(heights), rel=1e-14)
         assert moments.scatter[z, 0] == pytest.approx(np.var(heights) * len(heights), rel=1e-14)
-        for place, name in enumerate(["floors", "sky", "windy"]):
+        for position, name in enumerate(["floors", "sky", "windy"]):
             mine = [cell for cell, its in zip(columns[name], labels, strict=True) if its == label]
             distinct = sorted({cell for cell in columns[name] if cell is not None})
-            assert_array_equal(counts.column(place)[z], [mine.count(cell) for cell in distinct])
-            assert counts.missing(place)[z] == mine.count(None)
-            assert model.categories_[place].tolist() == distinct
+            assert_array_equal(counts.column(position)[z], [mine.count(cell) for cell in distinct])
+            assert counts.missing(position)[z] == mine.count(None)
+            assert model.categories_[position].tolist() == distinct
 
 
 def test_every_table_gives_the_same_model_and_predictions(constructor, columns, labels):
@@ -258,8 +258,8 @@ def test_a_cell_that_no_category_matches_is_missing_and_counted(constructor, cel
     batch, cells = whole_batch(table, schema), cells_held(table, cells)
     seen = set(schema.columns[0].categories)
     assert decode(batch)[:, 0].tolist() == [cell if cell in seen else None for cell in cells]
-    strangers = sum(cell is not None and cell not in seen for cell in cells)
-    assert batch.unseen == ({"a" if batch.schema.named else "x0": strangers} if strangers else {})
+    unseen = sum(cell is not None and cell not in seen for cell in cells)
+    assert batch.unseen == ({"a" if batch.schema.named else "x0": unseen} if unseen else {})
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -445,8 +445,8 @@ def test_numbers_of_many_makes_in_one_object_column():
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr(memory, "_TILE_BYTES", 1)
-    monkeypatch.setattr(memory, "_FEWEST_ROWS", 16)
+    monkeypatch.setattr(table_source, "_TILE_BYTES", 1)
+    monkeypatch.setattr(table_source, "_FEWEST_ROWS", 16)
 
 
 def wide_table(n):
@@ -470,7 +470,7 @@ def test_the_number_of_threads_changes_no_bit(constructor, small_batches):
         model = po.NaiveBayes(n_jobs=n_jobs, categorical_features=[2]).fit(table, y, weight)
         models.append(model)
         posteriors.append(model.predict_proba(table))
-        source = MemorySource(read_table(table), model.schema_, range(3), n_jobs=n_jobs, progress=sizes.append)
+        source = TableSource(read_table(table), model.schema_, range(3), n_jobs=n_jobs, progress=sizes.append)
         rows = source.map(lambda batch: np.arange(batch.start, batch.start + len(batch)))
         assert_array_equal(rows, np.arange(333))
     assert len(sizes) > 4 * 8
@@ -485,8 +485,8 @@ def test_small_batches_give_what_one_batch_gives(constructor, monkeypatch):
     columns, y = wide_table(200)
     table = constructor(columns)
     whole = po.NaiveBayes(categorical_features=[2]).fit(table, y)
-    monkeypatch.setattr(memory, "_TILE_BYTES", 1)
-    monkeypatch.setattr(memory, "_FEWEST_ROWS", 8)
+    monkeypatch.setattr(table_source, "_TILE_BYTES", 1)
+    monkeypatch.setattr(table_source, "_FEWEST_ROWS", 8)
     parts = po.NaiveBayes(categorical_features=[2]).fit(table, y)
     for mine, theirs in zip(whole.statistics_.blocks, parts.statistics_.blocks, strict=True):
         assert_array_equal(mine.observed(), theirs.observed())

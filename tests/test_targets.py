@@ -103,8 +103,8 @@ def test_quantile_classes_are_intervals_of_values_in_order(y, k):
     cuts = po.TargetCuts.of(y, k)
     labels = po.quantile_classes(y, k)
     assert 2 <= len(set(labels)) == len(cuts.names) <= k
-    place = [cuts.names.index(label) for label in labels]
-    for value, other in zip(y, place, strict=True):
+    position = [cuts.names.index(label) for label in labels]
+    for value, other in zip(y, position, strict=True):
         low = -np.inf if other == 0 else cuts.cuts[other - 1]
         high = np.inf if other == len(cuts.cuts) else cuts.cuts[other]
         assert low < value <= high

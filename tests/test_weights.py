@@ -16,10 +16,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import posteriori as po
 from posteriori.cli import main
 from posteriori.learning import log_linear as learning
-from posteriori.learning.folds import evenly
+from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.leave_one_out import left_out_factors
 from posteriori.learning.metrics import log_loss
-from posteriori.learning.selection import out_of_fold
+from posteriori.learning.out_of_fold import out_of_fold
 from posteriori.learning.weights import fit_weights
 
 REASONS = {
@@ -50,17 +50,17 @@ def test_the_derivatives_are_those_of_the_loss(seed, penalty):
     factors, log_prior, components, weight = draw_factors(seed)
     rng = np.random.default_rng(seed)
     problem = problem_of(factors, log_prior, components, weight, penalty)
-    place = np.concatenate([rng.normal(size=3), rng.uniform(0, 2, 4)])
-    _, gradient, hessian = problem.at(place, curved=True)
-    assert_allclose(gradient, approx_fprime(place, lambda x: problem(x)[0], 1e-6), rtol=1e-4, atol=1e-5)
-    assert_allclose(problem(place)[1], gradient)
-    numeric = [(problem(place + move)[1] - problem(place - move)[1]) / 2e-5 for move in 1e-5 * np.eye(7)]
+    position = np.concatenate([rng.normal(size=3), rng.uniform(0, 2, 4)])
+    _, gradient, hessian = problem.at(position, curved=True)
+    assert_allclose(gradient, approx_fprime(position, lambda x: problem(x)[0], 1e-6), rtol=1e-4, atol=1e-5)
+    assert_allclose(problem(position)[1], gradient)
+    numeric = [(problem(position + move)[1] - problem(position - move)[1]) / 2e-5 for move in 1e-5 * np.eye(7)]
     assert_allclose(hessian, numeric, rtol=1e-2, atol=1e-3)  # what rare classes add is left out
-    scores = place[:3] + factors @ place[3:]
+    scores = position[:3] + factors @ position[3:]
     loss = -(weight * log_softmax(scores, axis=1)[np.arange(60), components]).sum()
-    spread, common = place[3:], (penalty * place[3:].sum() + 1) / (penalty * 4 + 1)
+    spread, common = position[3:], (penalty * position[3:].sum() + 1) / (penalty * 4 + 1)
     loss += 0.5 * penalty * ((spread - common) ** 2).sum() + 0.5 * (common - 1) ** 2
-    assert_allclose(problem(place)[0], (loss + 0.5 * ((place[:3] - log_prior) ** 2).sum()) / weight.sum())
+    assert_allclose(problem(position)[0], (loss + 0.5 * ((position[:3] - log_prior) ** 2).sum()) / weight.sum())
 
 
 def problem_of(factors, log_prior, components, weight, penalty):
@@ -100,11 +100,11 @@ def test_no_other_point_is_better():
     factors, log_prior, components, weight = draw_factors(0)
     found = fit_weights(factors, log_prior, components, weight, 5.0)
     problem = problem_of(factors, log_prior, components, weight, 5.0)
-    place = np.concatenate([found.bias, found.weight])
-    least = problem(place)[0]
+    position = np.concatenate([found.bias, found.weight])
+    least = problem(position)[0]
     rng = np.random.default_rng(1)
     for _ in range(50):
-        other = place + rng.normal(0, 0.05, 7)
+        other = position + rng.normal(0, 0.05, 7)
         other[3:] = np.maximum(other[3:], 0.0)
         assert problem(other)[0] >= least - 1e-6
 
@@ -151,7 +151,7 @@ def test_two_copies_of_a_column_share_its_weight(copies):
     losses = []
     for weights in (None, "conditional"):
         result = out_of_fold(po.NaiveBayes(weights=weights), X, y)
-        losses.append(log_loss(result.components, result.posterior))
+        losses.append(log_loss(result.y_true, result.posterior))
     assert losses[1] < 0.9 * losses[0]
 
 
@@ -209,7 +209,7 @@ def test_weights_are_those_of_the_left_out_factors(copies):
     X, y = copies
     model = po.NaiveBayes(weights="conditional").fit(X, y)
     plain = po.NaiveBayes().fit(X, y)
-    source, target = plain._open(X, y, None, None, first=False)
+    source, target = plain._read_training_rows(X, y, None, None, first=False)
     batch = source.batch(slice(0, 400))
     factors = left_out_factors(plain.model_, plain.statistics_, batch)
     found = fit_weights(factors, plain.class_log_prior_, batch.assignment.component, np.ones(400))
@@ -225,9 +225,9 @@ def test_many_rows_are_stood_for_by_some(copies, monkeypatch):
     some = po.NaiveBayes(weights="conditional").fit(X, y)
     assert_allclose(some.factor_weights_, whole.factor_weights_, atol=0.3)
     components = np.repeat([0, 1, 2], [700, 290, 10])
-    chosen = evenly(components, 100)
+    chosen = stratified_subsample(components, 100)
     assert_array_equal(np.bincount(components[chosen]), [70, 29, 1])
-    assert_array_equal(evenly(components, 1000), np.arange(1000))
+    assert_array_equal(stratified_subsample(components, 1000), np.arange(1000))
 
 
 def test_leave_one_out_of_a_weighted_model(copies):
@@ -237,7 +237,7 @@ def test_leave_one_out_of_a_weighted_model(copies):
     plain = po.leave_one_out(po.NaiveBayes().fit(X, y), X, y)
     assert_allclose(left_out.log_joint, plain.log_joint)
     assert left_out.log_loss < plain.log_loss
-    assert left_out.log_loss >= log_loss(left_out.components, model.predict_proba(X))
+    assert left_out.log_loss >= log_loss(left_out.y_true, model.predict_proba(X))
 
 
 def test_what_it_refuses(copies):

@@ -49,13 +49,13 @@ class Block:
         return getattr(self.density, "shared", False)
 
     @property
-    def masks(self) -> bool:
+    def models_missingness(self) -> bool:
         """Whether the density says which cells are missing, and nothing of what the others hold."""
-        return getattr(self.density, "masks", False)
+        return getattr(self.density, "models_missingness", False)
 
     def coded(self, schema: Schema) -> tuple[int, ...]:
         """Return the columns whose codes the density distinguishes, by their positions."""
-        if self.density.kind == "continuous" or self.masks:
+        if self.density.kind == "continuous" or self.models_missingness:
             return ()
         return tuple(j for j in self.columns if j in schema.coded)
 
@@ -182,12 +182,16 @@ class GenerativeModel:
 
     def _check_coverage(self) -> None:
         """Raise ValueError unless one density makes each column, and one more numbers within the bins."""
-        makers = sorted(j for block in self.blocks if not block.shared and not block.masks for j in block.columns)
+        makers = sorted(
+            j for block in self.blocks if not block.shared and not block.models_missingness for j in block.columns
+        )
         binned = [j for j, column in enumerate(self.schema.columns) if column.is_binned]
         within = sorted(j for block in self.blocks if block.shared for j in block.columns)
         require(makers == list(range(len(self.schema.columns))), "there is not one density for each column")
         require(within == binned, "a binned column has no density within its bins, or another column has one")
-        require(sum(block.masks for block in self.blocks) <= 1, "two densities say which cells are missing")
+        require(
+            sum(block.models_missingness for block in self.blocks) <= 1, "two densities say which cells are missing"
+        )
 
     def check_statistics(self, statistics: JointStatistics) -> None:
         """Raise ValueError unless statistics are of the components and of the columns of each block."""
@@ -196,8 +200,8 @@ class GenerativeModel:
         if statistics.ranges is not None:
             statistics.ranges.check_against(len(self.schema.columns))
         for block, sums in zip(self.blocks, statistics.blocks, strict=True):
-            needs: Any = block.density.needs  # a kind of statistics, or what makes them
-            needs.check_against(sums, self._columns_of(block), self.n_components)
+            sufficient_statistics: Any = block.density.sufficient_statistics  # a kind of statistics, or what makes them
+            sufficient_statistics.check_against(sums, self._columns_of(block), self.n_components)
 
     def _columns_of(self, block: Block) -> list[Column]:
         return [self.schema.columns[j] for j in block.columns]
@@ -259,7 +263,7 @@ class GenerativeModel:
         total = np.tile(self.log_prior, (len(batch), 1))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             left_out = block.shared and not with_shared
-            if left_out or not block.density.unbounded:
+            if left_out or not block.density.has_full_support:
                 reject_outside(block, batch)
             if not left_out:
                 warn_of_approximation(block, parameters, batch)
@@ -320,11 +324,11 @@ class GenerativeModel:
         """
         assert batch.assignment is not None
         log_joint = self._log_joint(batch, with_shared=False)
-        told = batch.assignment.log_likelihood
-        if told is not None:
-            log_joint += told
+        label_likelihood = batch.assignment.log_likelihood
+        if label_likelihood is not None:
+            log_joint += label_likelihood
         log_likelihood = np.empty(len(log_joint))
-        kernels.share_out(log_joint, log_likelihood)
+        kernels.responsibilities_and_evidence(log_joint, log_likelihood)
         impossible = np.flatnonzero(np.isneginf(log_likelihood) & (batch.assignment.weight > 0))
         if len(impossible):
             raise ValueError(
@@ -406,17 +410,19 @@ class GenerativeModel:
     def _log_density_alone(self, column: int, batch: Batch) -> Array:
         total = np.zeros((len(batch), self.n_components))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
-            if column in block.columns and not block.masks:
+            if column in block.columns and not block.models_missingness:
                 total += block.density.log_density(parameters, block.tile(batch))
         return self.by_class(total + self._log_share) if self.of_class else total
 
-    def heeding(self, columns: Sequence[int]) -> GenerativeModel:
+    def ignore_missingness_except(self, columns: Sequence[int]) -> GenerativeModel:
         """Return the model as it is where it is known of some columns only, by their positions, what is missing.
 
         A missing cell of another column tells nothing.
         """
         parameters = tuple(
-            one.only([place for place, j in enumerate(block.columns) if j in columns]) if block.masks else one
+            one.only([position for position, j in enumerate(block.columns) if j in columns])
+            if block.models_missingness
+            else one
             for block, one in zip(self.blocks, self.parameters, strict=True)
         )
         return replace(self, parameters=parameters)
@@ -424,12 +430,12 @@ class GenerativeModel:
     def cannot_hold(self, column: int, cells: Array) -> Array:
         """Return which cells of one column, by its position, no component can produce, (n,)."""
         batch = self._alone(column, cells)
-        outside = np.zeros(len(batch), np.bool_)
+        out_of_support = np.zeros(len(batch), np.bool_)
         for block in self.blocks:
             if column in block.columns:
                 tile = block.tile(batch)
-                outside |= block.density.outside(tile)[:, block.columns.index(column)]
-        return outside
+                out_of_support |= block.density.out_of_support(tile)[:, block.columns.index(column)]
+        return out_of_support
 
     def _missing(self, n: int) -> Batch:
         """Return rows in which every column is missing."""
@@ -462,8 +468,8 @@ class GenerativeModel:
         given: list[tuple[int, ...]] = [()] * len(self.schema.columns)
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             if isinstance(block.density, ChainedDensity):
-                for column, places in zip(block.columns, block.density.given(parameters), strict=True):
-                    given[column] = tuple(block.columns[place] for place in places)
+                for column, positions in zip(block.columns, block.density.given(parameters), strict=True):
+                    given[column] = tuple(block.columns[position] for position in positions)
         return tuple(given)
 
     def draw_components(self, label: Array, rng: np.random.Generator) -> Array:
@@ -473,8 +479,8 @@ class GenerativeModel:
         component = np.empty(len(label), np.int64)
         share = np.exp(self._log_share)
         for z in np.unique(label):
-            rows, places = np.flatnonzero(label == z), np.flatnonzero(np.array(self.of_class) == z)
-            component[rows] = rng.choice(places, size=len(rows), p=share[places] / share[places].sum())
+            rows, positions = np.flatnonzero(label == z), np.flatnonzero(np.array(self.of_class) == z)
+            component[rows] = rng.choice(positions, size=len(rows), p=share[positions] / share[positions].sum())
         return component
 
     def sample(self, component: Array, rng: np.random.Generator, ranges: ColumnRanges | None = None) -> list[Array]:
@@ -486,7 +492,7 @@ class GenerativeModel:
         """
         columns: list[Array] = [np.empty(0)] * len(self.schema.columns)
         pairs = list(zip(self.blocks, self.parameters, strict=True))
-        makers, masks = ([pair for pair in pairs if pair[0].masks == masking] for masking in (False, True))
+        makers, masks = ([pair for pair in pairs if pair[0].models_missingness == masking] for masking in (False, True))
         for block, parameters in sorted(makers, key=lambda pair: pair[0].shared):  # which need what the others drew
             given = np.column_stack([columns[j] for j in block.columns]) if block.shared else component
             if ranges is None:
@@ -495,15 +501,15 @@ class GenerativeModel:
                 coded = block.density.kind != "continuous"
                 box = box_of(self.schema, block.columns, ranges, coded)
                 drawn = draw_within(block.density, parameters, given, rng, box)
-            for place, column in enumerate(block.columns):
-                columns[column] = drawn[:, place]
+            for position, column in enumerate(block.columns):
+                columns[column] = drawn[:, position]
         for j in self.schema.of_kind("categorical"):
             columns[j] = columns[j].astype(np.uint16, copy=False)
         for block, parameters in masks:
             missing = block.density.sample(parameters, component, rng)
-            for place, j in enumerate(block.columns):
+            for position, j in enumerate(block.columns):
                 blank = np.uint16(0) if self.schema.columns[j].kind == "categorical" else np.nan
-                columns[j] = np.where(missing[:, place], blank, columns[j])
+                columns[j] = np.where(missing[:, position], blank, columns[j])
         return columns
 
 
@@ -518,9 +524,9 @@ def warn_of_approximation(block: Block, parameters: Any, batch: Batch) -> None:
     """Issue a UserWarning that names the missing columns that a block does not sum out exactly in some row."""
     if not isinstance(block.density, ApproximatingDensity):
         return
-    places = np.flatnonzero(block.density.approximated(parameters, block.tile(batch)))
-    if len(places):
-        names = quote(batch.schema.columns[block.columns[place]].name for place in places.tolist())
+    positions = np.flatnonzero(block.density.approximated(parameters, block.tile(batch)))
+    if len(positions):
+        names = quote(batch.schema.columns[block.columns[position]].name for position in positions.tolist())
         warnings.warn(
             f"in some rows too many cells are missing to sum all of them out exactly; there the lower-order "
             f"approximation p(x | other parents, y) is made for the children of {names}",
@@ -531,10 +537,10 @@ def warn_of_approximation(block: Block, parameters: Any, batch: Batch) -> None:
 
 def reject_outside(block: Block, batch: Batch) -> None:
     """Raise ValueError if a cell of the block is one that its density cannot produce, naming it."""
-    outside = block.density.outside(block.tile(batch))
-    if outside.any():
-        i, place = np.argwhere(outside)[0]
-        column = block.columns[place]
+    out_of_support = block.density.out_of_support(block.tile(batch))
+    if out_of_support.any():
+        i, position = np.argwhere(out_of_support)[0]
+        column = block.columns[position]
         name = batch.schema.columns[column].name
         value = float(batch.numbers.values[i, batch.schema.of_kind("continuous").index(column)])
         if np.isinf(value):

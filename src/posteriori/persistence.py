@@ -19,7 +19,7 @@ import safetensors.numpy
 from sklearn.utils._param_validation import make_constraint
 
 from posteriori import classifiers, densities, model, networks, statistics, tables
-from posteriori.beside import beside
+from posteriori.atomic_write import atomic_write
 from posteriori.conformity import check_fields, conforms
 from posteriori.learning import importance
 from posteriori.typing import Array
@@ -54,16 +54,16 @@ _DATACLASSES: dict[str, type[Any]] = {
         densities.MultivariateGaussianParameters,
         densities.Poisson,
         densities.PoissonParameters,
-        densities.pooling.Between,
+        densities.pooling.Regularized,
         densities.pooling.PerClass,
         densities.pooling.Pooled,
         densities.pooling.PseudoRows,
         densities.shrinkage.Diagonal,
-        densities.shrinkage.InTurn,
+        densities.shrinkage.Chain,
         densities.shrinkage.LedoitWolf,
         densities.shrinkage.OracleApproximating,
-        densities.shrinkage.TowardsSphere,
-        densities.shrinkage.TowardsUnits,
+        densities.shrinkage.ShrinkToIdentity,
+        densities.shrinkage.ShrinkToDiagonal,
         densities.Tree,
         densities.TreeParameters,
         importance.Importance,
@@ -78,12 +78,20 @@ _DATACLASSES: dict[str, type[Any]] = {
         statistics.Moments,
         statistics.PairMoments,
         statistics.Pairs,
-        statistics.OuterBins,
+        statistics.TailMoments,
         statistics.Scatter,
         tables.Column,
         tables.Schema,
         tables.TargetCuts,
     )
+}
+# Names of these dataclasses in files of version 0.1.
+_FORMER_NAMES = {
+    "Between": "Regularized",
+    "InTurn": "Chain",
+    "OuterBins": "TailMoments",
+    "TowardsSphere": "ShrinkToIdentity",
+    "TowardsUnits": "ShrinkToDiagonal",
 }
 # What it may say of a fitted estimator, and of which type that is.
 _STATE: dict[str, Any] = {
@@ -140,7 +148,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "sha256": _stand_in(text),
     }
     written = safetensors.numpy.save(arrays, metadata)
-    write_beside(Path(path), written.replace(_stand_in(text).encode(), _digest(written).encode(), 1))
+    write_file_atomically(Path(path), written.replace(_stand_in(text).encode(), _digest(written).encode(), 1))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -281,7 +289,7 @@ def _digest(written: bytes) -> str:
     return hashlib.sha256(written).hexdigest()
 
 
-def write_beside(path: Path, content: bytes) -> None:
+def write_file_atomically(path: Path, content: bytes) -> None:
     """Write a file beside its place first and then rename it.
 
     Raises
@@ -289,8 +297,8 @@ def write_beside(path: Path, content: bytes) -> None:
     OSError
         The folder does not exist or may not be written to, or the path is that of a folder.
     """
-    with beside(path) as place:
-        place.write_bytes(content)
+    with atomic_write(path) as position:
+        position.write_bytes(content)
 
 
 def _pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
@@ -331,7 +339,8 @@ def _unpack(value: Any, arrays: dict[str, Array]) -> Any:
             return value
         raise ValueError(f"{value!r} stands where a value is expected")
     if "type" in value:
-        kind = _DATACLASSES[value["type"]]
+        name: str = value["type"]
+        kind = _DATACLASSES[_FORMER_NAMES.get(name, name)]
         fields = {name: _unpack(field, arrays) for name, field in value["fields"].items()}
         check_fields(kind, fields)
         unpacked = kind(**fields)

@@ -4,9 +4,9 @@ from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.chow_liu_tree import ChowLiuTree
 from posteriori.classifiers.dependence import AveragedOneDependence, FullJointClassifier, KDependenceBayes
 from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
+from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.naive_bayes import NaiveBayes
-from posteriori.classifiers.pooled import GenerativeClassifier
 from posteriori.classifiers.trees import ChowLiuClassifier, TreeAugmentedNaiveBayes
 
 __all__ = [

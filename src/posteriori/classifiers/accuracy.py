@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.sources import MemorySource
+from posteriori.sources import TableSource
 from posteriori.tables import Batch, Column, check_weights, read_labels
 from posteriori.typing import Array
 
@@ -47,7 +47,7 @@ class Accuracy:
 
 
 def accuracy_of(
-    source: MemorySource,
+    source: TableSource,
     y: Any,
     sample_weight: Any,
     target: Column,
@@ -58,7 +58,7 @@ def accuracy_of(
 
     Parameters
     ----------
-    source : MemorySource
+    source : TableSource
         The rows.
     y, sample_weight
         As in `score`.
@@ -72,13 +72,13 @@ def accuracy_of(
     labels = read_labels(y, source.table)
     known = target.extended(labels.infer())
     weight = check_weights(sample_weight, source.table.n_rows)
-    place = np.array([known.lookup[label] - 1 for label in target.categories])
+    position = np.array([known.lookup[label] - 1 for label in target.categories])
 
     def judge(batch: Batch) -> Accuracy:
         assert batch.assignment is not None
         found, own = best(batch), batch.assignment.weight
         strange = np.flatnonzero(found < 0)
-        right = place[np.where(found < 0, fallback, found)] == batch.assignment.component
+        right = position[np.where(found < 0, fallback, found)] == batch.assignment.component
         first = batch.number(int(strange[0])) if len(strange) else 0
         return Accuracy(float(own[right].sum()), float(own.sum()), len(strange), first)
 

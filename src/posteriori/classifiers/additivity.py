@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from posteriori.learning.em import unsettled
+from posteriori.learning.em import unrefined
 from posteriori.tables import quote
 
 
-def why_not_additive(estimator: Any, method: str, instead: str) -> str | None:
+def reason_not_mergeable(estimator: Any, method: str, instead: str) -> str | None:
     """Return why the statistics of a fitted model are no sums over its rows, as a sentence; None where they are.
 
     Parameters
@@ -23,7 +23,7 @@ def why_not_additive(estimator: Any, method: str, instead: str) -> str | None:
     if not hasattr(estimator, "statistics_"):
         return f"this model was built from parameters, which say nothing of how many rows they stand for; {instead}"
     model, statistics = estimator.model_, estimator.statistics_
-    wanted = unsettled(estimator._blocks(model.schema))
+    wanted = unrefined(estimator._blocks(model.schema))
     if wanted:
         return f"{wanted[0]} looks at all rows twice, and {method} sees sums alone; {instead}"
     if estimator.weights is not None:

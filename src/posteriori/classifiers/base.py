@@ -13,17 +13,17 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.accuracy import accuracy_of
-from posteriori.classifiers.forgetting import take_out
 from posteriori.classifiers.importance import MeasuresImportance
-from posteriori.classifiers.modelled import ModelledEstimator
-from posteriori.classifiers.row_by_row import row_by_row
+from posteriori.classifiers.model_estimator import ModelEstimator
+from posteriori.classifiers.partition_methods import supports_partitions
+from posteriori.classifiers.removal import remove_rows
 from posteriori.classifiers.validation import (
     components_of,
     generator,
     labels_to_learn,
+    make_label_model,
     reject_quantity,
     require_in_memory,
-    telling_of,
     warn_of_empty_columns,
     warn_of_few_rows,
 )
@@ -31,23 +31,23 @@ from posteriori.draws import check_draw
 from posteriori.explain import Explanation
 from posteriori.invariants import check_equal, check_numbers, check_share
 from posteriori.learning.cut_points import binned_schema, bins_of
-from posteriori.learning.em import Learned, Limits, learn, resumed, unsettled, warn_of_haste
+from posteriori.learning.em import EMOptions, FitResult, carry_over_structure, learn, unrefined, warn_not_converged
 from posteriori.learning.fit import Collect
 from posteriori.learning.held_out import held_out_weight
 from posteriori.learning.importance import Predictor
 from posteriori.learning.retyping import retyped, with_missing_cuts
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior, log_sum
-from posteriori.sources import MemorySource, source_of
+from posteriori.sources import TableSource, source_of
 from posteriori.statistics import JointStatistics
 from posteriori.tables import (
     Batch,
     Column,
+    LabelModel,
     Labels,
     PartialLabels,
     Scan,
     Schema,
     Table,
-    Telling,
     check_weights,
     infer_schema,
     read_labels,
@@ -56,7 +56,7 @@ from posteriori.tables import (
 )
 from posteriori.tables.lazy import LazyTable
 from posteriori.tables.objects import is_missing
-from posteriori.tables.schema import Stranger, categorical_column
+from posteriori.tables.schema import UnseenCategoryError, categorical_column
 from posteriori.tables.writing import decode, write_column, write_table
 from posteriori.typing import Array
 
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork
 
 
-class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator):
+class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelEstimator):
     """A prior times class-conditional densities, behind scikit-learn's methods.
 
     A model says which density makes which columns (`_blocks`) and what its prior is (`_prior`); reading, folding,
@@ -86,7 +86,7 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
         """Return the class prior."""
 
     @abstractmethod
-    def _limits(self) -> Limits:
+    def _em_options(self) -> EMOptions:
         """Return when EM ends."""
 
     def _check_size(self, schema: Schema, target: Column) -> None:
@@ -202,44 +202,44 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
         >>> model.forget([["v"]], ["a"]).class_count_
         array([2., 1.])
         """
-        return take_out(self, X, y, sample_weight)
+        return remove_rows(self, X, y, sample_weight)
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, last: bool) -> Self:
         """Learn from rows; first and last say whether there were none before, and none will follow."""
-        glance = X.glance() if first and isinstance(X, Scan) else None
+        head_sample = X.head_sample() if first and isinstance(X, Scan) else None
         try:
-            source, target, blocks, statistics = self._add_up(
-                X if glance is None else glance, y, classes, sample_weight, first, last
+            source, target, blocks, statistics = self._collect_statistics(
+                X if head_sample is None else head_sample, y, classes, sample_weight, first, last
             )
-        except Stranger:  # there are more categories than the first rows show
-            if glance is None:
+        except UnseenCategoryError:  # there are more categories than the first rows show
+            if head_sample is None:
                 raise
-            source, target, blocks, statistics = self._add_up(X, y, classes, sample_weight, first, last)
+            source, target, blocks, statistics = self._collect_statistics(X, y, classes, sample_weight, first, last)
         past = None if first else self._past_statistics(source.schema, target, blocks)
-        learned = learn(source, blocks, self._component_prior(target), past, statistics, self._limits())
+        learned = learn(source, blocks, self._component_prior(target), past, statistics, self._em_options())
         weighed = replace(learned, model=self._weighed(learned, source))
-        self._adopt(weighed, target, source.unlabelled_weight)
+        self._store_fit(weighed, target, source.unlabelled_weight)
         if first:
             self._classes_closed = classes is not None
             self.__dict__.pop("target_cuts_", None)  # of an earlier target
-        self._transduce(source.with_telling(learned.telling))
+        self._transduce(source.with_label_model(learned.label_model))
         return self
 
-    def _add_up(
+    def _collect_statistics(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, last: bool
-    ) -> tuple[MemorySource, Column, tuple[Block, ...], JointStatistics]:
+    ) -> tuple[TableSource, Column, tuple[Block, ...], JointStatistics]:
         """Return rows to learn from, their classes, which density is to make which columns, and what these need."""
-        source, target = self._open(X, y, classes, sample_weight, first, last)
+        source, target = self._read_training_rows(X, y, classes, sample_weight, first, last)
         blocks = self._blocks(source.schema)
-        wanted = unsettled(blocks)
+        wanted = unrefined(blocks)
         if wanted and not last:
             raise ValueError(f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; use fit")
-        if wanted and source.telling is not None:
+        if wanted and source.label_model is not None:
             raise ValueError(
                 f"{wanted[0]} looks twice at rows whose label is sure, and with components, label_noise or a "
                 "mask none is; leave one of them out"
             )
-        if self.weights is not None and source.telling is not None:
+        if self.weights is not None and source.label_model is not None:
             raise ValueError(
                 'weights="conditional" leaves each row out of its class, and with components, label_noise or a mask '
                 "none is sure; leave one of them out"
@@ -247,10 +247,10 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
         if self.weights is not None and not last:
             raise ValueError('weights="conditional" takes all rows at once, and partial_fit sees each once; use fit')
         if first:
-            source = source.with_schema(binned_schema(source.with_telling(None), bins_of(blocks), self.n_jobs))
+            source = source.with_schema(binned_schema(source.with_label_model(None), bins_of(blocks), self.n_jobs))
         else:
             source = source.with_schema(with_missing_cuts(source.schema, blocks))
-            blocks = resumed(blocks, self.model_.blocks)
+            blocks = carry_over_structure(blocks, self.model_.blocks)
             self._past_statistics(source.schema, target, blocks)  # an error before the rows are read
         self._check_size(source.schema, target)
         return source, target, blocks, source.reduce(Collect(blocks))
@@ -261,9 +261,9 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
 
     def _weighed(
         self,
-        learned: Learned,
-        source: MemorySource,
-        recoded: Callable[[Batch], Batch] | None = None,
+        learned: FitResult,
+        source: TableSource,
+        to_observed_codes: Callable[[Batch], Batch] | None = None,
         start: FactorWeights | None = None,
     ) -> GenerativeModel:
         """Return what was learned from the rows of a source, with weights of its factors if they are wanted."""
@@ -272,9 +272,9 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
             return model
         from posteriori.learning.weights import learn_weights
 
-        return replace(model, weights=learn_weights(source, model, learned.statistics, recoded, start))
+        return replace(model, weights=learn_weights(source, model, learned.statistics, to_observed_codes, start))
 
-    def _transduce(self, source: MemorySource) -> None:
+    def _transduce(self, source: TableSource) -> None:
         """Set the labels of the rows that were learned from, those in doubt as the model infers them."""
         if hasattr(self, "transduction_"):
             del self.transduction_
@@ -291,9 +291,9 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
 
         self.transduction_ = self.classes_[source.map(infer)]
 
-    def _open(
+    def _read_training_rows(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, last: bool = True
-    ) -> tuple[MemorySource, Column]:
+    ) -> tuple[TableSource, Column]:
         """Return rows to learn from as a source, and the classes; first says to infer the schema from these rows."""
         self._validate_params()
         table = read_table(X)
@@ -301,24 +301,24 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
         columns = [j for j in range(len(table.names)) if not isinstance(labels, Labels) or j != labels.target_place]
         if not columns:
             raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
-        places: Sequence[int]
+        positions: Sequence[int]
         if first:
-            places = columns
+            positions = columns
             chosen = self._categorical([table.names[j] for j in columns])
             schema = infer_schema(table, columns, [columns[j] for j in chosen], labels.name)
             target = self._declared_classes(classes, labels)
         else:
-            places = self._places(table, target=labels.name)
-            schema = self._extended_schema(table, places)
+            positions = self._places(table, target=labels.name)
+            schema = self._extended_schema(table, positions)
             target = self._extended_classes(classes, labels)
         weight = check_weights(sample_weight, table.n_rows)
         share = self._share_of_unlabelled(X, y, weight, labels, target)
-        telling = self._telling(target, isinstance(labels, PartialLabels))
-        if telling is not None and not last:
+        label_model = self._label_model(target, isinstance(labels, PartialLabels))
+        if label_model is not None and not last:
             raise ValueError(
                 "components and label_noise take EM over all rows, and partial_fit sees each once; use fit"
             )
-        rows = source_of(table, schema, places, labels, target, weight, None, self.n_jobs, share, telling)
+        rows = source_of(table, schema, positions, labels, target, weight, None, self.n_jobs, share, label_model)
         return rows, target
 
     @property
@@ -336,20 +336,20 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
             return 1.0
         return held_out_weight(self, X, y, weight, labels.components(target, slice(0, read_table(X).n_rows)), target)
 
-    def _telling(self, target: Column, partial: bool) -> Telling | None:
+    def _label_model(self, target: Column, partial: bool) -> LabelModel | None:
         """Return what labels say of components, where that is not simply which one made the row."""
-        return telling_of(self.label_noise, components_of(self.components, target), partial, target)
+        return make_label_model(self.label_noise, components_of(self.components, target), partial, target)
 
-    def _adopt(self, learned: Learned, target: Column, unlabelled_weight: float = 1.0) -> Self:
+    def _store_fit(self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0) -> Self:
         self._keep(learned, target, unlabelled_weight)
-        warn_of_haste(learned, self._limits(), stacklevel=5)
+        warn_not_converged(learned, self._em_options(), stacklevel=5)
         if learned.model.of_class:
             warn_of_few_rows(learned.statistics.weight, stacklevel=5)
         warn_of_empty_columns(learned.model, learned.statistics)
         self._warn_of_estimates(learned.model, learned.statistics)
         return self
 
-    def _keep(self, learned: Learned, target: Column, unlabelled_weight: float = 1.0) -> None:
+    def _keep(self, learned: FitResult, target: Column, unlabelled_weight: float = 1.0) -> None:
         """Set what was learned, without a word on how well the rows determined it."""
         self.statistics_ = learned.statistics
         self.log_likelihood_trace_ = np.array(learned.trace)
@@ -358,8 +358,8 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
         self._set_model(learned.model, target)
         if hasattr(self, "label_confusion_"):
             del self.label_confusion_
-        if learned.telling is not None and learned.telling.confusion is not None:
-            self.label_confusion_ = learned.telling.confusion
+        if learned.label_model is not None and learned.label_model.confusion is not None:
+            self.label_confusion_ = learned.label_model.confusion
 
     def _check_fitted(self) -> None:
         super()._check_fitted()
@@ -375,7 +375,7 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
 
     def _set_model(self, model: GenerativeModel, target: Column) -> Self:
         self._forget_importance()
-        self._keep_model(model, target)
+        self._set_fitted_attributes(model, target)
         self.classes_ = write_column(target)
         return self
 
@@ -393,15 +393,15 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
 
     # The columns and the classes --------------------------------------------------------------------------------
 
-    def _extended_schema(self, table: Table, places: Sequence[int]) -> Schema:
+    def _extended_schema(self, table: Table, positions: Sequence[int]) -> Schema:
         schema = self.model_.schema
         named = self._categorical(schema.names)
         categorical = [
-            place
-            for j, (place, column) in enumerate(zip(places, schema.columns, strict=True))
+            position
+            for j, (position, column) in enumerate(zip(positions, schema.columns, strict=True))
             if (j in named if column.has_no_kind else column.kind == "categorical")
         ]
-        return schema.extended(infer_schema(table, places, categorical), mixed=named)
+        return schema.extended(infer_schema(table, positions, categorical), mixed=named)
 
     def _declared_classes(self, classes: Any, labels: Labels | PartialLabels) -> Column:
         if classes is None:
@@ -427,14 +427,14 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
 
     # Predicting -------------------------------------------------------------------------------------------------
 
-    @row_by_row("prediction")
+    @supports_partitions("prediction")
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, (n,)."""
         best = self._map(X, lambda model: lambda batch: most_probable(model.scores(batch)))
         best[self._warn_of_impossible(best < 0)] = self.model_.class_log_prior.argmax()
         return self.classes_[best]
 
-    @row_by_row("probability")
+    @supports_partitions("probability")
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | x), (n, C), classes in the order of `classes_`; each row sums to 1.
 
@@ -444,7 +444,7 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
         self._warn_of_impossible(np.isnan(posterior[:, 0]))
         return posterior
 
-    @row_by_row("log_probability")
+    @supports_partitions("log_probability")
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
         scores = self._map(X, lambda model: model.scores)
@@ -453,7 +453,7 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
         self._warn_of_impossible(np.isnan(scores[:, 0]))
         return scores
 
-    @row_by_row("joint_log_probability")
+    @supports_partitions("joint_log_probability")
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log p(x, y) = log p(y) + log p(x | y) in nats, (n, C), with missing cells integrated out."""
         return self._map(X, lambda model: model.log_joint)
@@ -555,11 +555,11 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelledEstimator
             component = rng.choice(len(self.classes_), size=n, p=np.exp(self.model_.class_log_prior))
         else:
             wanted = np.broadcast_to(np.asarray(y), (n,)).tolist()
-            places = [self.target_.lookup.get(label, 0) - 1 for label in wanted]
-            if min(places) < 0:
-                stranger = wanted[places.index(-1)]
+            positions = [self.target_.lookup.get(label, 0) - 1 for label in wanted]
+            if min(positions) < 0:
+                stranger = wanted[positions.index(-1)]
                 raise ValueError(f"{stranger!r} is not a class; the classes are {self.classes_.tolist()}")
-            component = np.array(places)
+            component = np.array(positions)
         ranges = self._ranges if respect_ranges else None
         columns = self.model_.sample(self.model_.draw_components(component, rng), rng, ranges)
         return columns, self.classes_[component]

@@ -86,7 +86,7 @@ def named_estimator(name: str, **parameters: Any) -> GenerativeEstimator:
     return NAMED[name](**parameters)
 
 
-def worthwhile(
+def affordable_candidates(
     schema: Schema, n_classes: int, numbers_missing: int, common: Mapping[str, Any]
 ) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:
     """Return the candidates that a table is worth, by name, and why others are left out.

@@ -102,19 +102,19 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
             The weight of each row, ≥ 0.
         """
         self._validate_params()
-        return self._adopt(self._classifier().fit, X, sample_weight)
+        return self._store_fit(self._classifier().fit, X, sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; the tree is that of all rows, bins are those of the first call."""
         self._validate_params()
         classifier = self.one_class_ if hasattr(self, "one_class_") else self._classifier()
-        return self._adopt(classifier.partial_fit, X, sample_weight)
+        return self._store_fit(classifier.partial_fit, X, sample_weight)
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Take rows out again of what was learned; see `NaiveBayes.forget`."""
         del y
         check_is_fitted(self, "one_class_")
-        return self._adopt(self.one_class_.forget, X, sample_weight)
+        return self._store_fit(self.one_class_.forget, X, sample_weight)
 
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,), missing cells summed and integrated out."""
@@ -185,7 +185,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         self.one_class_._check_fitted()
         require(len(self.one_class_.classes_) == 1, "a tree without label has several classes")
 
-    def _adopt(self, learn: Any, X: Any, sample_weight: Any) -> Self:
+    def _store_fit(self, learn: Any, X: Any, sample_weight: Any) -> Self:
         table = read_table(X)
         reject_target(table, "ChowLiuTree")
         self.one_class_ = learn(X, np.zeros(table.n_rows, np.int8), sample_weight=sample_weight)

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.classifiers.known_parameters import check_priors
+from posteriori.classifiers.from_parameters import check_priors
 from posteriori.classifiers.validation import PSEUDO_COUNT
 from posteriori.densities import AveragedOneDependence as AveragedDensity
 from posteriori.densities import BackOff, Binned, Density, FullJoint, KDependence
-from posteriori.learning.em import Limits
+from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
 from posteriori.statistics.joint_counts import MAX_CELLS
@@ -61,8 +61,8 @@ class DependenceEstimator(GenerativeEstimator):
             return Prior(self.prior_alpha)
         return Prior(fixed=check_priors(self.priors, classes))
 
-    def _limits(self) -> Limits:
-        return Limits()
+    def _em_options(self) -> EMOptions:
+        return EMOptions()
 
     def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
         del model, statistics  # back-off and pseudo-counts determine every table
@@ -161,7 +161,7 @@ class KDependenceBayes(DependenceEstimator):
         """The parents of each column by name, the most important first."""
         names = self._fitted.schema.names
         pairs = zip(names, self._fitted.parameters[0].parents, strict=True)
-        return {name: tuple(names[place] for place in places) for name, places in pairs}
+        return {name: tuple(names[position] for position in positions) for name, positions in pairs}
 
 
 class AveragedOneDependence(DependenceEstimator):

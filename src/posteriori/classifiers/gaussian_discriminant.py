@@ -13,33 +13,33 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.classifiers.known_parameters import KnownParameters, check_priors, known_discriminant
-from posteriori.classifiers.row_by_row import row_by_row
-from posteriori.classifiers.validation import PSEUDO_COUNT, limits_of, missingness_of
+from posteriori.classifiers.from_parameters import GivenParameters, check_priors, discriminant_from_parameters
+from posteriori.classifiers.partition_methods import supports_partitions
+from posteriori.classifiers.validation import PSEUDO_COUNT, em_options_of, missingness_of
 from posteriori.densities import (
     Categorical,
     MissingnessParameters,
     MultivariateGaussian,
     MultivariateGaussianParameters,
 )
-from posteriori.densities.pooling import Between, PerClass, Pooled, Pooling, PseudoRows
+from posteriori.densities.pooling import PerClass, Pooled, Pooling, PseudoRows, Regularized
 from posteriori.densities.shrinkage import (
+    Chain,
     Diagonal,
-    InTurn,
     LedoitWolf,
     OracleApproximating,
     Shrinkage,
-    TowardsSphere,
-    TowardsUnits,
+    ShrinkToDiagonal,
+    ShrinkToIdentity,
 )
 from posteriori.explain import QuadraticForm
-from posteriori.learning.em import Limits
+from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Column, Schema, quote
 from posteriori.typing import Array
 
-_SHAPES: dict[str, Shrinkage] = {"full": InTurn(), "diagonal": Diagonal(), "spherical": TowardsSphere(1.0)}
+_SHAPES: dict[str, Shrinkage] = {"full": Chain(), "diagonal": Diagonal(), "spherical": ShrinkToIdentity(1.0)}
 _SHARES: dict[str, Shrinkage] = {"ledoit_wolf": LedoitWolf(), "oas": OracleApproximating()}
 _POOLINGS: dict[str, Pooling] = {"per_class": PerClass(), "pooled": Pooled()}
 
@@ -316,8 +316,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         array([[0.5  , 0.5  ],
                [0.119, 0.881]])
         """
-        known = KnownParameters(priors, classes, {}, {}, {}, None)
-        model = known_discriminant(known, means, covariance, covariances, features)
+        known = GivenParameters(priors, classes, {}, {}, {}, None)
+        model = discriminant_from_parameters(known, means, covariance, covariances, features)
         pooling = "per_class" if covariance is None else "pooled"
         return cls(pooling=pooling, priors=known.priors)._set_model(model, known.target)
 
@@ -335,7 +335,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
             if self.pooling != "per_class":
                 raise ValueError('pseudo_rows needs pooling="per_class": the prior is centred on the pooled covariance')
             return PseudoRows(self.pseudo_rows)
-        return _POOLINGS[self.pooling] if isinstance(self.pooling, str) else Between(float(self.pooling))
+        return _POOLINGS[self.pooling] if isinstance(self.pooling, str) else Regularized(float(self.pooling))
 
     def _shrinkage(self) -> Shrinkage:
         if self.shrinkage is None:
@@ -343,7 +343,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         if self.covariance == "spherical":
             raise ValueError('covariance="spherical" leaves nothing to shrink; leave shrinkage out, or set it to None')
         if not isinstance(self.shrinkage, str):
-            return InTurn((_SHAPES[self.covariance], TowardsUnits(float(self.shrinkage))))
+            return Chain((_SHAPES[self.covariance], ShrinkToDiagonal(float(self.shrinkage))))
         if self.covariance != "full":
             raise ValueError(
                 f'shrinkage="{self.shrinkage}" weighs the errors of a full covariance; '
@@ -356,8 +356,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
             return Prior(self.prior_alpha)
         return Prior(fixed=check_priors(self.priors, classes))
 
-    def _limits(self) -> Limits:
-        return limits_of(self)
+    def _em_options(self) -> EMOptions:
+        return em_options_of(self)
 
     def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
         for block, sums in zip(model.blocks, statistics.blocks, strict=True):
@@ -376,7 +376,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     # Discriminant directions ------------------------------------------------------------------------------------
 
-    @row_by_row("discriminant")
+    @supports_partitions("discriminant")
     def transform(self, X: Any) -> Array:
         """Return the rows in the space of Fisher's discriminant directions, (n, min(C − 1, d)).
 
@@ -430,7 +430,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     # Fitted values ----------------------------------------------------------------------------------------------
 
-    @row_by_row("mahalanobis")
+    @supports_partitions("mahalanobis")
     def mahalanobis(self, X: Any) -> Array:
         """Return the distance √((x − μ_c)ᵀ·Σ_c⁻¹·(x − μ_c)) of each row from each class, (n, C), over present cells.
 

@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.additivity import why_not_additive
+from posteriori.classifiers.additivity import reason_not_mergeable
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.chow_liu_tree import ChowLiuTree
+from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.mixture import MixtureModel
-from posteriori.classifiers.pooled import GenerativeClassifier
-from posteriori.learning.em import Learned, resumed
+from posteriori.learning.em import FitResult, carry_over_structure
 from posteriori.learning.fit import estimate
 from posteriori.model import Block
 from posteriori.tables import Column, Schema, quote
@@ -79,9 +79,9 @@ def merge(models: Iterable[Any]) -> Any:
     members = list(models)
     if not members:
         raise ValueError("there is nothing to merge; give at least one model")
-    for place, model in enumerate(members):
-        _require_sums(place, model)
-        _require_alike(place, model, members[0])
+    for position, model in enumerate(members):
+        _require_sums(position, model)
+        _require_alike(position, model, members[0])
     if isinstance(members[0], ChowLiuTree):
         tree = clone(members[0])
         tree.one_class_ = _merged([model.one_class_ for model in members])
@@ -102,13 +102,13 @@ def _merged(members: Sequence[Any]) -> Any:
     blocks = _common_blocks(merged, members, schema)
     merged._check_size(schema, target)
     statistics = functools.reduce(operator.add, (model._past_statistics(schema, target, blocks) for model in members))
-    learned = Learned(estimate(schema, blocks, merged._component_prior(target), statistics), statistics)
-    merged._adopt(learned, target, getattr(members[0], "unlabelled_weight_", 1.0))
+    learned = FitResult(estimate(schema, blocks, merged._component_prior(target), statistics), statistics)
+    merged._store_fit(learned, target, getattr(members[0], "unlabelled_weight_", 1.0))
     merged._classes_closed = all(model._classes_closed for model in members)
     return merged
 
 
-def _require_sums(place: int, model: Any) -> None:
+def _require_sums(position: int, model: Any) -> None:
     """Raise an error unless a model keeps sums over its rows."""
     if isinstance(model, MixtureModel | GenerativeClassifier) or not isinstance(
         model, GenerativeEstimator | ChowLiuTree
@@ -121,26 +121,27 @@ def _require_sums(place: int, model: Any) -> None:
             "BayesianNetwork": "it keeps probabilities and not the counts behind them; learn it from all rows together",
         }
         raise TypeError(
-            f"model {place} is of type {kind}, which cannot be merged: "
+            f"model {position} is of type {kind}, which cannot be merged: "
             + reasons.get(kind, "give classifiers of posteriori, such as NaiveBayes, which keep sums over their rows")
         )
     check_is_fitted(model, "one_class_" if isinstance(model, ChowLiuTree) else "model_")
-    obstacle = why_not_additive(model.one_class_ if isinstance(model, ChowLiuTree) else model, "merge", _INSTEAD)
+    obstacle = reason_not_mergeable(model.one_class_ if isinstance(model, ChowLiuTree) else model, "merge", _INSTEAD)
     if obstacle:
-        raise ValueError(f"model {place} cannot be merged: {obstacle}")
+        raise ValueError(f"model {position} cannot be merged: {obstacle}")
 
 
-def _require_alike(place: int, model: Any, first: Any) -> None:
+def _require_alike(position: int, model: Any, first: Any) -> None:
     """Raise an error unless a model is of the class of the first, with its parameters."""
     if type(model) is not type(first):
         raise TypeError(
-            f"model {place} is a {type(model).__name__} and model 0 a {type(first).__name__}; merge models of one class"
+            f"model {position} is a {type(model).__name__} and model 0 a {type(first).__name__}; "
+            "merge models of one class"
         )
     wanted = first.get_params(deep=False)
     for name, value in model.get_params(deep=False).items():
         if name not in _WITHOUT_EFFECT and not _same(value, wanted[name]):
             raise ValueError(
-                f"{name} is {value!r} in model {place} and {wanted[name]!r} in model 0; fit both with the same one"
+                f"{name} is {value!r} in model {position} and {wanted[name]!r} in model 0; fit both with the same one"
             )
 
 
@@ -157,19 +158,21 @@ def _same(one: Any, other: Any) -> bool:
 def _joined_schema(members: Sequence[Any]) -> Schema:
     """Return the schema that covers the rows of all members."""
     schema = members[0].model_.schema
-    for place, model in enumerate(members[1:], start=1):
+    for position, model in enumerate(members[1:], start=1):
         other, mixed = model.model_.schema, model._categorical(schema.names)
         if schema.named != other.named:
-            named = place if other.named else 0
-            raise ValueError(f"model {named} knows its columns by name, and model {place - named} does not; name them")
+            named = position if other.named else 0
+            raise ValueError(
+                f"model {named} knows its columns by name, and model {position - named} does not; name them"
+            )
         if schema.names != other.names:
-            raise ValueError(_difference_of_names(schema.names, other.names, place))
+            raise ValueError(_difference_of_names(schema.names, other.names, position))
         if None not in (schema.target, other.target) and schema.target != other.target:
             raise ValueError(
-                f"the target is {other.target!r} in model {place} and {schema.target!r} in model 0; call it the same"
+                f"the target is {other.target!r} in model {position} and {schema.target!r} in model 0; call it the same"
             )
         for j, (mine, theirs) in enumerate(zip(schema.columns, other.columns, strict=True)):
-            _require_like(f"column {mine.name!r}", mine, theirs, place, j in mixed)
+            _require_like(f"column {mine.name!r}", mine, theirs, position, j in mixed)
         schema = schema.extended(other, mixed)
     return schema
 
@@ -177,52 +180,54 @@ def _joined_schema(members: Sequence[Any]) -> Schema:
 def _joined_classes(members: Sequence[Any]) -> Column:
     """Return the classes of all members."""
     target = members[0].target_
-    for place, model in enumerate(members[1:], start=1):
-        _require_like("the target", target, model.target_, place)
+    for position, model in enumerate(members[1:], start=1):
+        _require_like("the target", target, model.target_, position)
         target = target.extended(model.target_)
     return target
 
 
-def _require_like(what: str, mine: Column, theirs: Column, place: int, mixed: bool = False) -> None:
+def _require_like(what: str, mine: Column, theirs: Column, position: int, mixed: bool = False) -> None:
     """Raise an error unless a column is of one kind, and cut at the same points, in all models that know a value."""
     if mine.has_no_kind or theirs.has_no_kind:
         return
     if mine.kind != theirs.kind:
         raise ValueError(
-            f"{what} is {theirs.kind} in model {place} and {mine.kind} in model 0; convert it, or name it in "
+            f"{what} is {theirs.kind} in model {position} and {mine.kind} in model 0; convert it, or name it in "
             "categorical_features, and fit again"
         )
     if mine.cuts != theirs.cuts:
         raise ValueError(
-            f"{what} is cut into bins at other points in model {place} than in model 0, and rows in bins cannot be "
+            f"{what} is cut into bins at other points in model {position} than in model 0, and rows in bins cannot be "
             "cut anew; fit all with the same cut points, bins=[…]"
         )
     strange = sorted(theirs.kinds - mine.kinds)
     if strange and mine.kinds and not mixed:
         held = " and ".join(sorted(mine.kinds))
-        raise ValueError(f"{what} holds {strange[0]} in model {place} and {held} in model 0; convert it and fit again")
+        raise ValueError(
+            f"{what} holds {strange[0]} in model {position} and {held} in model 0; convert it and fit again"
+        )
 
 
-def _difference_of_names(names: Sequence[str], others: Sequence[str], place: int) -> str:
+def _difference_of_names(names: Sequence[str], others: Sequence[str], position: int) -> str:
     """Return what tells the columns of a model from those of the first, as a sentence."""
     absent = [name for name in names if name not in others]
     if absent:
-        return f"model {place} lacks {quote(absent)}, which model 0 has; fit them on the same columns"
+        return f"model {position} lacks {quote(absent)}, which model 0 has; fit them on the same columns"
     extra = [name for name in others if name not in names]
     if extra:
-        return f"model {place} has {quote(extra)}, which model 0 lacks; fit them on the same columns"
-    return f"model {place} has the columns of model 0 in another order; bring them into one and fit again"
+        return f"model {position} has {quote(extra)}, which model 0 lacks; fit them on the same columns"
+    return f"model {position} has the columns of model 0 in another order; bring them into one and fit again"
 
 
 def _common_blocks(merged: Any, members: Sequence[Any], schema: Schema) -> tuple[Block, ...]:
     """Return the blocks of the merged model, with the structure that those of all members have in common."""
-    common, *others = (resumed(merged._blocks(schema), model.model_.blocks) for model in members)
-    for place, blocks in enumerate(others, start=1):
+    common, *others = (carry_over_structure(merged._blocks(schema), model.model_.blocks) for model in members)
+    for position, blocks in enumerate(others, start=1):
         for mine, theirs in zip(common, blocks, strict=True):
             if mine != theirs:
                 names = _reparented(mine, theirs, schema)
                 raise ValueError(
-                    f"{quote(names)} {'have' if len(names) > 1 else 'has'} other parents in model {place} than in "
+                    f"{quote(names)} {'have' if len(names) > 1 else 'has'} other parents in model {position} than in "
                     "model 0, and counts tell of each column with its own parents alone; fit all rows together, or the "
                     "first shard by fit and the others by partial_fit, which keeps the parents"
                 )

@@ -14,9 +14,9 @@ from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.modelled import ModelledEstimator
+from posteriori.classifiers.model_estimator import ModelEstimator
 from posteriori.classifiers.numeric_codes import numeric_codes
-from posteriori.classifiers.row_by_row import row_by_row
+from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.validation import (
     PSEUDO_COUNT,
     generator,
@@ -26,14 +26,14 @@ from posteriori.classifiers.validation import (
 )
 from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
 from posteriori.densities.pooling import Pooled, PseudoRows
-from posteriori.densities.shrinkage import InTurn, TowardsSphere
+from posteriori.densities.shrinkage import Chain, ShrinkToIdentity
 from posteriori.draws import check_draw
-from posteriori.learning.em import Learned, Limits, first_model, learn, warn_of_haste
+from posteriori.learning.em import EMOptions, FitResult, first_model, learn, warn_not_converged
 from posteriori.learning.fit import Collect
+from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.restarts import best_of
-from posteriori.learning.starts import Rows, sampled, spread_seeds
 from posteriori.model import Block, GenerativeModel, Prior
-from posteriori.sources import MemorySource, source_of
+from posteriori.sources import TableSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.statistics.resolution import rounding_variance
 from posteriori.tables import Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
@@ -42,7 +42,7 @@ from posteriori.tables.writing import write_table
 from posteriori.typing import Array
 
 
-class MixtureModel(DensityMixin, ModelledEstimator):
+class MixtureModel(DensityMixin, ModelEstimator):
     r"""A mixture: rows come from components that no label tells, and are told apart by EM.
 
     .. math:: p(x) = \sum_z p(z)\, N(x_{\mathrm{continuous}};\ \mu_z, \Sigma_z) \prod_j p(x_j \mid z)
@@ -203,20 +203,20 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         self.log_likelihood_trace_ = np.array(best.trace)
         self.converged_ = best.converged
         self._set_model(best.model, target)
-        warn_of_haste(best, Limits(self.tol, self.max_iter), stacklevel=3)
+        warn_not_converged(best, EMOptions(self.tol, self.max_iter), stacklevel=3)
         warn_of_empty_columns(best.model, best.statistics)
         self._warn_of_components(best)
         return self
 
-    def _learned(self, X: Any, sample_weight: Any) -> tuple[Learned, Column]:
+    def _learned(self, X: Any, sample_weight: Any) -> tuple[FitResult, Column]:
         """Return where EM leads from the best start, and the components as categories."""
-        source, target = self._open(X, sample_weight)
+        source, target = self._read_training_rows(X, sample_weight)
         (rows,) = sampled(source, self._blocks(source.schema))
         blocks = self._blocks(source.schema, rounding_variance(rows.numbers).tolist())
         hidden, prior = source.reduce(Collect(blocks)), Prior(self.prior_alpha)
 
-        def climb(start: GenerativeModel, max_steps: int) -> Learned:
-            return learn(source, blocks, prior, None, hidden, Limits(self.tol, max_steps), start)
+        def climb(start: GenerativeModel, max_steps: int) -> FitResult:
+            return learn(source, blocks, prior, None, hidden, EMOptions(self.tol, max_steps), start)
 
         starts = [
             first_model(source.schema, blocks, prior, begun.reduce(Collect(blocks)))
@@ -224,7 +224,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         ]
         return best_of(starts, climb, self.max_iter), target
 
-    def _open(self, X: Any, sample_weight: Any) -> tuple[MemorySource, Column]:
+    def _read_training_rows(self, X: Any, sample_weight: Any) -> tuple[TableSource, Column]:
         table = read_table(X)
         reject_target(table, "MixtureModel")
         if table.n_rows < self.n_components:
@@ -237,9 +237,9 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         schema = infer_schema(table, columns, categorical, None)
         target = categorical_column("component", range(self.n_components), "int64", declared=True)
         weight = check_weights(sample_weight, table.n_rows)
-        return source_of(table, schema, columns, None, target, weight, n_jobs=self.n_jobs).holding(), target
+        return source_of(table, schema, columns, None, target, weight, n_jobs=self.n_jobs).cached(), target
 
-    def _starts(self, source: MemorySource, rows: Rows) -> list[MemorySource]:
+    def _starts(self, source: TableSource, rows: SampledRows) -> list[TableSource]:
         """Return the rows, with the component of each to start from as its label, once for each start."""
         if self.start is not None:
             begun = replace(source, labels=read_labels(self.start, source.table))
@@ -259,7 +259,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
     def _gaussian(self, least: tuple[float, ...]) -> Density:
         own = PseudoRows(self.pseudo_rows)
         round_ = MultivariateGaussian(
-            own, InTurn((TowardsSphere(1.0),)), least_variance=(max(least, default=0.0),) * len(least)
+            own, Chain((ShrinkToIdentity(1.0),)), least_variance=(max(least, default=0.0),) * len(least)
         )
         kinds: dict[str, Density] = {
             "full": MultivariateGaussian(own, least_variance=least),
@@ -270,10 +270,10 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         return kinds[self.covariance]
 
     def _set_model(self, model: GenerativeModel, target: Column) -> Self:
-        self._keep_model(model, target)
+        self._set_fitted_attributes(model, target)
         return self
 
-    def _warn_of_components(self, learned: Learned) -> None:
+    def _warn_of_components(self, learned: FitResult) -> None:
         warn_of_few_rows(learned.statistics.weight, stacklevel=4)
         schema = learned.model.schema
         for block, sums in zip(learned.model.blocks, learned.statistics.blocks, strict=True):
@@ -291,7 +291,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
 
     # Predicting -------------------------------------------------------------------------------------------------
 
-    @row_by_row("prediction")
+    @supports_partitions("prediction")
     def predict(self, X: Any) -> Array:
         """Return the most probable component of each row, (n,)."""
         return self.predict_proba(X).argmax(axis=1)
@@ -300,7 +300,7 @@ class MixtureModel(DensityMixin, ModelledEstimator):
         """Learn the components, and return the most probable one of each row, (n,)."""
         return self.fit(X, y, sample_weight).predict(X)
 
-    @row_by_row("probability")
+    @supports_partitions("probability")
     def predict_proba(self, X: Any) -> Array:
         """Return p(z | x), (n, Z), missing cells integrated out; NaN where p(x) = 0, which takes ``alpha=0``."""
         return self._map(X, lambda model: model.posterior)

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.classifiers.known_parameters import KnownParameters, check_priors
-from posteriori.classifiers.validation import PSEUDO_COUNT, limits_of, missingness_of
+from posteriori.classifiers.from_parameters import GivenParameters, check_priors
+from posteriori.classifiers.validation import PSEUDO_COUNT, em_options_of, missingness_of
 from posteriori.densities import (
     Binned,
     Categorical,
@@ -24,7 +24,7 @@ from posteriori.densities import (
     Poisson,
     PoissonParameters,
 )
-from posteriori.learning.em import Limits
+from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Column, Schema
@@ -312,7 +312,7 @@ class NaiveBayes(GenerativeEstimator):
         >>> model.predict_proba([[3.4]]).round(6)
         array([[0.131528, 0.42939 , 0.439082]])
         """
-        known = KnownParameters(priors, classes, gaussian or {}, categorical or {}, poisson or {}, features)
+        known = GivenParameters(priors, classes, gaussian or {}, categorical or {}, poisson or {}, features)
         return cls(priors=known.priors)._set_model(known.model(), known.target)
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
@@ -347,9 +347,9 @@ class NaiveBayes(GenerativeEstimator):
     def _chosen(self, schema: Schema) -> dict[int, Density]:
         if not isinstance(self.distributions, Mapping):
             return {}
-        place = {name: j for j, name in enumerate(schema.names)}
+        position = {name: j for j, name in enumerate(schema.names)}
         return {
-            place[key] if isinstance(key, str) else range(len(place))[key]: self._density(distribution)
+            position[key] if isinstance(key, str) else range(len(position))[key]: self._density(distribution)
             for key, distribution in self.distributions.items()
         }
 
@@ -366,8 +366,8 @@ class NaiveBayes(GenerativeEstimator):
             return Prior(self.prior_alpha)
         return Prior(fixed=check_priors(self.priors, classes))
 
-    def _limits(self) -> Limits:
-        return limits_of(self)
+    def _em_options(self) -> EMOptions:
+        return em_options_of(self)
 
     def _warn_of_estimates(self, model: GenerativeModel, statistics: JointStatistics) -> None:
         for block, sums in zip(model.blocks, statistics.blocks, strict=True):
@@ -375,8 +375,8 @@ class NaiveBayes(GenerativeEstimator):
                 continue
             constant = (sums.weight > block.density.ddof) & (sums.scatter == 0)
             if constant.any():
-                z, place = np.argwhere(constant)[0]
-                name, label = model.schema.columns[block.columns[place]].name, self.component_classes_.tolist()[z]
+                z, position = np.argwhere(constant)[0]
+                name, label = model.schema.columns[block.columns[position]].name, self.component_classes_.tolist()[z]
                 warnings.warn(
                     f"column {name!r} does not vary within class {label!r}, where its variance of maximum likelihood "
                     "is 0 and its density infinite; a small variance stands in, and variance_smoothing > 0 is better",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from posteriori.densities import Gaussian
-from posteriori.learning.starts import sampled
+from posteriori.learning.initialization import sampled
 from posteriori.model import Block
 from posteriori.sources import source_of
 from posteriori.statistics.resolution import few_whole_numbers
@@ -28,7 +28,7 @@ def numeric_codes(table: Table) -> list[int]:
     numbers = schema.of_kind("continuous")
     if not numbers:
         return []
-    source = source_of(table, schema, columns).of_numbers()
+    source = source_of(table, schema, columns).numeric_columns()
     (rows,) = sampled(source, (Block(Gaussian(), numbers),))
     likely = [j for j, few in zip(numbers, few_whole_numbers(rows.numbers), strict=True) if few]
     return [j for j in likely if few_whole_numbers(_distinct(table, j)).all()]

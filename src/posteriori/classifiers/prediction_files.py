@@ -21,11 +21,11 @@ import numpy as np
 import polars as pl
 
 from posteriori import kernels
-from posteriori.beside import beside
+from posteriori.atomic_write import atomic_write
 from posteriori.classifiers.base import GenerativeEstimator, most_probable, warn_of_impossible
+from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.mixture import MixtureModel
-from posteriori.classifiers.pooled import GenerativeClassifier
-from posteriori.sources.memory import warn_of_unseen
+from posteriori.sources.table_source import warn_of_unseen
 from posteriori.tables import Batch, Scan
 from posteriori.tables.forking import require_threads
 from posteriori.tables.scanning import format_of
@@ -103,11 +103,11 @@ def predict_to(
             n_rows += frame.height
             yield frame
 
-    with beside(path) as place, closing(frames):
+    with atomic_write(path) as position, closing(frames):
         if kind in ("parquet", "arrow"):
-            write: Callable[..., None] = partial(_write_columns, place=place, kind=kind)
+            write: Callable[..., None] = partial(_write_columns, position=position, kind=kind)
         else:
-            write = partial(_write_text, place=place, kind=kind, packed=path.suffix.lower() == ".gz")
+            write = partial(_write_text, position=position, kind=kind, packed=path.suffix.lower() == ".gz")
         _hand_over(counted(), write)
     return n_rows
 
@@ -137,7 +137,7 @@ def predictions(
         columns = [classes.gather(np.where(best < 0, fallback, best))]
         if proba:
             kernels.normalise(scores)
-            columns += [pl.Series(name, scores[:, place]) for place, name in enumerate(names)]
+            columns += [pl.Series(name, scores[:, position]) for position, name in enumerate(names)]
         return pl.DataFrame(columns), batch.unseen, rows
 
     with closing(source.stream(predicted)) as parts:
@@ -200,9 +200,9 @@ class _Abandoned(Exception):
     """Those who make the frames have stopped: what is written is not whole."""
 
 
-def _write_text(frames: Iterator[pl.DataFrame], place: Path, kind: str, packed: bool) -> None:
+def _write_text(frames: Iterator[pl.DataFrame], position: Path, kind: str, packed: bool) -> None:
     opened: Callable[..., IO[bytes]] = gzip.open if packed else open  # type: ignore[assignment]
-    with opened(place, "wb") as handle:
+    with opened(position, "wb") as handle:
         for number, frame in enumerate(frames):
             if kind == "ndjson":
                 text = frame.write_ndjson()
@@ -211,7 +211,7 @@ def _write_text(frames: Iterator[pl.DataFrame], place: Path, kind: str, packed: 
             handle.write(text.encode())
 
 
-def _write_columns(frames: Iterator[pl.DataFrame], place: Path, kind: str) -> None:
+def _write_columns(frames: Iterator[pl.DataFrame], position: Path, kind: str) -> None:
     """Write frames to a file of columns, which polars asks for one after the other."""
     from polars.io.plugins import register_io_source
 
@@ -227,9 +227,9 @@ def _write_columns(frames: Iterator[pl.DataFrame], place: Path, kind: str) -> No
     table = register_io_source(read, schema=first.schema)
     try:
         if kind == "parquet":
-            table.sink_parquet(place, maintain_order=True)
+            table.sink_parquet(position, maintain_order=True)
         else:
-            table.sink_ipc(place, maintain_order=True)
+            table.sink_ipc(position, maintain_order=True)
     except (OSError, pl.exceptions.PolarsError) as error:
         number = re.search(r"os error (\d+)", str(error))
         code = int(number[1]) if number else getattr(error, "errno", None) or EIO

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.dependence import BACKOFF, COMMON, DependenceEstimator
-from posteriori.classifiers.validation import limits_of, missingness_of
+from posteriori.classifiers.validation import em_options_of, missingness_of
 from posteriori.densities import BackOff, Density, Tree, TreeParameters
-from posteriori.learning.em import Limits
+from posteriori.learning.em import EMOptions
 from posteriori.model import Block
 from posteriori.tables import Schema
 
@@ -95,8 +95,8 @@ class _TreeEstimator(DependenceEstimator):
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         return (*super()._blocks(schema), *missingness_of(self.missing, self.alpha, schema))
 
-    def _limits(self) -> Limits:
-        return limits_of(self)
+    def _em_options(self) -> EMOptions:
+        return em_options_of(self)
 
     def _binned(self, schema: Schema) -> tuple[int, ...]:
         return schema.of_kind("continuous") if self.continuous == "binned" else ()

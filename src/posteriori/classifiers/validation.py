@@ -13,10 +13,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from posteriori.densities import Missingness
-from posteriori.learning.em import Limits
+from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Column, Labels, PartialLabels, Schema, Table, Telling, quote
+from posteriori.tables import Column, LabelModel, Labels, PartialLabels, Schema, Table, quote
 from posteriori.tables.lazy import LazyTable
 from posteriori.tables.objects import is_missing
 from posteriori.tables.partitioned import PartitionedTable
@@ -62,9 +62,9 @@ def categorical_places(stated: Any, distributions: Any, names: Sequence[str]) ->
             chosen.update(find_column(one, names, "categorical_features") for one in wanted)
     if isinstance(distributions, Mapping):
         for key, distribution in distributions.items():
-            place = find_column(key, names, "distributions")
+            position = find_column(key, names, "distributions")
             if getattr(distribution, "kind", distribution) == "categorical":
-                chosen.add(place)
+                chosen.add(position)
     return chosen
 
 
@@ -85,8 +85,8 @@ def matched_places(
             stacklevel=5,
         )
     names = [name for name in table.names if name != target or target in schema.names]
-    places = schema.match(names, table.named, model)
-    return tuple(table.names.index(names[place]) for place in places)
+    positions = schema.match(names, table.named, model)
+    return tuple(table.names.index(names[position]) for position in positions)
 
 
 def reject_quantity(classes: Column, labels: Labels) -> None:
@@ -232,7 +232,7 @@ def components_of(stated: Any, classes: Column) -> tuple[int, ...]:
     return tuple(c for c, count in enumerate(many.values()) for _ in range(count))
 
 
-def telling_of(noise: Any, of_class: tuple[int, ...], partial: bool, classes: Column) -> Telling | None:
+def make_label_model(noise: Any, of_class: tuple[int, ...], partial: bool, classes: Column) -> LabelModel | None:
     """Return what labels say of components; None where a label is simply the component.
 
     Parameters
@@ -246,16 +246,16 @@ def telling_of(noise: Any, of_class: tuple[int, ...], partial: bool, classes: Co
     classes : Column
     """
     n_classes = len(classes.categories)
-    places = of_class or tuple(range(n_classes))
+    positions = of_class or tuple(range(n_classes))
     if noise is None:
-        return Telling(places) if of_class or partial else None
+        return LabelModel(positions) if of_class or partial else None
     if partial:
         raise ValueError("label_noise takes one recorded label a row, and y is a mask; give one or the other")
     if isinstance(noise, str):
         if noise != "learn":
             raise ValueError(f'label_noise is {noise!r}; give "learn", a share of wrong labels, or a matrix')
-        return Telling.learning(places)
-    return Telling(places, _confusion(noise, classes))
+        return LabelModel.learning(positions)
+    return LabelModel(positions, _confusion(noise, classes))
 
 
 def _confusion(noise: Any, classes: Column) -> Array:
@@ -287,7 +287,7 @@ def _confusion(noise: Any, classes: Column) -> Array:
     return confusion / confusion.sum(axis=1, keepdims=True)
 
 
-def limits_of(estimator: Any) -> Limits:
+def em_options_of(estimator: Any) -> EMOptions:
     """Return when EM ends, and where it starts, as the parameters of an estimator say."""
     seed = int(generator(estimator.random_state).integers(2**31))
-    return Limits(estimator.tol, estimator.max_iter, estimator.n_init, seed)
+    return EMOptions(estimator.tol, estimator.max_iter, estimator.n_init, seed)

@@ -60,7 +60,7 @@ def _run(arguments: list[str]) -> int:
 
     from posteriori.cli.commands import app
     from posteriori.cli.messages import (
-        Refusal,
+        UserError,
         announced_compilation,
         one_line,
         one_line_warnings,
@@ -88,7 +88,7 @@ def _run(arguments: list[str]) -> int:
         return _say(f"{message[:1].lower()}{message[1:]} (see {path} --help)", REFUSED)
     except BrokenPipeError:
         raise
-    except (Refusal, OSError, MemoryError) as error:
+    except (UserError, OSError, MemoryError) as error:
         return _say(sentence_of(error), REFUSED)
     except Exception as error:
         if os.environ.get("POSTERIORI_DEBUG"):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.messages import Refusal, closest, refusing, similar, warn
-from posteriori.cli.reading import looked_at, read_frame
+from posteriori.cli.messages import UserError, as_user_errors, closest, similar, warn
+from posteriori.cli.reading import open_and_summarise, read_frame
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,17 +32,17 @@ TargetIsClass = Annotated[
 def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
     """Read a model, or refuse the file; mixtures says that one will do."""
     if not path.is_file():
-        raise Refusal(f"{str(path)!r} is a folder" if path.is_dir() else f"there is no file {str(path)!r}")
+        raise UserError(f"{str(path)!r} is a folder" if path.is_dir() else f"there is no file {str(path)!r}")
     from posteriori.classifiers import MixtureModel
     from posteriori.networks import BayesianNetwork
     from posteriori.persistence import load
 
-    with refusing():
+    with as_user_errors():
         loaded = load(path)
     if isinstance(loaded, BayesianNetwork):
-        raise Refusal(f"{str(path)!r} holds a Bayesian network; a classifier is needed here")
+        raise UserError(f"{str(path)!r} holds a Bayesian network; a classifier is needed here")
     if isinstance(loaded, MixtureModel) and not mixtures:
-        raise Refusal(f"{str(path)!r} holds a mixture, which knows no classes; a classifier is needed here")
+        raise UserError(f"{str(path)!r} holds a mixture, which knows no classes; a classifier is needed here")
     return loaded
 
 
@@ -56,7 +56,7 @@ def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = No
 
 def scan_for(estimator: GenerativeEstimator, tables: Sequence[str]) -> Scan:
     """Open files, in the types that the model's columns had in training, and of them the columns that it knows."""
-    scan, _ = looked_at(tables, lambda scan: None, estimator.schema_, estimator.target_)
+    scan, _ = open_and_summarise(tables, lambda scan: None, estimator.schema_, estimator.target_)
     return scan.narrowed(known_columns(scan.names, estimator)) if estimator.schema_.named else scan
 
 
@@ -77,7 +77,7 @@ def known_columns(names: Sequence[str], estimator: GenerativeEstimator) -> list[
     if absent:
         found = similar(absent[0], extra)
         hint = f"is it {found!r}?" if found else "add it, empty where unknown"
-        raise Refusal(f"the table lacks {quote(absent)}, which the model was trained on; {hint}")
+        raise UserError(f"the table lacks {quote(absent)}, which the model was trained on; {hint}")
     if extra:
         warn(f"left out, since the model does not know it: {quote(extra)}")
     return [name for name in names if name in schema.names]
@@ -100,14 +100,14 @@ def cuts_of(frame: pl.LazyFrame, target: str, classes: int | None, is_class: boo
     if classes is None:
         return None
     if is_class:
-        raise Refusal("--classes cuts a quantity and --target-is-class says that the target is none; leave out one")
+        raise UserError("--classes cuts a quantity and --target-is-class says that the target is none; leave out one")
     from posteriori.tables import TargetCuts
     from posteriori.tables.names import exactly
 
     labels = frame.select(exactly(target)).collect()[target]
     if not labels.dtype.is_numeric():
-        raise Refusal(f"--classes cuts numbers, and the target {target!r} holds none; leave the option out")
-    with refusing():
+        raise UserError(f"--classes cuts numbers, and the target {target!r} holds none; leave the option out")
+    with as_user_errors():
         return TargetCuts.of(labels, classes)
 
 
@@ -123,7 +123,7 @@ def check_target(frame: pl.DataFrame, target: str, path: Path, is_class: bool = 
     if missing:
         rows = ", ".join(map(str, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         plural = "s" if len(missing) > 1 else ""
-        raise Refusal(
+        raise UserError(
             f"the label in {target!r} is missing in row{plural} {rows} (the first row is 0); fill in or drop "
             f"{'such rows' if plural else 'the row'}"
         )
@@ -132,12 +132,12 @@ def check_target(frame: pl.DataFrame, target: str, path: Path, is_class: bool = 
 def check_column(target: str, types: Mapping[str, pl.DataType], table: str) -> None:
     """Refuse a target that is absent, is all there is, or is of a type that no class has."""
     if target not in types:
-        raise Refusal(f"{table!r} has no column {target!r}; {closest(target, types)}")
+        raise UserError(f"{table!r} has no column {target!r}; {closest(target, types)}")
     if len(types) < 2:
-        raise Refusal(f"{table!r} has one column only, {target!r}; a model needs a feature beside the target")
+        raise UserError(f"{table!r} has one column only, {target!r}; a model needs a feature beside the target")
     dtype = types[target]
     if dtype.is_nested() or dtype.is_temporal() or str(dtype) in ("Binary", "Object"):
-        raise Refusal(f"the target {target!r} is {dtype}; classes must be strings, whole numbers or true/false")
+        raise UserError(f"the target {target!r} is {dtype}; classes must be strings, whole numbers or true/false")
 
 
 def check_labels(target: str, rows: Mapping[Any, int], is_class: bool = False) -> None:
@@ -148,19 +148,19 @@ def check_labels(target: str, rows: Mapping[Any, int], is_class: bool = False) -
     from posteriori.tables.targets import looks_like_a_quantity
 
     if not rows:
-        raise Refusal(f"every label in {target!r} is missing; label the rows or choose another target")
+        raise UserError(f"every label in {target!r} is missing; label the rows or choose another target")
     check_whole(target, rows)
     n_rows = sum(rows.values())
     if is_class:
         return
     if looks_like_a_quantity(list(rows), n_rows):
-        raise Refusal(
+        raise UserError(
             f"the target {target!r} holds {len(rows):,} different numbers in {n_rows:,} rows, from {min(rows)} to "
             f"{max(rows)}, and looks like a quantity; cut it into classes with --classes 4, or add --target-is-class "
             "if each number is a class"
         )
     if len(rows) > 50 and 2 * len(rows) > n_rows:
-        raise Refusal(
+        raise UserError(
             f"the target {target!r} has {len(rows):,} classes in {n_rows:,} rows, which leaves little "
             "to learn of each; is it an identifier or a quantity? choose another target"
         )
@@ -170,7 +170,7 @@ def check_whole(target: str, labels: Iterable[Any]) -> None:
     """Refuse labels that are fractions."""
     fraction = next((label for label in labels if isinstance(label, float) and not label.is_integer()), None)
     if fraction is not None:
-        raise Refusal(
+        raise UserError(
             f"the target {target!r} holds {fraction}, so it is a quantity and no class; cut it "
             "into classes with --classes 4, or choose another target"
         )
@@ -182,7 +182,7 @@ def columns_named(given: list[str] | None, names: list[str], option: str) -> lis
     for value in given or []:
         for name in [value] if value in names else [part.strip() for part in value.split(",") if part.strip()]:
             if name not in names:
-                raise Refusal(f"{option} names {name!r}, which is no feature of the table; {closest(name, names)}")
+                raise UserError(f"{option} names {name!r}, which is no feature of the table; {closest(name, names)}")
             if name not in found:
                 found.append(name)
     return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from posteriori.cli.checks import columns_named
-from posteriori.cli.messages import Refusal, refusing
+from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.overwriting import Force, check_overwrite
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import check_place, names_table, read_frame, stem_of
@@ -89,7 +89,7 @@ def cluster(
     sizes = _sizes(components)
     destination = output or Path(f"{stem_of([str(table)])}.clusters.posteriori")
     if names_table(destination):
-        raise Refusal(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
+        raise UserError(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
     check_place(destination, table)
     check_overwrite(destination, "clusters", None, force)
     write = open_output(assign, table, destination) if assign is not None else None
@@ -97,18 +97,18 @@ def cluster(
     ignored = columns_named(ignore, frame.columns, "--ignore")
     features = [name for name in frame.columns if name not in ignored]
     if not features:
-        raise Refusal("--ignore leaves out every column; leave at least one in")
+        raise UserError("--ignore leaves out every column; leave at least one in")
     stated = columns_named(categorical, features, "--categorical")
     numbers = columns_named(numeric, features, "--numeric")
     both = next((name for name in stated if name in numbers), None)
     if both is not None:
-        raise Refusal(f"--categorical and --numeric both name {both!r}; leave out one of the two")
+        raise UserError(f"--categorical and --numeric both name {both!r}; leave out one of the two")
     if max(sizes) > frame.height:
-        raise Refusal(f"-k asks for {max(sizes)} clusters and {table.name!r} has {frame.height} rows; ask for fewer")
+        raise UserError(f"-k asks for {max(sizes)} clusters and {table.name!r} has {frame.height} rows; ask for fewer")
     if write is not None:
         for name in _ADDED:
             if name in frame.columns:
-                raise Refusal(f"--assign would add a column {name!r}, which {table.name!r} has; rename it first")
+                raise UserError(f"--assign would add a column {name!r}, which {table.name!r} has; rename it first")
 
     import polars as pl
 
@@ -121,7 +121,7 @@ def cluster(
 
     rows = frame.select(exactly(*features))
     fitted = []
-    with refusing(), progress_bar("clustering", frame.height * len(sizes)) as progress:
+    with as_user_errors(), progress_bar("clustering", frame.height * len(sizes)) as progress:
         codes = [features[j] for j in numeric_codes(read_table(rows)) if features[j] not in (*stated, *numbers)]
         chosen = [*stated, *codes] or "from_dtype"
         for size in sizes:
@@ -130,7 +130,7 @@ def cluster(
             if progress is not None:
                 progress(frame.height)
     best = min(fitted, key=lambda one: one.bic)
-    with refusing():
+    with as_user_errors():
         posterior = best.model.predict_proba(rows)
         save(best.model, destination)
     if write is not None:
@@ -159,11 +159,11 @@ def _sizes(text: str) -> list[int]:
         first, last = int(between[1]), int(between[2])
         sizes = list(range(first, last + 1))
         if not sizes:
-            raise Refusal(f"-k {text} ends before it begins; write {last}..{first}")
+            raise UserError(f"-k {text} ends before it begins; write {last}..{first}")
     elif re.fullmatch(r"\s*\d{1,6}\s*(,\s*\d{1,6}\s*)*", text):
         sizes = sorted({int(part) for part in text.split(",")})
     else:
-        raise Refusal(f"-k {text!r} is no number of clusters; write 3, or 2,4,6, or 2..8")
+        raise UserError(f"-k {text!r} is no number of clusters; write 3, or 2,4,6, or 2..8")
     if sizes[0] < 1:
-        raise Refusal(f"-k {text} asks for no cluster; ask for one at least")
+        raise UserError(f"-k {text} asks for no cluster; ask for one at least")
     return sizes

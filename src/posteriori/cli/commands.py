@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from posteriori.cli import clusters, judging, merging, sql, teaching
+from posteriori.cli import clusters, cv, label_options, merging, sql
 from posteriori.cli import comparison as comparisons
 from posteriori.cli import network as networks
 
@@ -32,10 +32,10 @@ from posteriori.cli.checks import (
     read_for,
     scan_for,
 )
-from posteriori.cli.messages import Refusal, refusing, warn
+from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.overwriting import Force, check_overwrite
 from posteriori.cli.progress import pass_bars, progress_bar
-from posteriori.cli.reading import check_place, looked_at, names_table, stem_of, title_of
+from posteriori.cli.reading import check_place, names_table, open_and_summarise, stem_of, title_of
 from posteriori.cli.reports import check_report, write_report
 from posteriori.cli.writing import check_output, open_output, write_out
 
@@ -107,7 +107,7 @@ def _pooled(chosen: dict[str, list[str]]) -> Any:
 
     for kind in ("poisson", "binned"):
         if chosen[kind]:
-            raise Refusal(
+            raise UserError(
                 f"--{kind} needs --model nb: auto tries bells and bins by itself; name the model, or leave it out"
             )
     return GenerativeClassifier(categorical_features=chosen["categorical"] or "from_dtype")
@@ -125,7 +125,7 @@ def _discriminant(chosen: dict[str, list[str]], pooling: str | float) -> Generat
 
     for kind in ("poisson", "binned"):
         if chosen[kind]:
-            raise Refusal(f"--{kind} needs --model nb: the numbers of lda, qda and rda are Gaussian; leave it out")
+            raise UserError(f"--{kind} needs --model nb: the numbers of lda, qda and rda are Gaussian; leave it out")
     return GaussianDiscriminant(pooling=pooling, categorical_features=chosen["categorical"] or "from_dtype")
 
 
@@ -133,7 +133,7 @@ def _dependence(chosen: dict[str, list[str]], name: str, **parameters: int) -> G
     from posteriori import classifiers
 
     if chosen["poisson"]:
-        raise Refusal("--poisson needs --model nb: this model cuts numbers into bins; leave it out")
+        raise UserError("--poisson needs --model nb: this model cuts numbers into bins; leave it out")
     kind = getattr(classifiers, name)
     return kind(categorical_features=chosen["categorical"] or "from_dtype", **parameters)
 
@@ -161,7 +161,7 @@ class _Looked(NamedTuple):
     cuts: TargetCuts | None
 
 
-def _first_look(
+def _open_table(
     scan: Scan,
     title: str,
     target: str,
@@ -181,19 +181,19 @@ def _first_look(
     ignored = columns_named(ignore, features, "--ignore")
     features = [name for name in features if name not in ignored]
     if not features:
-        raise Refusal(f"{title!r} has no column left beside the target {target!r}; a model needs a feature")
+        raise UserError(f"{title!r} has no column left beside the target {target!r}; a model needs a feature")
     chosen = {kind: columns_named(names, features, f"--{kind}") for kind, names in named.items()}
     for first, second in itertools.combinations(chosen, 2):
         for name in chosen[first]:
             if name in chosen[second]:
-                raise Refusal(f"{name!r} is named by both --{first} and --{second}; choose one")
+                raise UserError(f"{name!r} is named by both --{first} and --{second}; choose one")
     with progress_bar("looking", scan.n_rows) as progress:
         summary = summarise(scan, features, target, progress)
     check_labels(target, summary.labels, target_is_class)
     for kind, held in (("poisson", "numbers of events"), ("binned", "numbers")):
         for name in chosen[kind]:
             if not scan.types[name].is_numeric():
-                raise Refusal(f"--{kind} names {name!r}, which holds no {held}; leave it categorical")
+                raise UserError(f"--{kind} names {name!r}, which holds no {held}; leave it categorical")
     return _Looked(scan, summary, chosen, cuts)
 
 
@@ -277,7 +277,7 @@ def fit(
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     unlabelled: Annotated[
-        teaching.Unlabelled | None,
+        label_options.Unlabelled | None,
         typer.Option(
             help="Rows whose target is empty: learned from by EM (the default), or left out, as kdb and aode do.",
             show_default=False,
@@ -326,15 +326,15 @@ def fit(
     """
     destination = output or Path(f"{stem_of(table)}.posteriori")
     if names_table(destination):
-        raise Refusal(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
+        raise UserError(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
     check_place(destination, *map(Path, table))
     check_overwrite(destination, "classifier", target, force)
     if report is not None:
         check_report(report, [Path(one) for one in table], destination)
-    _, (scan, summary, chosen, cuts) = looked_at(
+    _, (scan, summary, chosen, cuts) = open_and_summarise(
         table,
         partial(
-            _first_look,
+            _open_table,
             title=title_of(table),
             target=target,
             ignore=ignore,
@@ -348,7 +348,7 @@ def fit(
     n_labelled = summary.n_labelled
     if n_labelled < 2:
         few = "row" if summary.n_rows < 2 else "row with a label"
-        raise Refusal(f"{title_of(table)!r} has one {few} only; cross-validation needs two at least")
+        raise UserError(f"{title_of(table)!r} has one {few} only; cross-validation needs two at least")
     if len(labels) == 1:
         warn(f"the target {target!r} has one class only, {labels[0]!r}: every prediction will be that")
     if folds > n_labelled:
@@ -357,24 +357,26 @@ def fit(
 
     from posteriori.cli import facts, pages, tables
     from posteriori.cli.summary import summarise
-    from posteriori.learning.selection import MOST_JUDGED, out_of_fold
+    from posteriori.learning.out_of_fold import MOST_EVALUATED, out_of_fold
     from posteriori.persistence import save
     from posteriori.tables.targets import numbers_as_classes
 
     if model is None:
         beyond = (poisson, binned, weights, components, label_noise, unlabelled_weight)
-        teaches = unlabelled is teaching.Unlabelled.learn or missing is Missing.informative
+        teaches = unlabelled is label_options.Unlabelled.learn or missing is Missing.informative
         model = Model.nb if teaches or any(option is not None for option in beyond) else Model.auto
     learner = _FACTORIES[model](chosen)
     if missing is Missing.informative:
         if "missing" not in learner.get_params():
-            raise Refusal(f"--missing informative needs --model nb, lda, qda, rda, tan or chow-liu, not {model.value}")
+            raise UserError(
+                f"--missing informative needs --model nb, lda, qda, rda, tan or chow-liu, not {model.value}"
+            )
         learner.set_params(missing=missing.value)
     if weights is not None:
         if "weights" not in learner.get_params():
-            raise Refusal(f"--weights does not go with --model {model.value}, which is no product of factors")
+            raise UserError(f"--weights does not go with --model {model.value}, which is no product of factors")
         learner.set_params(weights=weights.value)
-    estimator, use = teaching.taught(
+    estimator, use = label_options.apply_label_options(
         learner,
         model.value,
         labels,
@@ -385,28 +387,28 @@ def fit(
         seed=seed,
     )
     n_unlabelled = summary.n_rows - n_labelled
-    left_out = target if n_unlabelled and use is teaching.Unlabelled.ignore else None
+    left_out = target if n_unlabelled and use is label_options.Unlabelled.ignore else None
     learned_from = scan.narrowed([*features, target], left_out)
-    with refusing(), pass_bars(), numbers_as_classes():  # those that look like a quantity have been refused
+    with as_user_errors(), pass_bars(), numbers_as_classes():  # those that look like a quantity have been refused
         if left_out is not None:
             summary = summarise(learned_from, features, target, None)
         folds = min(folds, n_labelled)
         if model is Model.auto:
             scored = estimator.set_params(folds=folds).fit(learned_from, target).out_of_fold_
         else:
-            scored = out_of_fold(estimator, learned_from, target, folds=folds, most=MOST_JUDGED)
+            scored = out_of_fold(estimator, learned_from, target, folds=folds, most=MOST_EVALUATED)
     found = {
         "command": "fit",
         "table": " ".join(table),
         "model": model.value,
         **facts.fit_facts(learned_from, summary, scored),
-        "unlabelled": teaching.unlabelled_facts(scored.estimator, n_unlabelled, use),
+        "unlabelled": label_options.unlabelled_facts(scored.estimator, n_unlabelled, use),
         "output": str(destination),
         "report": None if report is None else str(report),
     }
     if cuts is not None:
         scored.estimator.target_cuts_ = cuts
-    with refusing():
+    with as_user_errors():
         save(scored.estimator, destination)
         if report is not None:
             frame = learned_from.frame.collect()  # its figures are of rows
@@ -440,7 +442,7 @@ def predict(
     from posteriori.classifiers.prediction_files import predict_to, predictions
 
     apart = output is not None or not sys.stdout.isatty()
-    with refusing(), progress_bar("predicting", scan.n_rows, wanted=apart) as progress:
+    with as_user_errors(), progress_bar("predicting", scan.n_rows, wanted=apart) as progress:
         if output is not None:
             predict_to(estimator, scan, output, proba, progress)
             return
@@ -470,7 +472,7 @@ def evaluate(
     frame = read_for(estimator, table, target)
     target = target or estimator.schema_.target
     if target is None:
-        raise Refusal("the model does not know the name of its target; say which column holds it with --target")
+        raise UserError("the model does not know the name of its target; say which column holds it with --target")
     check_column(target, frame.schema, table.name)
     cuts = getattr(estimator, "target_cuts_", None)
     if cuts is not None and frame.schema[target].is_numeric():
@@ -481,14 +483,14 @@ def evaluate(
     from posteriori.tables import read_labels, read_table
     from posteriori.tables.names import exactly
 
-    with refusing():
+    with as_user_errors():
         labels = read_labels(target, read_table(frame))
-        strangers = [label for label in labels.infer().categories if label not in estimator.target_.lookup]
-    if strangers:
+        unseen = [label for label in labels.infer().categories if label not in estimator.target_.lookup]
+    if unseen:
         known = ", ".join(map(repr, facts.labels_of(estimator)[:8]))
-        raise Refusal(f"the target {target!r} holds {strangers[0]!r}, which is no class of the model ({known})")
+        raise UserError(f"the target {target!r} holds {unseen[0]!r}, which is no class of the model ({known})")
     features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator)
-    with refusing():
+    with as_user_errors():
         components = labels.components(estimator.target_, slice(0, frame.height))
         posterior = estimator.predict_proba(features)
     found = {
@@ -515,13 +517,13 @@ def explain(
     estimator = load_model(model)
     frame = align(read_for(estimator, table), estimator)
     if not 0 <= row < frame.height:
-        raise Refusal(f"there is no row {row}; {table.name!r} has the rows 0 to {frame.height - 1}")
+        raise UserError(f"there is no row {row}; {table.name!r} has the rows 0 to {frame.height - 1}")
 
     import numpy as np
 
     from posteriori.cli.pages import print_explanation
 
-    with refusing():
+    with as_user_errors():
         explanation = estimator.explain(frame.slice(row, 1))
     with np.errstate(invalid="ignore"):  # the posterior of a row that no class can produce
         print_explanation(explanation, row)
@@ -557,7 +559,7 @@ def sample(
 
     import polars as pl
 
-    with refusing():
+    with as_user_errors():
         X, y = estimator.sample(rows, random_state=seed, respect_ranges=not ignore_ranges)
     schema = estimator.schema_
     unnamed = "class" if hasattr(estimator, "classes_") else "component"
@@ -584,7 +586,7 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
 
 _command(comparisons.compare)
 _command(clusters.cluster)
-_command(judging.cv)
+_command(cv.cv)
 _command(merging.merge)
 _command(sql.sql)
 _command(networks.query)

@@ -9,7 +9,7 @@ import typer
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import Classes, TargetIsClass, columns_named, target_as_classes
-from posteriori.cli.messages import Refusal, refusing, warn
+from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import check_place, read_frame
 
@@ -77,11 +77,11 @@ def compare(
     ignored = columns_named(ignore, features, "--ignore")
     features = [name for name in features if name not in ignored]
     if not features:
-        raise Refusal(f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature")
+        raise UserError(f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature")
     stated = columns_named(categorical, features, "--categorical")
     n_classes = frame[target].alias("labels").n_unique()
     if n_classes < 2:
-        raise Refusal(f"the target {target!r} has one class only, {frame[target][0]!r}; a comparison needs two")
+        raise UserError(f"the target {target!r} has one class only, {frame[target][0]!r}; a comparison needs two")
     given = _numbers_of(sizes)
 
     from posteriori.comparison import compare as measure
@@ -93,7 +93,7 @@ def compare(
     names = _split(models) or list(DEFAULT)
     chosen = given or list(training_sizes(frame.height, n_classes, _TEST_SHARE))
     total = len(names) * repeats * sum(set(chosen))
-    with refusing(), numbers_as_classes(), progress_bar("comparing", total) as progress:
+    with as_user_errors(), numbers_as_classes(), progress_bar("comparing", total) as progress:
         comparison = measure(
             frame.select(exactly(*features, target)),
             target,
@@ -138,35 +138,35 @@ def _numbers_of(sizes: list[str] | None) -> list[int]:
     numbers = []
     for part in _split(sizes):
         if not part.isascii() or not part.isdigit():
-            raise Refusal(f"--sizes holds {part!r}, which is no number of rows; give some such as 10,30,100")
+            raise UserError(f"--sizes holds {part!r}, which is no number of rows; give some such as 10,30,100")
         numbers.append(int(part))
     return numbers
 
 
 def _check_picture(path: Path, table: Path) -> None:
     if path.suffix.lower() not in _PICTURES:
-        raise Refusal(f"{str(path)!r} has no suffix of a picture; name it .png, .svg or .pdf")
+        raise UserError(f"{str(path)!r} has no suffix of a picture; name it .png, .svg or .pdf")
     check_place(path, table)
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise Refusal('--plot needs matplotlib: pip install "posteriori[plot]"') from None
+        raise UserError('--plot needs matplotlib: pip install "posteriori[plot]"') from None
 
 
 def _draw(comparison: Comparison, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from posteriori.beside import beside
+    from posteriori.atomic_write import atomic_write
     from posteriori.plotting import plot_learning_curves
 
     figure = Figure(figsize=(15.0, 4.6), layout="constrained")
     FigureCanvasAgg(figure)
-    for place, (ax, measure) in enumerate(zip(figure.subplots(1, len(_MEASURES)), _MEASURES, strict=True)):
+    for position, (ax, measure) in enumerate(zip(figure.subplots(1, len(_MEASURES)), _MEASURES, strict=True)):
         legend = plot_learning_curves(comparison, measure, ax=ax).get_legend()
-        if place and legend is not None:
+        if position and legend is not None:
             legend.remove()
-    with beside(path) as written:
+    with atomic_write(path) as written:
         figure.savefig(written, format=path.suffix[1:].lower(), dpi=120)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from posteriori.cli.messages import Refusal
+from posteriori.cli.messages import UserError
 
 _WORD = re.compile(r"""\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^\s=,|()"']+))""")
 
@@ -44,9 +44,9 @@ def parse_question(text: str) -> Question:
         reader.refuse("nothing may follow the closing parenthesis")
     twice = [name for name in asked if name in given]
     if twice:
-        raise Refusal(f"{twice[0]!r} is both asked for and given in {text!r}; leave it out on one side")
+        raise UserError(f"{twice[0]!r} is both asked for and given in {text!r}; leave it out on one side")
     if len({state is None for state in asked.values()}) > 1:
-        raise Refusal(f"{text!r} states some of what is asked and not the rest; give each a state, or none")
+        raise UserError(f"{text!r} states some of what is asked and not the rest; give each a state, or none")
     return Question(asked, {name: str(state) for name, state in given.items()})
 
 
@@ -101,4 +101,4 @@ class _Reader:
 
     def refuse(self, wanted: str) -> None:
         done, rest = self.text[: self.at], self.text[self.at :]
-        raise Refusal(f"cannot read the expression after {done!r}, at {rest!r}: {wanted}; as in P(lung | smoke=yes)")
+        raise UserError(f"cannot read the expression after {done!r}, at {rest!r}: {wanted}; as in P(lung | smoke=yes)")

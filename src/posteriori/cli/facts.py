@@ -23,7 +23,7 @@ from posteriori.tables.writing import write_column
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.cli.summary import Summary
-    from posteriori.learning.selection import OutOfFold
+    from posteriori.learning.out_of_fold import OutOfFold
     from posteriori.model import GenerativeModel
     from posteriori.tables import Scan
     from posteriori.typing import Array
@@ -72,7 +72,7 @@ def candidate_facts(estimator: Any) -> list[Facts]:
     return sorted(rows, key=lambda row: row["log_loss"])
 
 
-def spokesman(estimator: Any) -> GenerativeEstimator:
+def main_member(estimator: Any) -> GenerativeEstimator:
     """Return the model itself, or of a pool the member of most weight."""
     if not hasattr(estimator, "members_"):
         return estimator
@@ -96,10 +96,10 @@ def scores(components: Array, posterior: Array) -> Facts:
 def out_of_fold_scores(scored: OutOfFold) -> tuple[Facts, Facts]:
     """Return the scores of the model, and of its class prior, on rows not seen: means over some rows at a time."""
     sums: list[Facts] = [{}, {}]
-    n_rows = len(scored.components)
+    n_rows = len(scored.y_true)
     for start in range(0, n_rows, _SCORED_ROWS):
         rows = slice(start, start + _SCORED_ROWS)
-        prior, components = scored.prior[rows], scored.components[rows]
+        prior, components = scored.prior[rows], scored.y_true[rows]
         posterior = metrics.fill_undefined(np.exp(scored.log_posterior[rows]), prior)
         for total, predicted in zip(sums, (posterior, prior), strict=True):
             for name, value in scores(components, predicted).items():
@@ -109,7 +109,7 @@ def out_of_fold_scores(scored: OutOfFold) -> tuple[Facts, Facts]:
 
 def against_prior(scored: OutOfFold) -> Facts:
     """Return by how much the log-loss is above that of the class prior, and whether the columns inform at all."""
-    found = compare_with_prior(scored.components, scored.posterior, scored.prior, scored.weight)
+    found = compare_with_prior(scored.y_true, scored.posterior, scored.prior, scored.weight)
     return {
         "log_loss_above_prior": found.difference,
         "log_loss_above_prior_se": found.standard_error,
@@ -147,7 +147,7 @@ def parameter_counts(estimator: GenerativeEstimator) -> Facts:
     full: int | None = None
     shared = 0
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
-        if block.masks:
+        if block.models_missingness:
             break
         if block.shared:
             shared += block.density.n_parameters(parameters)
@@ -189,7 +189,7 @@ def column_facts(summary: Summary, estimator: GenerativeEstimator) -> list[Facts
 
 def _distributions(model: GenerativeModel) -> dict[int, str]:
     """Return what makes each column; of two blocks that make it together, the shared one says so."""
-    makers = sorted((block for block in model.blocks if not block.masks), key=lambda block: block.shared)
+    makers = sorted((block for block in model.blocks if not block.models_missingness), key=lambda block: block.shared)
     return {j: block.density.name for block in makers for j in block.columns}
 
 
@@ -287,11 +287,11 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
         for j, column in enumerate(model.schema.columns)
     ]
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
-        for place, j in enumerate(block.columns):
-            if block.masks and parameters.told[place]:
-                columns[j]["p_missing"] = np.exp(parameters.log_missing[:, place]).tolist()
-            elif not block.masks and j not in model.schema.coded:
-                columns[j] |= _numeric_parameters(parameters, place, model.n_components)
+        for position, j in enumerate(block.columns):
+            if block.models_missingness and parameters.modelled_columns[position]:
+                columns[j]["p_missing"] = np.exp(parameters.log_missing[:, position]).tolist()
+            elif not block.models_missingness and j not in model.schema.coded:
+                columns[j] |= _numeric_parameters(parameters, position, model.n_components)
     for j in model.schema.coded:
         column = model.schema.columns[j]
         columns[j]["categories"] = list(column.labels)
@@ -326,7 +326,7 @@ def pool_facts(estimator: Any) -> Facts:
     return {
         "model": type(estimator).__name__,
         "target": estimator.schema_.target,
-        "rows": float(spokesman(estimator).statistics_.weight.sum()),
+        "rows": float(main_member(estimator).statistics_.weight.sum()),
         "classes": labels_of(estimator),
         "prior": estimator.class_prior_,
         "bias": estimator.class_bias_,
@@ -381,14 +381,14 @@ def component_names(estimator: GenerativeEstimator) -> list[str]:
     ]
 
 
-def _numeric_parameters(parameters: Any, place: int, n_components: int) -> Facts:
+def _numeric_parameters(parameters: Any, position: int, n_components: int) -> Facts:
     """Return one column of the fields that hold a number for each component and column."""
     if isinstance(parameters, MultivariateGaussianParameters):
-        variance = np.broadcast_to(parameters.covariance[:, place, place], n_components)
-        return {"mean": parameters.mean[:, place], "variance": variance}
+        variance = np.broadcast_to(parameters.covariance[:, position, position], n_components)
+        return {"mean": parameters.mean[:, position], "variance": variance}
     fields = {field.name: getattr(parameters, field.name) for field in dataclasses.fields(parameters)}
     return {
-        name: value[:, place]
+        name: value[:, position]
         for name, value in fields.items()
         if isinstance(value, np.ndarray) and value.ndim == 2 and len(value) == n_components
     }

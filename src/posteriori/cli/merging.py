@@ -10,7 +10,7 @@ import typer
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import load_model
-from posteriori.cli.messages import Refusal, one_line, refusing
+from posteriori.cli.messages import UserError, as_user_errors, one_line
 from posteriori.cli.overwriting import Force, check_overwrite
 from posteriori.cli.reading import check_place, names_table
 
@@ -40,7 +40,7 @@ def merge(
         posteriori merge north.posteriori south.posteriori --out both.posteriori
     """
     if names_table(output):
-        raise Refusal(f"{str(output)!r} has the suffix of a table; name the model NAME.posteriori")
+        raise UserError(f"{str(output)!r} has the suffix of a table; name the model NAME.posteriori")
     check_place(output, *models)
     members = [load_model(path) for path in models]
     check_overwrite(output, "classifier", members[0].schema_.target, force)
@@ -52,8 +52,8 @@ def merge(
     try:
         model = merged(members)
     except (ValueError, TypeError) as error:
-        raise Refusal(_with_files(one_line(str(error)), models)) from error
-    with refusing():
+        raise UserError(_with_files(one_line(str(error)), models)) from error
+    with as_user_errors():
         save(model, output)
     labels = facts.labels_of(model)
     found = {
@@ -73,8 +73,8 @@ def _with_files(message: str, models: list[Path]) -> str:
     """Return a message with the file of each model in place of its number."""
 
     def named(found: re.Match[str]) -> str:
-        place = int(found[1])
-        return repr(str(models[place])) if place < len(models) else found[0]
+        position = int(found[1])
+        return repr(str(models[position])) if position < len(models) else found[0]
 
     return re.sub(r"\bmodel (\d+)\b", named, message)
 

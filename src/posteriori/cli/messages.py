@@ -14,17 +14,17 @@ from typing import Any
 from posteriori.compilation import notified
 
 
-class Refusal(Exception):
+class UserError(Exception):
     """The input cannot be used; the message is a sentence for the user."""
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
+def as_user_errors() -> Iterator[None]:
     """Take what the library raises about its input for a refusal; around calls of the library only."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        raise Refusal(one_line(str(error))) from error
+        raise UserError(one_line(str(error))) from error
 
 
 def sentence_of(error: Exception) -> str:

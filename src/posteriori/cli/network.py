@@ -13,7 +13,7 @@ import typer
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import columns_named
 from posteriori.cli.expressions import parse_findings, parse_question
-from posteriori.cli.messages import Refusal, refusing
+from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.overwriting import Force, check_overwrite
 from posteriori.cli.reading import check_place, read_frame
 from posteriori.cli.writing import open_output
@@ -80,7 +80,7 @@ def load_network(path: Path, tolerance: float | None = None, max_table_size: int
     from posteriori.networks import read_network
 
     if not path.exists():
-        raise Refusal(f"there is no file {str(path)!r}")
+        raise UserError(f"there is no file {str(path)!r}")
     with asking(path):
         return read_network(path, tolerance=tolerance, max_table_size=max_table_size)
 
@@ -89,10 +89,10 @@ def load_network(path: Path, tolerance: float | None = None, max_table_size: int
 def asking(path: Path) -> Iterator[None]:
     """Refuse in a sentence what a network cannot be asked, and what it needs too much memory for."""
     try:
-        with refusing():
+        with as_user_errors():
             yield
     except MemoryError:
-        raise Refusal(
+        raise UserError(
             f"there is not enough memory for the tables of {str(path)!r}; lower --max-table-size to see how large they "
             "are, and use --method sampling for a question that needs tables too large"
         ) from None
@@ -222,14 +222,14 @@ def learn(
     dropped = columns_named(ignore, frame.columns, "--ignore")
     frame = frame.select(exactly(*(name for name in frame.columns if name not in dropped)))
     if not frame.width:
-        raise Refusal(f"{table.name!r} has no column left; a network needs a variable")
+        raise UserError(f"{table.name!r} has no column left; a network needs a variable")
     if binned:
         frame = _binned(frame)
 
     from posteriori.networks import learn_network, write_network
 
     climbing = method is Search.hill_climbing
-    with refusing():
+    with as_user_errors():
         net = learn_network(
             frame,
             "hill_climbing" if climbing else "chow_liu",
@@ -265,8 +265,8 @@ def _binned(frame: pl.DataFrame) -> pl.DataFrame:
         numbers = present.cast(pl.Float64).to_numpy()
         cuts = quantile_cuts(numbers, numbers * 0.0 + 1.0, _BINS).tolist()
         labels = Column(series.name, "continuous", cuts=tuple(cuts)).labels
-        place = sum((series >= cut).cast(pl.UInt32) for cut in cuts)
-        columns.append(pl.Series(series.name, [None if k is None else str(labels[k]) for k in place]))
+        position = sum((series >= cut).cast(pl.UInt32) for cut in cuts)
+        columns.append(pl.Series(series.name, [None if k is None else str(labels[k]) for k in position]))
     return pl.DataFrame(columns)
 
 

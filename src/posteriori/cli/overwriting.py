@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from posteriori.cli.messages import Refusal
+from posteriori.cli.messages import UserError
 
 Force = Annotated[
     bool, typer.Option("--force", help="Overwrite the output file, also where it holds another target's model.")
@@ -34,12 +34,12 @@ def check_overwrite(path: Path, kind: str, target: str | None, force: bool) -> N
     try:
         found = _model_in(path)
     except (ValueError, TypeError, OSError):
-        raise Refusal(f"{there}, and it is not a posteriori model that this version can read; {instead}") from None
+        raise UserError(f"{there}, and it is not a posteriori model that this version can read; {instead}") from None
     held, of = _described(found)
     if held != kind:
-        raise Refusal(f"{there}, and it holds {_named(held, of)}; {instead}")
+        raise UserError(f"{there}, and it holds {_named(held, of)}; {instead}")
     if kind == "classifier" and of != target:
-        raise Refusal(f"{there}, and it holds {_named(held, of)}, not {target!r}; {instead}")
+        raise UserError(f"{there}, and it holds {_named(held, of)}, not {target!r}; {instead}")
 
 
 def _model_in(path: Path) -> Any:

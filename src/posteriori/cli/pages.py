@@ -11,6 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from posteriori.cli.facts import Facts
+from posteriori.cli.label_options import unlabelled_line
 from posteriori.cli.tables import (
     NAME,
     console,
@@ -23,7 +24,6 @@ from posteriori.cli.tables import (
     print_table,
     share,
 )
-from posteriori.cli.teaching import unlabelled_line
 from posteriori.explain import Explanation
 from posteriori.explain.merging import merge_classes
 
@@ -211,11 +211,11 @@ def print_evaluation(facts: Facts) -> None:
 def _print_confusion(out: Console, labels: Sequence[str], confusion: Any) -> None:
     cells = [[str(cell) if cell else "·" for cell in row] for row in confusion]
     named = new_table("true ↓  predicted →", *labels)
-    places = [str(place) for place in range(1, len(labels) + 1)]
-    numbered = new_table("true ↓  predicted →", *places)
-    for place, label, row in zip(places, labels, cells, strict=True):
+    positions = [str(position) for position in range(1, len(labels) + 1)]
+    numbered = new_table("true ↓  predicted →", *positions)
+    for position, label, row in zip(positions, labels, cells, strict=True):
         named.add_row(label, *row)
-        numbered.add_row(f"{place:>{len(places[-1])}} {label}", *row)
+        numbered.add_row(f"{position:>{len(positions[-1])}} {label}", *row)
     for table in (named, numbered):
         if fits(out, table):
             print_table(out, table)

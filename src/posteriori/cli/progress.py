@@ -33,7 +33,7 @@ def progress_bar(label: str, rows: int, wanted: bool = True) -> Iterator[Callabl
 @contextmanager
 def pass_bars() -> Iterator[None]:
     """Show a bar for each pass over rows that the library makes in this thread, one after the other."""
-    from posteriori.tables.watching import watched
+    from posteriori.tables.progress import report_progress
 
     if not sys.stderr.isatty():
         yield
@@ -47,7 +47,7 @@ def pass_bars() -> Iterator[None]:
         return bars[0].advance
 
     try:
-        with watched(begin):
+        with report_progress(begin):
             yield
     finally:
         for bar in bars:

@@ -10,7 +10,7 @@ from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from posteriori.cli.messages import Refusal, refusing
+from posteriori.cli.messages import UserError, as_user_errors
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,10 +40,10 @@ def stem_of(tables: Sequence[str]) -> str:
 
     if len(tables) == 1 and not os.path.isdir(tables[0]) and (os.path.exists(tables[0]) or not has_magic(tables[0])):
         path = Path(tables[0])
-        with refusing():
+        with as_user_errors():
             format_of(path)
         return Path(path.stem).stem if path.suffix.lower() in (".gz", ".zst") else path.stem
-    with refusing():
+    with as_user_errors():
         folders = [path if path.is_dir() else path.parent for path in map(Path, _files(tables))]
     return Path(os.path.commonpath([folder.resolve() for folder in folders])).name or "table"
 
@@ -74,9 +74,9 @@ def read_frame(path: Path, schema: Schema | None = None, target: Column | None =
     from posteriori.tables.names import exactly
     from posteriori.tables.scanning import format_of
 
-    with refusing():
+    with as_user_errors():
         text = format_of(path) in _TEXT
-    _, frame = looked_at([str(path)], _collected, schema, target)
+    _, frame = open_and_summarise([str(path)], _collected, schema, target)
     nothing = [name for name in frame.columns if text and frame[name].null_count() == frame.height]
     return frame.with_columns(exactly(name).cast(pl.Null) for name in nothing)
 
@@ -85,7 +85,7 @@ def _collected(scan: Scan) -> pl.DataFrame:
     return next(scan.parts([slice(0, scan.n_rows)], range(len(scan.names)))).frame.rechunk()
 
 
-def looked_at(
+def open_and_summarise(
     tables: Sequence[str], look: Callable[[Scan], T], schema: Schema | None = None, target: Column | None = None
 ) -> tuple[Scan, T]:
     """Open files, and look at all of their rows; return what was seen, too.
@@ -100,7 +100,7 @@ def looked_at(
     """
     from posteriori.tables.scanning import format_of, paths_of
 
-    with refusing():
+    with as_user_errors():
         try:
             scan = open_table(tables, schema, target)
             return scan, look(scan)
@@ -173,8 +173,8 @@ def _warn_of_doubles(name: str, columns: Iterable[str]) -> None:
 def check_place(path: Path, *sources: Path) -> None:
     """Raise Refusal where no file can be written at this path, or one of the sources would be lost by it."""
     if any(source.exists() and path.exists() and path.samefile(source) for source in sources):
-        raise Refusal(f"the output would overwrite {str(path)!r}; name another file")
+        raise UserError(f"the output would overwrite {str(path)!r}; name another file")
     if not path.parent.is_dir():
-        raise Refusal(f"there is no folder {str(path.parent)!r} to write {path.name!r} in")
+        raise UserError(f"there is no folder {str(path.parent)!r} to write {path.name!r} in")
     if path.is_dir():
-        raise Refusal(f"{str(path)!r} is a folder; name a file")
+        raise UserError(f"{str(path)!r} is a folder; name a file")

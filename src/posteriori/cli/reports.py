@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from posteriori.cli.messages import Refusal
+from posteriori.cli.messages import UserError
 from posteriori.cli.reading import check_place
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.learning.selection import OutOfFold
+    from posteriori.learning.out_of_fold import OutOfFold
 
 _SUFFIXES = (".html", ".htm")
 
@@ -27,14 +27,14 @@ def check_report(path: Path, tables: Sequence[Path], model: Path) -> None:
         Matplotlib is not installed.
     """
     if path.suffix.lower() not in _SUFFIXES:
-        raise Refusal(f"{str(path)!r} has no suffix of a page; name it .html")
+        raise UserError(f"{str(path)!r} has no suffix of a page; name it .html")
     if path.absolute() == model.absolute():
-        raise Refusal(f"the report would overwrite the model {str(path)!r}; name another file")
+        raise UserError(f"the report would overwrite the model {str(path)!r}; name another file")
     check_place(path, *tables)
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
-        raise Refusal('--report needs matplotlib: pip install "posteriori[plot]"')
+        raise UserError('--report needs matplotlib: pip install "posteriori[plot]"')
 
 
 def write_report(scored: OutOfFold, frame: pl.DataFrame, target: str, path: Path, title: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from posteriori.cli.checks import load_model
-from posteriori.cli.messages import Refusal, refusing
+from posteriori.cli.messages import UserError, as_user_errors
 
 
 def sql(
@@ -35,14 +35,14 @@ def sql(
     """
     estimator = load_model(model)
     if not hasattr(estimator, "to_sql"):
-        raise Refusal(
+        raise UserError(
             f"{str(model)!r} holds a {type(estimator).__name__}, which no SELECT is written for; fit --model nb, lda, "
             "qda, rda, tan or chow-liu"
         )
     kept = None if columns is None else [part for value in columns for part in value.split(",") if part]
-    with refusing():
+    with as_user_errors():
         try:
             select = estimator.to_sql(table, dialect, kept)
         except ImportError as error:
-            raise Refusal(str(error)) from error
+            raise UserError(str(error)) from error
     print(select)

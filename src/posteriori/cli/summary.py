@@ -76,12 +76,12 @@ def summarise(scan: Scan, features: Sequence[str], target: str, progress: Callab
     names = [*features, target]
     starts = range(0, scan.n_rows, _BATCH_ROWS)
     slices = [slice(start, min(start + _BATCH_ROWS, scan.n_rows)) for start in starts]
-    places = dict(zip(features, map(str, range(len(features))), strict=True))
+    positions = dict(zip(features, map(str, range(len(features))), strict=True))
     labels: Counter[Any] = Counter()
     parts = []
     for part, rows in zip(scan.parts(slices, [scan.names.index(name) for name in names]), slices, strict=True):
         cells = part.frame.lazy()
-        wanted = [one for name, key in places.items() for one in _wanted(name, key, scan.types[name], rows)]
+        wanted = [one for name, key in positions.items() for one in _wanted(name, key, scan.types[name], rows)]
         found, counts = pl.collect_all([cells.select(wanted), _label_counts(cells, target)])
         parts.append(found)
         labels.update(dict(zip(*counts.get_columns(), strict=True)))
@@ -91,7 +91,7 @@ def summarise(scan: Scan, features: Sequence[str], target: str, progress: Callab
             progress(rows.stop - rows.start)
     rows_found = pl.concat(parts)
     found_by_key = {series.name: series for series in rows_found}
-    columns = {name: _column(found_by_key, key, scan.types[name], scan.n_rows) for name, key in places.items()}
+    columns = {name: _column(found_by_key, key, scan.types[name], scan.n_rows) for name, key in positions.items()}
     return Summary(scan.n_rows, columns, dict(labels))
 
 

@@ -77,10 +77,10 @@ def share(value: float) -> str:
 def new_table(*headers: str, left: int = 1) -> Table:
     """Return an empty table, the first columns to the left and the others to the right, one line a row."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for place, header in enumerate(headers):
+    for position, header in enumerate(headers):
         table.add_column(
             header,
-            justify="left" if place < left else "right",
+            justify="left" if position < left else "right",
             no_wrap=True,
             overflow="ellipsis",
             min_width=3,

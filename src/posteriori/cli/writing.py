@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posteriori.beside import beside
-from posteriori.cli.messages import Refusal, refusing
+from posteriori.atomic_write import atomic_write
+from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.reading import check_place
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ def open_output(output: Path | None, *sources: Path) -> Callable[[pl.DataFrame],
     write_file = writer_of(output)
 
     def write(frame: pl.DataFrame) -> None:
-        with beside(output) as place:
-            write_file(frame, place)
+        with atomic_write(output) as position:
+            write_file(frame, position)
 
     return write
 
@@ -57,19 +57,19 @@ def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
     from posteriori.tables.scanning import format_of
     from posteriori.tables.text import SEPARATORS
 
-    with refusing():
+    with as_user_errors():
         kind = format_of(path)
     packed = path.suffix.lower()
     if packed == ".zst":
-        raise Refusal(f"{str(path)!r} would have to be packed by zstd; write .csv, .csv.gz or .parquet")
+        raise UserError(f"{str(path)!r} would have to be packed by zstd; write .csv, .csv.gz or .parquet")
 
-    def write(frame: pl.DataFrame, place: Path) -> None:
+    def write(frame: pl.DataFrame, position: Path) -> None:
         if kind == "parquet":
-            frame.write_parquet(place)
+            frame.write_parquet(position)
         elif kind == "arrow":
-            frame.write_ipc(place)
+            frame.write_ipc(position)
         else:
             text = frame.write_csv(separator=SEPARATORS[kind]) if kind in SEPARATORS else frame.write_ndjson()
-            place.write_bytes(gzip.compress(text.encode()) if packed == ".gz" else text.encode())
+            position.write_bytes(gzip.compress(text.encode()) if packed == ".gz" else text.encode())
 
     return write

@@ -15,10 +15,10 @@ from posteriori.classifiers.candidates import CANDIDATES
 from posteriori.comparison.models import chosen_models
 from posteriori.comparison.rows import Rows, read_rows
 from posteriori.comparison.writing import text_table
-from posteriori.learning.folds import deal_out
+from posteriori.learning.folds import assign_folds
 from posteriori.learning.metrics import fill_undefined
+from posteriori.learning.out_of_fold import FoldedData, cross_fit_and_score
 from posteriori.learning.scores import area_under_curve, scores_of
-from posteriori.learning.selection import Opened, judge
 from posteriori.tables import check_weights
 from posteriori.typing import Array
 
@@ -134,21 +134,21 @@ def cross_validate(
     dealt: list[tuple[Array, Array, Array, Array]] = []
     how = {"stratified": stratified, "groups": groups, "random_state": random_state}
     for alike in _of_one_schema(exact, X, y, sample_weight, folds, how):
-        opened, estimators = alike
-        found, fitted = judge(list(estimators.values()), opened, progress)
-        prior = np.exp(np.stack([one.model.class_log_prior for one in fitted[0].without]))[opened.fold]
+        folded, estimators = alike
+        found, fitted = cross_fit_and_score(list(estimators.values()), folded, progress)
+        prior = np.exp(np.stack([one.model.class_log_prior for one in fitted[0].without]))[folded.fold]
         for m, title in enumerate(estimators):
             posteriors[title] = fill_undefined(np.exp(found[:, :, m]), prior)
-        classes = np.array(opened.target.categories)
-        dealt.append((opened.components, opened.fold, opened.weight, classes))
+        classes = np.array(folded.target.categories)
+        dealt.append((folded.y_true, folded.fold, folded.weight, classes))
     if other:
         rows = read_rows(X, y, categorical_features)
-        weight = check_weights(sample_weight, len(rows.components))
-        weight = np.ones(len(rows.components)) if weight is None else weight
-        fold = deal_out(rows.components, folds, stratified=stratified, groups=groups, seed=random_state)
+        weight = check_weights(sample_weight, len(rows.y_true))
+        weight = np.ones(len(rows.y_true)) if weight is None else weight
+        fold = assign_folds(rows.y_true, folds, stratified=stratified, groups=groups, seed=random_state)
         for title, one in other.items():
             posteriors[title] = _refitted(title, one, rows, fold, None if sample_weight is None else weight, progress)
-        dealt.append((rows.components, fold, weight, rows.classes))
+        dealt.append((rows.y_true, fold, weight, rows.classes))
     components, fold, weight, classes = dealt[0]
     lines = [{"model": title} | _scores(components, posteriors[title], weight, fold) for title in titled]
     ordered = {title: posteriors[title] for title in titled}
@@ -185,21 +185,21 @@ def _titled(models: Any, categorical_features: Any) -> dict[str, Any]:
 
 def _of_one_schema(
     estimators: dict[str, Any], X: Any, y: Any, sample_weight: Any, folds: Any, how: dict[str, Any]
-) -> list[tuple[Opened, dict[str, Any]]]:
+) -> list[tuple[FoldedData, dict[str, Any]]]:
     """Return the estimators that read the rows alike, together, with the rows as they read them."""
-    groups: list[tuple[Opened, dict[str, Any]]] = []
+    groups: list[tuple[FoldedData, dict[str, Any]]] = []
     for title, estimator in estimators.items():
-        opened = Opened.of(estimator, X, y, sample_weight, folds, **how)
+        folded = FoldedData.of(estimator, X, y, sample_weight, folds, **how)
         for known, members in groups:
-            alike = known.source.schema == opened.source.schema and len(known.judged) == len(opened.judged)
-            plain = known.source.telling is None and opened.source.telling is None
-            weighed = known.source.unlabelled_weight == opened.source.unlabelled_weight
+            alike = known.source.schema == folded.source.schema and len(known.evaluated) == len(folded.evaluated)
+            plain = known.source.label_model is None and folded.source.label_model is None
+            weighed = known.source.unlabelled_weight == folded.source.unlabelled_weight
             if alike and plain and weighed:
                 members[title] = estimator
                 break
         else:
-            groups.append((opened, {title: estimator}))
-    if len({tuple(opened.judged.tolist()) for opened, _ in groups}) > 1:
+            groups.append((folded, {title: estimator}))
+    if len({tuple(folded.evaluated.tolist()) for folded, _ in groups}) > 1:
         raise ValueError("some models learn from rows without label and others do not; judge them apart")
     return groups
 
@@ -209,7 +209,7 @@ def _refitted(
 ) -> Array:
     """Return p(y | x) of each row by a model that is fitted to the rows of the other folds."""
     posterior = np.zeros((len(fold), len(rows.classes)))
-    places = {label: place for place, label in enumerate(rows.classes.tolist())}
+    positions = {label: position for position, label in enumerate(rows.classes.tolist())}
     for k in range(int(fold.max()) + 1):
         held_out, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
         learner = clone(model)
@@ -220,7 +220,7 @@ def _refitted(
                 learner.fit(rows.frame[others], rows.labels[others], sample_weight=weight[others])
         except TypeError as error:
             raise ValueError(f"{title!r} takes no sample_weight ({error}); leave it, or the weights, out") from error
-        columns = np.array([places[label] for label in np.asarray(learner.classes_).tolist()])
+        columns = np.array([positions[label] for label in np.asarray(learner.classes_).tolist()])
         posterior[held_out[:, np.newaxis], columns] = learner.predict_proba(rows.frame[held_out])
         if progress is not None:
             progress(2 * len(held_out))

@@ -62,12 +62,12 @@ def find_crossing(n_rows: Array, lead: Array) -> Crossing:
     before, after = decided[changes[-1]], decided[changes[-1] + 1]
     if after == before + 1:
         share = mean[before] / (mean[before] - mean[after])
-        place = log_n[before] + share * (log_n[after] - log_n[before])
+        position = log_n[before] + share * (log_n[after] - log_n[before])
     else:  # the curves are one for some sizes between
-        place = (log_n[before + 1] + log_n[after - 1]) / 2
+        position = (log_n[before + 1] + log_n[after - 1]) / 2
     first, last = int(sign[changes[-1]]), int(sign[changes[-1] + 1])
     sure = _leads_clearly(first * lead[:after]) and _leads_clearly(last * lead[after:])
-    return Crossing(float(np.exp(place)), first, last, len(changes), sure)
+    return Crossing(float(np.exp(position)), first, last, len(changes), sure)
 
 
 def _leads_clearly(lead: Array) -> bool:

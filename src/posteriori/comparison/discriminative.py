@@ -176,7 +176,7 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
         recipe = self._recipe()
         table = read_table(X)
         labels = read_labels(y, table)
-        columns = [j for j in range(len(table.names)) if labels.name is None or j != labels.place]
+        columns = [j for j in range(len(table.names)) if labels.name is None or j != labels.position]
         if not columns:
             raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
         stated = categorical_places(self.categorical_features, None, [table.names[j] for j in columns])
@@ -198,8 +198,8 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
         """Return p(y | x), (n, C), classes in the order of `classes_`."""
         check_is_fitted(self, "pipeline_")
         table = read_table(X)
-        places = matched_places(table, self.schema_, type(self).__name__, self.schema_.target)
-        return np.asarray(self.pipeline_.predict_proba(_cells(table, self._met(table, places), places)))
+        positions = matched_places(table, self.schema_, type(self).__name__, self.schema_.target)
+        return np.asarray(self.pipeline_.predict_proba(_cells(table, self._met(table, positions), positions)))
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, (n,)."""
@@ -224,11 +224,11 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
         given = self.classifier
         return Recipe(lambda categorical: clone(given), _medians_in_units, _most_frequent_in_indicators, 0.0)
 
-    def _met(self, table: Table, places: tuple[int, ...]) -> Schema:
+    def _met(self, table: Table, positions: tuple[int, ...]) -> Schema:
         """Return the schema with the categories that training did not know after those it did."""
-        categorical = [places[j] for j in self.schema_.of_kind("categorical")]
+        categorical = [positions[j] for j in self.schema_.of_kind("categorical")]
         stated = set(self.schema_.of_kind("categorical"))
-        return self.schema_.extended(infer_schema(table, places, categorical), mixed=stated)
+        return self.schema_.extended(infer_schema(table, positions, categorical), mixed=stated)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -253,21 +253,21 @@ def require_finite(numbers: Array, columns: list[Column]) -> None:
     """Raise ValueError if a number, (n, d), is infinite."""
     infinite = np.argwhere(np.isinf(numbers))
     if len(infinite):
-        row, place = infinite[0]
-        raise infinite_cell(columns[place].name, float(numbers[row, place]), int(row))
+        row, position = infinite[0]
+        raise infinite_cell(columns[position].name, float(numbers[row, position]), int(row))
 
 
-def _cells(table: Table, schema: Schema, places: Any) -> Array:
+def _cells(table: Table, schema: Schema, positions: Any) -> Array:
     """Return the numbers of a table beside the codes of its categories, float64 (n, d), NaN where missing."""
     rows = slice(0, table.n_rows)
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
     cells = np.empty((table.n_rows, len(schema.columns)))
     if continuous:
         known: list[Column] = [schema.columns[j] for j in continuous]
-        cells[:, : len(continuous)] = table.numbers([places[j] for j in continuous], known, rows)
+        cells[:, : len(continuous)] = table.numbers([positions[j] for j in continuous], known, rows)
         require_finite(cells[:, : len(continuous)], known)
     if categorical:
         known = [schema.columns[j] for j in categorical]
-        codes, _ = table.codes([places[j] for j in categorical], schema, known, rows)
+        codes, _ = table.codes([positions[j] for j in categorical], schema, known, rows)
         cells[:, len(continuous) :] = np.where(codes == 0, np.nan, codes)
     return cells

@@ -61,7 +61,7 @@ def chosen_models(models: Any) -> dict[str, Any]:
     if not pairs:
         raise ValueError(f"models is empty; name some of {_known()}")
     titles = [title for title, _ in pairs]
-    twice = [title for place, title in enumerate(titles) if title in titles[:place]]
+    twice = [title for position, title in enumerate(titles) if title in titles[:position]]
     if twice:
         raise ValueError(f"two models are called {twice[0]!r}; give a mapping of what each is called to the model")
     for title, model in pairs:

@@ -27,19 +27,19 @@ class Rows:
     ----------
     frame : polars DataFrame (n, d)
         Numbers as floats, categories as strings, booleans or Enum: no subset of the rows changes what a column is.
-    components : ndarray (n,)
+    y_true : ndarray (n,)
         The number of each row's class.
     classes : ndarray (C,)
     """
 
     frame: pl.DataFrame
-    components: Array
+    y_true: Array
     classes: Array
 
     @property
     def labels(self) -> Array:
         """The label of each row, (n,)."""
-        return self.classes[self.components]
+        return self.classes[self.y_true]
 
 
 def read_rows(X: Any, y: Any, categorical_features: Any) -> Rows:
@@ -52,25 +52,25 @@ def read_rows(X: Any, y: Any, categorical_features: Any) -> Rows:
     """
     table = read_table(X)
     labels = read_labels(y, table)
-    places = [j for j in range(len(table.names)) if labels.name is None or j != labels.place]
-    if not places:
+    positions = [j for j in range(len(table.names)) if labels.name is None or j != labels.position]
+    if not positions:
         raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
-    stated = categorical_places(categorical_features, None, [table.names[j] for j in places])
-    schema = infer_schema(table, places, [places[j] for j in stated])
+    stated = categorical_places(categorical_features, None, [table.names[j] for j in positions])
+    schema = infer_schema(table, positions, [positions[j] for j in stated])
     target = labels.infer()
     if len(target.categories) < 2:
         raise ValueError(f"y holds one class only, {target.categories[0]!r}; a comparison needs two at least")
-    frame = pl.DataFrame([_series(table, schema, j, place) for j, place in enumerate(places)])
+    frame = pl.DataFrame([_series(table, schema, j, position) for j, position in enumerate(positions)])
     return Rows(frame, labels.components(target, slice(0, table.n_rows)), write_column(target))
 
 
-def _series(table: Table, schema: Schema, j: int, place: int) -> pl.Series:
+def _series(table: Table, schema: Schema, j: int, position: int) -> pl.Series:
     column, rows = schema.columns[j], slice(0, table.n_rows)
     if column.kind == "continuous":
-        numbers = table.numbers([place], [column], rows)
+        numbers = table.numbers([position], [column], rows)
         require_finite(numbers, [column])
         return pl.Series(column.name, numbers[:, 0], nan_to_null=True)
-    codes, _ = table.codes([place], schema, [column], rows)
+    codes, _ = table.codes([position], schema, [column], rows)
     if column.kinds == {"booleans"}:
         cells: list[Any] = [None, *column.categories]
         return pl.Series(column.name, [cells[code] for code in codes[:, 0].tolist()], pl.Boolean)
@@ -113,16 +113,16 @@ def training_rows(n_rows: int, test_share: float) -> int:
     return n_rows - max(1, round(test_share * n_rows))
 
 
-def stratified_order(components: Array, rng: np.random.Generator) -> Array:
+def stratified_order(y_true: Array, rng: np.random.Generator) -> Array:
     """Return the rows, (n,), in an order every beginning of which has about the shares of the classes in the whole.
 
     Every class has its first row among the first C, the most frequent class foremost; then row i of the n_c of class
     c, in an order drawn by chance, stands at (i + ½)/n_c of the way. The end of the order is stratified as well.
     """
-    counts = np.bincount(components)
-    shuffled = rng.permutation(len(components))
-    by_class = shuffled[np.argsort(components[shuffled], kind="stable")]
-    of = components[by_class]
+    counts = np.bincount(y_true)
+    shuffled = rng.permutation(len(y_true))
+    by_class = shuffled[np.argsort(y_true[shuffled], kind="stable")]
+    of = y_true[by_class]
     rank = np.arange(len(of)) - (np.cumsum(counts) - counts)[of]
     key = np.where(rank == 0, -counts[of], (rank + 0.5) / counts[of])
     return by_class[np.argsort(key, kind="stable")]

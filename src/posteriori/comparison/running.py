@@ -119,7 +119,7 @@ def compare(
     rng = generator(random_state)
     trials = _Trials(rows, n_training, int(n_jobs))
     for repeat in range(repeats):
-        order, seed = stratified_order(rows.components, rng), int(rng.integers(2**31 - 1))
+        order, seed = stratified_order(rows.y_true, rng), int(rng.integers(2**31 - 1))
         for size in learned:
             for title, model in chosen.items():
                 if repeat == 0 and size == learned[0]:
@@ -164,9 +164,9 @@ class _Trials:
             except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
                 raise _failure(title, size, error) from error
             end = time.perf_counter()
-        shares = np.bincount(rows.components[training], minlength=len(rows.classes)) / size
+        shares = np.bincount(rows.y_true[training], minlength=len(rows.classes)) / size
         posterior = fill_undefined(_widened(posterior, learner.classes_, rows.classes), shares)
-        components = rows.components[test]
+        components = rows.y_true[test]
         return {
             "accuracy": accuracy(components, posterior),
             "log_loss": log_loss(components, posterior),
@@ -191,15 +191,15 @@ class _Trials:
 def _filled(model: Any, parameter: str, value: int) -> Any:
     """Return the model with a value for a parameter, its own or of a model inside it, wherever that is None."""
     parameters = model.get_params().items()
-    places = [name for name, now in parameters if now is None and name.rpartition("__")[2] == parameter]
-    return model.set_params(**dict.fromkeys(places, value))
+    positions = [name for name, now in parameters if now is None and name.rpartition("__")[2] == parameter]
+    return model.set_params(**dict.fromkeys(positions, value))
 
 
 def _widened(posterior: Any, known: Any, classes: Array) -> Array:
     """Return probabilities with a column for each class, 0 for those that training lacked."""
-    places = {label: place for place, label in enumerate(classes.tolist())}
+    positions = {label: position for position, label in enumerate(classes.tolist())}
     wide = np.zeros((len(posterior), len(classes)))
-    wide[:, [places[label] for label in np.asarray(known).tolist()]] = posterior
+    wide[:, [positions[label] for label in np.asarray(known).tolist()]] = posterior
     return wide
 
 

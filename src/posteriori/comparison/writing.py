@@ -41,6 +41,6 @@ def crossing_sentence(crossing: Mapping[str, Any]) -> str:
 def text_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Return cells as columns set to the right, two blanks apart."""
     rows = [head, *lines]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
+    widths = [max(len(row[position]) for row in rows) for position in range(len(head))]
     pairs = (zip(row, widths, strict=True) for row in rows)
     return "\n".join("  ".join(cell.rjust(width) for cell, width in pair) for pair in pairs)

@@ -19,9 +19,9 @@ from posteriori.densities.missingness import Missingness, MissingnessParameters
 from posteriori.densities.multivariate import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
 from posteriori.densities.tree import Forest, Tree, TreeParameters
-from posteriori.statistics import Needs, Statistics
+from posteriori.statistics import Statistics, StatisticsFactory
 from posteriori.tables.batch import Assignment
-from posteriori.tables.schema import View
+from posteriori.tables.schema import CellKind
 from posteriori.typing import Array
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Categorical",
     "CategoricalParameters",
     "ChainedDensity",
+    "ClassIndependentDensity",
     "Density",
     "ExpectingDensity",
     "FamilyTables",
@@ -45,18 +46,17 @@ __all__ = [
     "KDependence",
     "LeaveOneOutDensity",
     "MarginalDensity",
-    "MaskingDensity",
     "Missingness",
+    "MissingnessDensity",
     "MissingnessParameters",
     "MultivariateGaussian",
     "MultivariateGaussianParameters",
     "Poisson",
     "PoissonParameters",
-    "SettlingDensity",
-    "SharedDensity",
     "SummedDensity",
     "Tree",
     "TreeParameters",
+    "TwoPassDensity",
 ]
 
 
@@ -74,26 +74,26 @@ class Density(Protocol):
         What `distributions={"column": name}` calls it.
     kind : {"continuous", "categorical", "mixed"}
         What it reads of its columns: numbers, codes (of categories and of bins), or both.
-    needs : Needs
+    sufficient_statistics : StatisticsFactory
         What makes the statistics it is estimated from.
     support : str
         The cells it can produce, in words, for messages.
-    unbounded : bool
+    has_full_support : bool
         Whether every finite number is among them, which makes checking each cell needless.
     """
 
     @property
     def name(self) -> str: ...  # noqa: D102
     @property
-    def kind(self) -> View: ...  # noqa: D102
+    def kind(self) -> CellKind: ...  # noqa: D102
     @property
-    def needs(self) -> Needs: ...  # noqa: D102
+    def sufficient_statistics(self) -> StatisticsFactory: ...  # noqa: D102
     @property
     def support(self) -> str: ...  # noqa: D102
     @property
-    def unbounded(self) -> bool: ...  # noqa: D102
+    def has_full_support(self) -> bool: ...  # noqa: D102
 
-    def outside(self, tile: Any) -> Array:
+    def out_of_support(self, tile: Any) -> Array:
         """Return which cells the density cannot produce: (n, d) booleans. A missing cell never is one."""
 
     def estimate(self, statistics: Any) -> Any:
@@ -171,7 +171,7 @@ class LeaveOneOutDensity(Density, Protocol):
             ``statistics.without(row)``.
         """
 
-    def keeping(self, parameters: Any) -> Self:
+    def with_fixed_structure(self, parameters: Any) -> Self:
         """Return the density that estimates with the structure that these parameters hold."""
 
 
@@ -184,38 +184,38 @@ class ExpectingDensity(Density, Protocol):
     def expect_shares(self, parameters: Any, tile: Any, shares: Array) -> Statistics:
         """Return the expected statistics of rows of which every component has a share, (n, Z)."""
 
-    def coordinates(self, parameters: Any, reference: Any) -> Array:
+    def to_unconstrained(self, parameters: Any, reference: Any) -> Array:
         """Return the parameters as a vector of any real numbers, without units: counted in those of the reference."""
 
-    def located(self, coordinates: Array, reference: Any, statistics: Any) -> Any:
+    def from_unconstrained(self, to_unconstrained: Array, reference: Any, statistics: Any) -> Any:
         """Return the parameters that have these coordinates, mended as `estimate` mends those of the statistics."""
 
 
 @runtime_checkable
-class SettlingDensity(Density, Protocol):
+class TwoPassDensity(Density, Protocol):
     """A density that one pass may not settle: what it is takes a second look at the rows, where a first one says.
 
     Laws (tests/test_shrinkage.py): settling what is settled changes nothing; cross-validation equals refitting.
 
     Attributes
     ----------
-    second_look : str
+    second_pass : str
         What takes it, for messages, as a user would write it; empty once the density is settled.
     """
 
     @property
-    def second_look(self) -> str: ...  # noqa: D102
+    def second_pass(self) -> str: ...  # noqa: D102
 
-    def resumed(self, earlier: Self) -> Self:
+    def carry_over_structure(self, earlier: Self) -> Self:
         """Return the density as it goes on with more rows, after an earlier call settled it."""
 
-    def settle(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[Self, Any]:
+    def refine(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[Self, Any]:
         """Return the density that is estimated, and the statistics that it is estimated from.
 
         Parameters
         ----------
         statistics : Statistics
-            `needs` of all rows.
+            `sufficient_statistics` of all rows.
         look : callable
             Takes anything that has a method ``of(tile, assignment)``, and returns the sum of what that makes of every
             batch of the rows: one more pass.
@@ -233,7 +233,7 @@ class SummedDensity(Density, Protocol):
         """
 
 
-class SharedDensity(Density, Protocol):
+class ClassIndependentDensity(Density, Protocol):
     """A density that all components share, of columns of which another block tells the rest.
 
     Its parameters have no components: log_density is of shape (n, 1) and log_factors of (n, 1, d). As it tells nothing
@@ -247,7 +247,7 @@ class SharedDensity(Density, Protocol):
         """Draw numbers (n, d) given what the other block drew for these columns: codes from 1."""
 
 
-class MaskingDensity(Density, Protocol):
+class MissingnessDensity(Density, Protocol):
     """A density of which cells are missing, of columns whose cells other blocks make.
 
     It is the one that tells of a missing cell; `GenerativeModel.heeding` leaves it out of columns of which not even
@@ -255,7 +255,7 @@ class MaskingDensity(Density, Protocol):
     """
 
     @property
-    def masks(self) -> bool: ...  # noqa: D102
+    def models_missingness(self) -> bool: ...  # noqa: D102
 
     def sample(self, parameters: Any, component: Array, rng: np.random.Generator) -> Array:
         """Draw which cells are missing, (n, d) booleans."""

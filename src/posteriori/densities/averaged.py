@@ -15,7 +15,7 @@ from posteriori.invariants import check_equal, check_numbers
 from posteriori.statistics.counts import slot_offsets
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Codes
-from posteriori.tables.schema import Column, View
+from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
 
 
@@ -84,17 +84,17 @@ class AveragedOneDependence:
 
     smoothing: BackOff
     name = "averaged one-dependence"
-    kind: ClassVar[View] = "categorical"
+    kind: ClassVar[CellKind] = "categorical"
     support = "a category"
-    unbounded = True
+    has_full_support = True
     fitted = AveragedParameters
 
     @property
-    def needs(self) -> CountTogether:
+    def sufficient_statistics(self) -> CountTogether:
         """All pairs of columns."""
         return CountTogether()
 
-    def outside(self, tile: Codes) -> Array:
+    def out_of_support(self, tile: Codes) -> Array:
         """Return which cells the density cannot produce: none, a stranger having become a missing cell."""
         return np.zeros(tile.values.shape, np.bool_)
 

@@ -14,7 +14,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.invariants import check_equal, check_numbers
-from posteriori.statistics.outer_bins import OuterBins
+from posteriori.statistics.tail_moments import TailMoments
 from posteriori.tables.batch import Numbers, flat_cuts
 from posteriori.tables.schema import Column, Kind
 from posteriori.typing import Array
@@ -113,21 +113,21 @@ class Binned:
     bins: Bins = "mdlp"
     name = "binned"
     kind: ClassVar[Kind] = "continuous"
-    needs = OuterBins
+    sufficient_statistics = TailMoments
     fitted = BinnedParameters
     support = "a finite number"
-    unbounded = True
+    has_full_support = True
     shared = True
 
     def __post_init__(self) -> None:
         """Check the bins; a sequence becomes a tuple."""
         object.__setattr__(self, "bins", check_bins(self.bins))
 
-    def outside(self, tile: Numbers) -> Array:
+    def out_of_support(self, tile: Numbers) -> Array:
         """Return which cells the density cannot produce: infinities."""
         return np.isinf(tile.values)
 
-    def estimate(self, statistics: OuterBins) -> BinnedParameters:
+    def estimate(self, statistics: TailMoments) -> BinnedParameters:
         """Return the scales of the outer bins."""
         pooled, cuts = statistics.excess.pooled(), statistics.cuts
         single = np.array([not points for points in cuts])

@@ -15,7 +15,7 @@ from posteriori.invariants import check_equal, check_numbers, check_pseudo_count
 from posteriori.statistics.counts import Counts, slot_offsets
 from posteriori.statistics.left_out import less
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import Column, View
+from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
 
 
@@ -67,17 +67,17 @@ class Categorical:
 
     alpha: float = 1.0
     name = "categorical"
-    kind: ClassVar[View] = "categorical"
-    needs = Counts
+    kind: ClassVar[CellKind] = "categorical"
+    sufficient_statistics = Counts
     fitted = CategoricalParameters
     support = "a category"
-    unbounded = True
+    has_full_support = True
 
     def check(self) -> None:
         """Raise ValueError if alpha is negative."""
         check_pseudo_count("alpha", self.alpha)
 
-    def outside(self, tile: Codes) -> Array:
+    def out_of_support(self, tile: Codes) -> Array:
         """Return which cells the density cannot produce: none, a stranger having become a missing cell."""
         return np.zeros(tile.values.shape, np.bool_)
 
@@ -144,7 +144,7 @@ class Categorical:
                 share = np.where(in_all > 0, share, stand_in)
             return np.where(codes[:, np.newaxis, :] > 0, np.log(share), 0.0)
 
-    def keeping(self, parameters: CategoricalParameters) -> Categorical:
+    def with_fixed_structure(self, parameters: CategoricalParameters) -> Categorical:
         """Return the density itself: it learns no structure that could stay."""
         del parameters
         return self
@@ -159,8 +159,8 @@ class Categorical:
             u = rng.random(len(component))
             for z in np.unique(component):
                 rows = component == z
-                place = np.searchsorted(cumulative[z], u[rows] * cumulative[z, -1], side="right")
-                codes[rows, j] = np.minimum(place, cardinality - 1) + 1
+                position = np.searchsorted(cumulative[z], u[rows] * cumulative[z, -1], side="right")
+                codes[rows, j] = np.minimum(position, cardinality - 1) + 1
         return codes
 
     def n_parameters(self, parameters: CategoricalParameters) -> int:

@@ -72,7 +72,7 @@ class BackOff:
         n_parents = observed.ndim - 2
         root: tuple[slice | int, ...] = (slice(None), *[0] * n_parents)
         probability, pooled = np.empty(observed.shape), np.empty(everyone.shape)
-        pooled[root] = self._of_everyone(everyone[root])
+        pooled[root] = self._marginal(everyone[root])
         probability[root] = self._shrunk(observed[root], pooled[root], self.alpha)
         for t in range(1, n_parents + 1):
             before: tuple[slice | int, ...] = (slice(None),) * t
@@ -124,7 +124,7 @@ class BackOff:
         result[:, :, starts] = 0.0
         return result
 
-    def _of_everyone(self, counts: Array) -> Array:
+    def _marginal(self, counts: Array) -> Array:
         """Return p(x), (1, K), from counts (1, K)."""
         return _shares(counts + self.alpha, np.full(counts.shape, 1.0 / max(counts.shape[1], 1)))
 
@@ -141,8 +141,8 @@ def draw(log_probability: Array, rng: np.random.Generator) -> Array:
         return np.zeros(n, np.uint16)
     cumulative = np.cumsum(np.exp(log_probability), axis=1)
     u = rng.random(n) * cumulative[:, -1]
-    place = (cumulative <= u[:, np.newaxis]).sum(axis=1)
-    return (np.minimum(place, k - 1) + 1).astype(np.uint16)
+    position = (cumulative <= u[:, np.newaxis]).sum(axis=1)
+    return (np.minimum(position, k - 1) + 1).astype(np.uint16)
 
 
 def with_sums(counts: Array) -> Array:

@@ -230,7 +230,7 @@ class FamilyTables:
         for j, parents in enumerate(self.parents):
             widths = [self.cardinalities[i] + 1 for i in (*parents, j)]
             members += [*parents, j]
-            strides += [int(np.prod(widths[place + 1 :])) for place in range(len(widths))]
+            strides += [int(np.prod(widths[position + 1 :])) for position in range(len(widths))]
             starts.append(len(members))
         return kernels.Families(
             np.array(parents_before_children(self.parents), np.int64),

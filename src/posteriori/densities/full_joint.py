@@ -13,7 +13,7 @@ from posteriori.densities.conditional import ROUNDING, draw
 from posteriori.invariants import check_equal, check_numbers, check_pseudo_count
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import Column, View
+from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
 
 _MOST_STEPS = 1000
@@ -57,9 +57,9 @@ class FullJoint:
 
     alpha: float = 1.0
     name = "full joint"
-    kind: ClassVar[View] = "categorical"
+    kind: ClassVar[CellKind] = "categorical"
     support = "a category"
-    unbounded = True
+    has_full_support = True
     fitted = FullJointParameters
 
     def check(self) -> None:
@@ -67,11 +67,11 @@ class FullJoint:
         check_pseudo_count("alpha", self.alpha)
 
     @property
-    def needs(self) -> EveryCombination:
+    def sufficient_statistics(self) -> EveryCombination:
         """All columns together."""
         return EveryCombination()
 
-    def outside(self, tile: Codes) -> Array:
+    def out_of_support(self, tile: Codes) -> Array:
         """Return which cells the density cannot produce: none, a stranger having become a missing cell."""
         return np.zeros(tile.values.shape, np.bool_)
 
@@ -155,8 +155,8 @@ def _incomplete(counts: Array) -> list[tuple[tuple[int, ...], Array]]:
     patterns = np.unique(cells[:, 1:] == 0, axis=0)
     result = []
     for pattern in patterns[patterns.any(axis=1)]:
-        place = (slice(None), *(slice(0, 1) if missing else slice(1, None) for missing in pattern))
-        result.append((tuple((np.flatnonzero(pattern) + 1).tolist()), counts[place]))
+        position = (slice(None), *(slice(0, 1) if missing else slice(1, None) for missing in pattern))
+        result.append((tuple((np.flatnonzero(pattern) + 1).tolist()), counts[position]))
     return result
 
 

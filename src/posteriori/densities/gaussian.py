@@ -12,10 +12,10 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.invariants import LARGEST_SQUARE, check_not_negative, check_numbers, require
-from posteriori.statistics.left_out import everyone, moments_left
+from posteriori.statistics.left_out import as_one_component, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import Column, View
+from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
 
 # The smallest variance, as a share of the column's own over all rows: a column that is constant within every
@@ -87,11 +87,11 @@ class Gaussian:
     ddof: int = 0
     least_variance: tuple[float, ...] = ()
     name = "gaussian"
-    kind: ClassVar[View] = "continuous"
-    needs = Moments
+    kind: ClassVar[CellKind] = "continuous"
+    sufficient_statistics = Moments
     fitted = GaussianParameters
     support = "a finite number"
-    unbounded = True
+    has_full_support = True
 
     def check(self) -> None:
         """Raise ValueError if the smoothing is negative, or ddof is neither 0 nor 1."""
@@ -102,7 +102,7 @@ class Gaussian:
         """Raise ValueError unless there is a least variance for each column, or none at all."""
         check_least_variance(self.least_variance, parameters.variance.shape[1])
 
-    def outside(self, tile: Numbers) -> Array:
+    def out_of_support(self, tile: Numbers) -> Array:
         """Return which cells the density cannot produce: infinities."""
         return np.isinf(tile.values)
 
@@ -139,9 +139,9 @@ class Gaussian:
 
     def undetermined(self, statistics: Moments) -> list[int]:
         """Return the columns in which a component has no variance, except those without any cell."""
-        everyone = statistics.pooled()
-        seen = everyone.weight[0] > 0
-        overall = everyone.scatter[0] / np.where(seen, everyone.weight[0], 1.0)
+        as_one_component = statistics.pooled()
+        seen = as_one_component.weight[0] > 0
+        overall = as_one_component.scatter[0] / np.where(seen, as_one_component.weight[0], 1.0)
         variance = replace(self, least_variance=()).estimate(statistics).variance
         raised = (variance <= 1.001 * _VARIANCE_FLOOR * overall) | (overall <= 0)
         return np.flatnonzero((raised & (statistics.weight > 0)).any(axis=0)).tolist()
@@ -176,11 +176,11 @@ class Gaussian:
             rows = slice(start, start + size)
             some = Numbers(tile.values[rows])
             given = Assignment(assignment.component[rows], assignment.weight[rows], assignment.n_components)
-            rest, everybody = moments_left(statistics, some, given), moments_left(pooled, some, everyone(given))
+            rest, everybody = moments_left(statistics, some, given), moments_left(pooled, some, as_one_component(given))
             factors[rows] = self.log_factors(self._of(rest, everybody), some)
         return factors
 
-    def keeping(self, parameters: GaussianParameters) -> Gaussian:
+    def with_fixed_structure(self, parameters: GaussianParameters) -> Gaussian:
         """Return the density itself: it learns no structure that could stay."""
         del parameters
         return self

@@ -15,7 +15,7 @@ from posteriori.invariants import check_equal, check_not_negative
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import View
+from posteriori.tables.schema import CellKind
 from posteriori.typing import Array
 
 MOST_CELLS = 1 << 20  # of the tables that the sums of one row take, in all components
@@ -62,10 +62,10 @@ class KDependence:
     smoothing: BackOff
     parents: Parents | None = None
     name = "k-dependence"
-    kind: ClassVar[View] = "categorical"
+    kind: ClassVar[CellKind] = "categorical"
     support = "a category"
-    unbounded = True
-    second_look = ""
+    has_full_support = True
+    second_pass = ""
     fitted = FamilyTables
 
     def check(self) -> None:
@@ -79,15 +79,15 @@ class KDependence:
         check_equal("the parents of the tables", parameters.parents, self.parents)
 
     @property
-    def needs(self) -> CountTogether:
+    def sufficient_statistics(self) -> CountTogether:
         """All pairs of columns until the parents are known, and then each column with its parents."""
         return CountTogether(None if self.parents is None else _scopes(self.parents))
 
-    def resumed(self, earlier: KDependence) -> KDependence:
+    def carry_over_structure(self, earlier: KDependence) -> KDependence:
         """Return the density with the parents it had, if it is otherwise the same."""
         return earlier if replace(earlier, parents=self.parents) == self else self
 
-    def settle(self, statistics: JointCounts, look: Callable[[Any], Any]) -> tuple[KDependence, JointCounts]:
+    def refine(self, statistics: JointCounts, look: Callable[[Any], Any]) -> tuple[KDependence, JointCounts]:
         """Return the density with its parents chosen, and the counts of each column with them.
 
         With one parent at most these are among the counts of pairs; with more they take another look at the rows.
@@ -100,14 +100,14 @@ class KDependence:
             return settled, _among_pairs(statistics, scopes)
         return settled, look(CountTogether(scopes))
 
-    def outside(self, tile: Codes) -> Array:
+    def out_of_support(self, tile: Codes) -> Array:
         """Return which cells the density cannot produce: none, a stranger having become a missing cell."""
         return np.zeros(tile.values.shape, np.bool_)
 
     def estimate(self, statistics: JointCounts) -> FamilyTables:
         """Return the smoothed tables."""
         if self.parents is None:
-            raise ValueError("the parents take a second look at the rows; `settle` the density first")
+            raise ValueError("the parents take a second look at the rows; `refine` the density first")
         tables = [
             self.smoothing.log_conditional(statistics.table((*parents, j))) for j, parents in enumerate(self.parents)
         ]
@@ -147,7 +147,7 @@ class KDependence:
         factors[lost_cells(parameters.inner, statistics, tile, assignment)] = np.nan
         return factors
 
-    def keeping(self, parameters: FamilyTables) -> KDependence:
+    def with_fixed_structure(self, parameters: FamilyTables) -> KDependence:
         """Return the density itself, whose parents are known."""
         del parameters
         return self
@@ -217,8 +217,8 @@ class _Summed:
         missing = (codes[rows] == 0) & (families.cardinalities > 0)
         above = np.logical_or.reduceat(missing[:, families.members], families.starts[:-1], axis=1)
         order = families.order
-        row, place = np.nonzero((above & (codes[rows] > 0))[:, order])
-        return cls(rows[row], order[place], place + 1)
+        row, position = np.nonzero((above & (codes[rows] > 0))[:, order])
+        return cls(rows[row], order[position], position + 1)
 
     def write(self, factors: Array, sums: Array) -> None:
         """Write the factors of the cells to factors (n, Z, d): the differences of successive sums of a row, (e, Z)."""

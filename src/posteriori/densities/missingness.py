@@ -13,7 +13,7 @@ from posteriori import kernels
 from posteriori.invariants import check_numbers, check_pseudo_count
 from posteriori.statistics.counts import Counts, Presence, slot_offsets
 from posteriori.tables.batch import Mixed
-from posteriori.tables.schema import Column, View
+from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
 
 
@@ -37,7 +37,7 @@ class MissingnessParameters:
         check_numbers("the log-probabilities of present cells", self.log_present, shape, -np.inf, 0.0)
 
     @cached_property
-    def told(self) -> Array:
+    def modelled_columns(self) -> Array:
         """Which columns have a factor, (d,)."""
         return np.any((self.log_missing < 0) | (self.log_present < 0), axis=0)
 
@@ -46,9 +46,9 @@ class MissingnessParameters:
         """Both side by side, (Z, 2·d), as the kernel reads them: the slot of a missing cell, and that of a present."""
         return np.stack([self.log_missing, self.log_present], axis=2).reshape(len(self.log_missing), -1)
 
-    def only(self, places: Sequence[int]) -> MissingnessParameters:
+    def only(self, positions: Sequence[int]) -> MissingnessParameters:
         """Return the same of some columns, and nothing of the others."""
-        kept = np.isin(np.arange(self.log_missing.shape[1]), places)
+        kept = np.isin(np.arange(self.log_missing.shape[1]), positions)
         return MissingnessParameters(np.where(kept, self.log_missing, 0.0), np.where(kept, self.log_present, 0.0))
 
 
@@ -78,31 +78,31 @@ class Missingness:
 
     alpha: float = 1.0
     name = "missingness"
-    kind: ClassVar[View] = "mixed"
-    needs = Presence
+    kind: ClassVar[CellKind] = "mixed"
+    sufficient_statistics = Presence
     fitted = MissingnessParameters
     support = "a cell, or none"
-    unbounded = True
-    masks = True
+    has_full_support = True
+    models_missingness = True
 
     def check(self) -> None:
         """Raise ValueError if alpha is negative."""
         check_pseudo_count("alpha", self.alpha)
 
-    def outside(self, tile: Mixed) -> Array:
+    def out_of_support(self, tile: Mixed) -> Array:
         """Return which cells the density cannot produce: none."""
         return np.zeros(tile.present.shape, np.bool_)
 
     def estimate(self, statistics: Counts) -> MissingnessParameters:
         """Return the smoothed shares."""
         present, missing = statistics.observed(), statistics.table[:, statistics.offsets[:-1]]
-        told = present.any(axis=0) & missing.any(axis=0)
+        modelled_columns = present.any(axis=0) & missing.any(axis=0)
         counts = np.stack([missing, present])
         everyone = counts.sum(axis=1, keepdims=True)
         total = counts.sum(axis=0) + 2.0 * self.alpha
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = np.where(total > 0, (counts + self.alpha) / total, everyone / everyone.sum(axis=0))
-            log_missing, log_present = np.log(np.where(told, shares, 1.0))
+            log_missing, log_present = np.log(np.where(modelled_columns, shares, 1.0))
         return MissingnessParameters(log_missing, log_present)
 
     def log_density(self, parameters: MissingnessParameters, tile: Mixed) -> Array:
@@ -120,9 +120,9 @@ class Missingness:
 
     def sample(self, parameters: MissingnessParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw which cells are missing, (n, d) booleans."""
-        share = np.where(parameters.told, np.exp(parameters.log_missing), 0.0)
+        share = np.where(parameters.modelled_columns, np.exp(parameters.log_missing), 0.0)
         return rng.random((len(component), share.shape[1])) < share[component]
 
     def n_parameters(self, parameters: MissingnessParameters) -> int:
         """Return Z for each column that has a factor."""
-        return len(parameters.log_missing) * int(parameters.told.sum())
+        return len(parameters.log_missing) * int(parameters.modelled_columns.sum())

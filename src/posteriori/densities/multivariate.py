@@ -16,14 +16,14 @@ from posteriori.densities.gaussian import check_least_variance
 from posteriori.densities.multivariate_left_out import chain_left_out
 from posteriori.densities.multivariate_without import log_factors_given_others
 from posteriori.densities.pooling import PerClass, Pooled, Pooling
-from posteriori.densities.shrinkage import Covariances, InTurn, LedoitWolf, Shrinkage
+from posteriori.densities.shrinkage import Chain, Covariances, LedoitWolf, Shrinkage
 from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.invariants import LARGEST_SQUARE, check_numbers, require
-from posteriori.statistics.moments import Moments, sums_of_shares
+from posteriori.statistics.moments import Moments, sums_from_responsibilities
 from posteriori.statistics.quartic import OfComplete, QuarticNorms
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import Column, View
+from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
 
 
@@ -117,15 +117,15 @@ class MultivariateGaussian:
     """
 
     pooling: Pooling = field(default_factory=PerClass)
-    shrinkage: Shrinkage = field(default_factory=InTurn)
+    shrinkage: Shrinkage = field(default_factory=Chain)
     ddof: int = 0
     least_variance: tuple[float, ...] = ()
     name = "multivariate gaussian"
-    kind: ClassVar[View] = "continuous"
-    needs = Scatter
+    kind: ClassVar[CellKind] = "continuous"
+    sufficient_statistics = Scatter
     fitted = MultivariateGaussianParameters
     support = "a finite number"
-    unbounded = True
+    has_full_support = True
 
     def check(self) -> None:
         """Raise ValueError if ddof is neither 0 nor 1."""
@@ -135,19 +135,19 @@ class MultivariateGaussian:
         """Raise ValueError unless there is a least variance for each column, or none at all."""
         check_least_variance(self.least_variance, parameters.mean.shape[1])
 
-    def outside(self, tile: Numbers) -> Array:
+    def out_of_support(self, tile: Numbers) -> Array:
         """Return which cells the density cannot produce: infinities."""
         return np.isinf(tile.values)
 
     def estimate(self, statistics: Scatter) -> MultivariateGaussianParameters:
-        """Return means, and pooled and shrunk covariances; those that are singular are mended (`mend`)."""
+        """Return means, and pooled and shrunk covariances; singular ones are made regular (`regularise_singular`)."""
         seen = statistics.weight > 0
         total = statistics.weight.sum()
         share = statistics.weight / (total if total > 0 else 1.0)
         origin = statistics.mean[np.argmax(share)]  # about which the mean of all is taken, to save its digits
         overall = origin + share @ (statistics.mean - origin)
         mean = np.where(seen[:, np.newaxis], statistics.mean, overall)
-        return MultivariateGaussianParameters(mean, self._mended(self._raw(statistics), statistics))
+        return MultivariateGaussianParameters(mean, self._regularised(self._raw(statistics), statistics))
 
     def undetermined(self, statistics: Scatter) -> list[int]:
         """Return the columns for which `estimate` had to mend a covariance, save those without any cell."""
@@ -156,16 +156,16 @@ class MultivariateGaussian:
         return sorted(columns & set(np.flatnonzero(statistics.cells.weight.any(axis=0)).tolist()))
 
     @property
-    def second_look(self) -> str:
+    def second_pass(self) -> str:
         """What takes a second look at the rows, for messages; empty where one is enough."""
         return 'shrinkage="ledoit_wolf"' if self.shrinkage == LedoitWolf() else ""
 
-    def resumed(self, earlier: MultivariateGaussian) -> MultivariateGaussian:
+    def carry_over_structure(self, earlier: MultivariateGaussian) -> MultivariateGaussian:
         """Return the density itself: what it settled for fewer rows does not hold for more."""
         del earlier
         return self
 
-    def settle(self, statistics: Scatter, look: Callable[[Any], Any]) -> tuple[MultivariateGaussian, Scatter]:
+    def refine(self, statistics: Scatter, look: Callable[[Any], Any]) -> tuple[MultivariateGaussian, Scatter]:
         """Return this density with the share of Ledoit and Wolf, if it is wanted: it takes the rows once more.
 
         Where covariances are mixed between classes, so are the fourth powers. Where cells are missing the share is that
@@ -176,12 +176,12 @@ class MultivariateGaussian:
         ValueError
             Cells are missing, and a class has not two complete rows.
         """
-        if not (self.second_look and isinstance(self.shrinkage, LedoitWolf)):
+        if not (self.second_pass and isinstance(self.shrinkage, LedoitWolf)):
             return self, statistics
         complete = statistics if statistics.is_exact() else look(OfComplete(Scatter))
         if complete is not statistics and (complete.weight[statistics.weight > 0] < 2).any():
             raise ValueError(
-                f"{self.second_look} learns from rows without missing cells, and a class has fewer than two of them; "
+                f"{self.second_pass} learns from rows without missing cells, and a class has fewer than two of them; "
                 'give shrinkage="oas", which needs none, or a number'
             )
         estimated = self._pooled(complete)
@@ -190,11 +190,11 @@ class MultivariateGaussian:
         mean_quartic = self.pooling.covariances(estimated.degrees, quartic)[: len(estimated.covariance)]
         return replace(self, shrinkage=self.shrinkage.found(estimated, mean_quartic)), statistics
 
-    def _mended(self, covariance: Array, statistics: Scatter) -> Array:
+    def _regularised(self, covariance: Array, statistics: Scatter) -> Array:
         scale, least = statistics.variance_of_cells, _least(statistics)
         if self.least_variance:
             covariance = raised_to(covariance, np.array(self.least_variance))
-        return np.stack([mend(one, scale, least) for one in covariance])
+        return np.stack([regularise_singular(one, scale, least) for one in covariance])
 
     def _raw(self, statistics: Scatter) -> Array:
         """Return the pooled and shrunk covariances as the rows determine them, singular or not, (G, d, d)."""
@@ -266,11 +266,11 @@ class MultivariateGaussian:
 
         In closed form where no covariance is shrunk, and NaN elsewhere; see `LeaveOneOutDensity`.
         """
-        if self.shrinkage != InTurn():
+        if self.shrinkage != Chain():
             return np.full((len(tile.values), *parameters.mean.shape), np.nan)
         return chain_left_out(self.pooling, self.ddof, statistics, tile.values, assignment)
 
-    def keeping(self, parameters: MultivariateGaussianParameters) -> MultivariateGaussian:
+    def with_fixed_structure(self, parameters: MultivariateGaussianParameters) -> MultivariateGaussian:
         """Return the density itself; a share of Ledoit and Wolf that was found stays what it is."""
         del parameters
         return self
@@ -313,7 +313,7 @@ class MultivariateGaussian:
         """Return the expected second moments of rows of which every component has a share, (n, Z)."""
         n_components, d = parameters.mean.shape
         offset, scatter = np.zeros((n_components, d)), np.zeros((n_components, d, d))
-        weight = sums_of_shares(shares)
+        weight = sums_from_responsibilities(shares)
         absent = np.isnan(tile.values)
         for z in range(n_components):
             rows = np.flatnonzero(shares[:, z])
@@ -326,9 +326,9 @@ class MultivariateGaussian:
             offset[z] = w @ deviation / (weight[z] if weight[z] > 0 else 1.0)
             apart = (deviation - offset[z]) * np.sqrt(w)[:, np.newaxis]
             scatter[z] += apart.T @ apart
-        return Scatter(weight, parameters.mean.copy(), offset, scatter, Moments.of_shares(tile, shares))
+        return Scatter(weight, parameters.mean.copy(), offset, scatter, Moments.from_responsibilities(tile, shares))
 
-    def coordinates(
+    def to_unconstrained(
         self, parameters: MultivariateGaussianParameters, reference: MultivariateGaussianParameters
     ) -> Array:
         """Return the means, and the covariances' Cholesky factors with their diagonals in logarithms.
@@ -338,21 +338,21 @@ class MultivariateGaussian:
         """
         unit = np.sqrt(np.diagonal(reference.covariance[0]))
         factor = np.linalg.cholesky(parameters.covariance / np.outer(unit, unit))
-        place = np.arange(len(unit))
-        factor[:, place, place] = np.log(factor[:, place, place])
+        position = np.arange(len(unit))
+        factor[:, position, position] = np.log(factor[:, position, position])
         return np.concatenate([((parameters.mean - reference.mean) / unit).ravel(), factor.ravel()])
 
-    def located(
-        self, coordinates: Array, reference: MultivariateGaussianParameters, statistics: Scatter
+    def from_unconstrained(
+        self, to_unconstrained: Array, reference: MultivariateGaussianParameters, statistics: Scatter
     ) -> MultivariateGaussianParameters:
         """Return the parameters that have these coordinates, mended where they are singular."""
         unit = np.sqrt(np.diagonal(reference.covariance[0]))
-        factor = coordinates[reference.mean.size :].reshape(reference.covariance.shape).copy()
-        place = np.arange(len(unit))
-        factor[:, place, place] = np.exp(factor[:, place, place])
-        mean = reference.mean + coordinates[: reference.mean.size].reshape(reference.mean.shape) * unit
+        factor = to_unconstrained[reference.mean.size :].reshape(reference.covariance.shape).copy()
+        position = np.arange(len(unit))
+        factor[:, position, position] = np.exp(factor[:, position, position])
+        mean = reference.mean + to_unconstrained[: reference.mean.size].reshape(reference.mean.shape) * unit
         covariance = factor @ factor.transpose(0, 2, 1) * np.outer(unit, unit)
-        return MultivariateGaussianParameters(mean, self._mended(covariance, statistics))
+        return MultivariateGaussianParameters(mean, self._regularised(covariance, statistics))
 
     def expected_rows(self, parameters: MultivariateGaussianParameters, values: Array, z: int) -> Array:
         """Return the rows with each missing cell at its expectation given the others and component z, (n, d)."""
@@ -409,7 +409,7 @@ def _distances(parameters: MultivariateGaussianParameters, values: Array) -> tup
     for start in range(0, n, size):
         rows = slice(start, min(start + size, n))
         mine, white = deviation[: rows.stop - start], whitened[: rows.stop - start]
-        with np.errstate(invalid="ignore", over="ignore"):  # of infinite cells, which `outside` tells
+        with np.errstate(invalid="ignore", over="ignore"):  # of infinite cells, which `out_of_support` tells
             np.subtract(values[rows], parameters.middle, out=mine)
             np.matmul(mine, parameters.whiteners, out=white)
         kernels.whitened_distance(white, parameters.whitened_means, group, distance[rows])
@@ -486,7 +486,7 @@ def raised_to(covariance: Array, least: Array) -> Array:
     return raised
 
 
-def mend(covariance: Array, scale: Array, least: float = _LEAST) -> Array:
+def regularise_singular(covariance: Array, scale: Array, least: float = _LEAST) -> Array:
     """Return a covariance that can be factorised: as it is, or with what is nearly 0 of it raised.
 
     Parameters

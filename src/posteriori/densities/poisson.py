@@ -12,10 +12,10 @@ from scipy.special import gammaln, xlogy
 
 from posteriori import kernels
 from posteriori.invariants import check_not_negative, check_numbers
-from posteriori.statistics.left_out import everyone, moments_left
+from posteriori.statistics.left_out import as_one_component, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import Column, View
+from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
 
 _ROUNDING = 1e-12
@@ -64,17 +64,17 @@ class Poisson:
 
     smoothing: float = 1.0
     name = "poisson"
-    kind: ClassVar[View] = "continuous"
-    needs = Moments
+    kind: ClassVar[CellKind] = "continuous"
+    sufficient_statistics = Moments
     fitted = PoissonParameters
     support = "a whole number of events, 0 or more"
-    unbounded = False
+    has_full_support = False
 
     def check(self) -> None:
         """Raise ValueError if the smoothing is negative."""
         check_not_negative("smoothing", self.smoothing)
 
-    def outside(self, tile: Numbers) -> Array:
+    def out_of_support(self, tile: Numbers) -> Array:
         """Return which cells the density cannot produce: negative, fractional and infinite ones."""
         x = tile.values
         return (x < 0) | np.isinf(x) | (~np.isnan(x) & (x != np.floor(x)))
@@ -111,10 +111,10 @@ class Poisson:
     ) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d), of each row by the rates without it."""
         del parameters
-        pooled = _left(statistics.pooled(), tile, everyone(assignment))
+        pooled = _left(statistics.pooled(), tile, as_one_component(assignment))
         return self.log_factors(self._of(_left(statistics, tile, assignment), pooled), tile)
 
-    def keeping(self, parameters: PoissonParameters) -> Poisson:
+    def with_fixed_structure(self, parameters: PoissonParameters) -> Poisson:
         """Return the density itself: it learns no structure that could stay."""
         del parameters
         return self

@@ -75,7 +75,7 @@ class Pooled:
 
 
 @dataclass(frozen=True)
-class Between:
+class Regularized:
     """Friedman's λ: [(1 − λ)·scatter_c + λ·Σ scatter] / [(1 − λ)·degrees_c + λ·Σ degrees].
 
     Parameters

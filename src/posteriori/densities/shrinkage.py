@@ -42,7 +42,7 @@ class Covariances:
         unit = self.unit[varies]
         return self.covariance[:, varies][:, :, varies] / np.outer(unit, unit)
 
-    def towards_units(self, share: Array) -> Array:
+    def shrink_to_diagonal(self, share: Array) -> Array:
         """Return (1 − ρ)·Σ + ρ·τ·diag(unit²), where the target has the trace of Σ in these units; ρ is share (G,)."""
         d = max(1, int((self.unit > 0).sum()))
         trace = np.trace(self.standardised, axis1=1, axis2=2)
@@ -61,7 +61,7 @@ class Shrinkage(Protocol):
 
 
 @dataclass(frozen=True)
-class TowardsUnits:
+class ShrinkToDiagonal:
     r"""Friedman's γ for columns counted in their standard deviations within classes, so that it is free of scale.
 
     .. math:: (1 - \gamma) \Sigma + \gamma \tau D, \quad D = \operatorname{diag}(s_1^2, …, s_d^2), \quad
@@ -88,7 +88,7 @@ class TowardsUnits:
 
     def shrink(self, estimated: Covariances) -> Array:
         """Return the covariances drawn towards diagonal ones that are alike up to a factor."""
-        return estimated.towards_units(np.full(len(estimated.covariance), self.share))
+        return estimated.shrink_to_diagonal(np.full(len(estimated.covariance), self.share))
 
     def n_free(self, d: int, n_covariances: int) -> int:
         """Return d·(d + 1)/2 each; where nothing else is left, the d variances and a factor each, of mean 1."""
@@ -96,7 +96,7 @@ class TowardsUnits:
 
 
 @dataclass(frozen=True)
-class TowardsSphere:
+class ShrinkToIdentity:
     """Friedman's γ in data units: (1 − γ)·Σ + γ·(tr Σ / d)·I. It depends on the units of the columns.
 
     Parameters
@@ -117,7 +117,7 @@ class TowardsSphere:
 
     def shrink(self, estimated: Covariances) -> Array:
         """Return the covariances drawn towards spheres of the same trace."""
-        return np.stack([towards_sphere(one, self.share) for one in estimated.covariance])
+        return np.stack([shrink_to_identity(one, self.share) for one in estimated.covariance])
 
     def n_free(self, d: int, n_covariances: int) -> int:
         """Return d·(d + 1)/2 each, or 1 for a sphere."""
@@ -137,7 +137,7 @@ class OracleApproximating:
     def shrink(self, estimated: Covariances) -> Array:
         """Return the covariances drawn towards diagonal ones."""
         pairs = zip(estimated.standardised, estimated.rows, strict=True)
-        return estimated.towards_units(np.array([_oas_share(one, rows) for one, rows in pairs]))
+        return estimated.shrink_to_diagonal(np.array([_oas_share(one, rows) for one, rows in pairs]))
 
     def n_free(self, d: int, n_covariances: int) -> int:
         """Return d·(d + 1)/2 each."""
@@ -177,8 +177,8 @@ class LedoitWolf:
     def shrink(self, estimated: Covariances) -> Array:
         """Return the covariances drawn towards diagonal ones."""
         if self.share is None:
-            raise ValueError("the share of Ledoit and Wolf takes a second look at the rows; `settle` the density first")
-        return estimated.towards_units(np.array(self.share))
+            raise ValueError("the share of Ledoit and Wolf takes a second look at the rows; `refine` the density first")
+        return estimated.shrink_to_diagonal(np.array(self.share))
 
     def n_free(self, d: int, n_covariances: int) -> int:
         """Return d·(d + 1)/2 each."""
@@ -199,7 +199,7 @@ class Diagonal:
 
 
 @dataclass(frozen=True)
-class InTurn:
+class Chain:
     """One shrinkage after another; none leaves the covariances as they are."""
 
     steps: tuple[Shrinkage, ...] = ()
@@ -215,7 +215,7 @@ class InTurn:
         return min([n_covariances * _n_entries(d), *(step.n_free(d, n_covariances) for step in self.steps)])
 
 
-def towards_sphere(covariance: Array, share: float) -> Array:
+def shrink_to_identity(covariance: Array, share: float) -> Array:
     """Return (1 − share)·Σ + share·(tr Σ / d)·I."""
     d = len(covariance)
     return (1.0 - share) * covariance + share * np.trace(covariance) / d * np.eye(d)

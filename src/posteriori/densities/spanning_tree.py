@@ -162,19 +162,19 @@ def dependence_of_pairs(statistics: Pairs) -> Dependence:
     weight[np.ix_(components, numbers, numbers)] = both.weight
     n_parameters[np.ix_(numbers, numbers)] = 1.0
 
-    for place, category in enumerate(categories):
-        gain, total = _information_across(statistics, place)
+    for position, category in enumerate(categories):
+        gain, total = _information_across(statistics, position)
         information[:, category, numbers] = information[:, numbers, category] = gain
         weight[:, category, numbers] = weight[:, numbers, category] = total
-        k = statistics.codes.cardinalities[place]
+        k = statistics.codes.cardinalities[position]
         n_parameters[category, numbers] = n_parameters[numbers, category] = 2 * max(k - 1, 0)
     return Dependence(information, weight, n_parameters)
 
 
-def _information_across(statistics: Pairs, place: int) -> tuple[Array, Array]:
+def _information_across(statistics: Pairs, position: int) -> tuple[Array, Array]:
     """Return the information of each number with a category, and the weight of their rows, (Z, numbers)."""
-    across, n_components = statistics.across[place], statistics.codes.n_components
-    shape = (n_components, statistics.codes.cardinalities[place] + 1, -1)
+    across, n_components = statistics.across[position], statistics.codes.n_components
+    shape = (n_components, statistics.codes.cardinalities[position] + 1, -1)
     weight = across.weight.reshape(shape)[:, 1:]
     scatter = across.scatter.reshape(shape)[:, 1:]
     centre = statistics.numbers.pooled().mean

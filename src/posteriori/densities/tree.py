@@ -22,8 +22,8 @@ from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.invariants import LARGEST_SQUARE, check_equal, check_numbers, check_places, require
 from posteriori.statistics.joint_counts import JointCounts
 from posteriori.statistics.pairs import Pairs, numbers_and_codes
-from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers, one_by_one
-from posteriori.tables.schema import Column, View
+from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers, split_by_component
+from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
 
 
@@ -90,7 +90,7 @@ class TreeParameters:
         return Forest(tuple(map(tuple, self.parents.tolist())), tuple(map(tuple, self.edge_weights.tolist())))
 
     @cached_property
-    def place(self) -> Array:
+    def position(self) -> Array:
         """Where each column stands among those of its kind, (d,)."""
         mask = np.array(self.continuous, np.bool_)
         return np.where(mask, np.cumsum(mask), np.cumsum(~mask)) - 1
@@ -194,10 +194,10 @@ class Tree:
     expects: bool = False
     forest: Forest | None = None
     name = "tree"
-    kind: ClassVar[View] = "mixed"
-    needs = Pairs
+    kind: ClassVar[CellKind] = "mixed"
+    sufficient_statistics = Pairs
     support = "a category or a finite number"
-    unbounded = True
+    has_full_support = True
     fitted = TreeParameters
 
     def check_fitted(self, parameters: TreeParameters) -> None:
@@ -206,23 +206,23 @@ class Tree:
         if self.forest is not None:
             check_equal("the trees", parameters.forest.parents, self.forest.parents)
 
-    def outside(self, tile: Mixed) -> Array:
+    def out_of_support(self, tile: Mixed) -> Array:
         """Return which cells the density cannot produce: infinities."""
         result = np.zeros((len(tile.codes.values), len(tile.continuous)), np.bool_)
         result[:, np.array(tile.continuous, np.bool_)] = np.isinf(tile.numbers.values)
         return result
 
     @property
-    def second_look(self) -> str:
+    def second_pass(self) -> str:
         """What takes a second look at the rows."""
         return 'missing="em"' if self.expects and self.forest is None else ""
 
-    def resumed(self, earlier: Tree) -> Tree:
+    def carry_over_structure(self, earlier: Tree) -> Tree:
         """Return the density itself, which is settled for all rows or not at all."""
         del earlier
         return self
 
-    def settle(self, statistics: Pairs, look: Callable[[Any], Any]) -> tuple[Tree, Pairs]:
+    def refine(self, statistics: Pairs, look: Callable[[Any], Any]) -> tuple[Tree, Pairs]:
         """Return the density with its trees, and statistics that EM is to expect, where cells are missing."""
         del look
         if not self.expects or self.forest is not None:
@@ -249,17 +249,21 @@ class Tree:
         continuous, codes = statistics.continuous, statistics.codes
         n_components = codes.n_components
         mask = np.array(continuous, np.bool_)
-        place = np.where(mask, np.cumsum(mask), np.cumsum(~mask)) - 1
+        position = np.where(mask, np.cumsum(mask), np.cumsum(~mask)) - 1
         normals = Normals.of(statistics, self.smoothing.strength or 0.0)
         tables, lines = [], []
         groups = [slice(None)] if len(parents) == 1 else [slice(z, z + 1) for z in range(n_components)]
         for tree, group in zip(parents.tolist(), groups, strict=True):
             for j, parent in enumerate(tree):
                 if continuous[j]:
-                    given = normals_given(normals, statistics, int(place[j]), parent, place, self.smoothing)[group]
+                    given = normals_given(normals, statistics, int(position[j]), parent, position, self.smoothing)[
+                        group
+                    ]
                     lines.append(given.reshape(-1, 3))
                 else:
-                    counts = codes.single(place[j]) if parent < 0 else codes.pair(int(place[parent]), int(place[j]))
+                    counts = (
+                        codes.single(position[j]) if parent < 0 else codes.pair(int(position[parent]), int(position[j]))
+                    )
                     table = self.smoothing.log_conditional(counts)[group]
                     tables.append(table.ravel())
         start, _, _ = places_of_tables(mask, table_widths(mask, codes.cardinalities), parents, n_components)
@@ -288,7 +292,7 @@ class Tree:
             kernels.tree_log_density(
                 codes,
                 tile.numbers.values - parameters.centre,
-                parameters.place,
+                parameters.position,
                 np.array(parameters.continuous, np.bool_),
                 parameters.widths,
                 parameters.of_each(parameters.order),
@@ -303,7 +307,7 @@ class Tree:
 
     def expect_shares(self, parameters: TreeParameters, tile: Mixed, shares: Array) -> Pairs:
         """Return the expected counts along the trees of rows of which every component has a share, (n, Z)."""
-        pairs = one_by_one(tile, shares)
+        pairs = split_by_component(tile, shares)
         parts = (self.expect(parameters, cast(Mixed, part), given)[0] for part, given in pairs)
         return functools.reduce(operator.add, parts)
 
@@ -340,20 +344,22 @@ class Tree:
         none = Pairs.of(empty, Assignment(assignment.component[:0], assignment.weight[:0], assignment.n_components))
         return replace(none, codes=counts, exact=False), log_likelihood
 
-    def coordinates(self, parameters: TreeParameters, reference: TreeParameters) -> Array:
+    def to_unconstrained(self, parameters: TreeParameters, reference: TreeParameters) -> Array:
         """Return the log-probabilities, none below −700, as a vector."""
         del reference
         return np.maximum(parameters.table, -700.0)
 
-    def located(self, coordinates: Array, reference: TreeParameters, statistics: Pairs) -> TreeParameters:
+    def from_unconstrained(
+        self, to_unconstrained: Array, reference: TreeParameters, statistics: Pairs
+    ) -> TreeParameters:
         """Return the parameters of these log-probabilities, made to sum to 1."""
         del statistics
-        table = np.zeros_like(coordinates)
+        table = np.zeros_like(to_unconstrained)
         for j, width in enumerate(reference.widths.tolist()):
             for z, start in enumerate(reference.start[:, j].tolist()):
                 parent = int(reference.of_each(reference.parents)[z, j])
                 size = width if parent < 0 else width * int(reference.widths[parent])
-                own = coordinates[start : start + size].reshape(-1, width)[:, 1:]
+                own = to_unconstrained[start : start + size].reshape(-1, width)[:, 1:]
                 lines = np.zeros((len(own), width))
                 lines[:, 1:] = own - logsumexp(own, axis=1, keepdims=True) if width > 1 else own
                 table[start : start + size] = lines.ravel()
@@ -422,7 +428,7 @@ class Tree:
                 factors[i, group.start : group.stop] = _gains_of_row(without, tile.codes.values[i], number)[group]
         return factors
 
-    def keeping(self, parameters: TreeParameters) -> Tree:
+    def with_fixed_structure(self, parameters: TreeParameters) -> Tree:
         """Return the density with the trees that it has found."""
         return replace(self, forest=parameters.forest)
 
@@ -506,8 +512,8 @@ def places_of_tables(continuous: Array, widths: Array, parents: Array, n_compone
     for kind in (~continuous, continuous):
         sizes = np.where(kind, size, 0)
         first = of_tree * (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)
-        places = first[:, np.newaxis] + np.arange(of_tree)[:, np.newaxis] * sizes[:, np.newaxis]
-        start[:, kind] = places.reshape(n_components, -1)[:, kind]
+        positions = first[:, np.newaxis] + np.arange(of_tree)[:, np.newaxis] * sizes[:, np.newaxis]
+        start[:, kind] = positions.reshape(n_components, -1)[:, kind]
         totals.append(of_tree * int(sizes.sum()))
     return start, totals[0], totals[1]
 
@@ -542,7 +548,7 @@ def _gains_of_row(parameters: TreeParameters, codes: Array, tree: int) -> Array:
     kernels.tree_log_density(
         shown,
         np.empty((d, 0)),
-        parameters.place,
+        parameters.position,
         np.zeros(d, np.bool_),
         parameters.widths,
         parameters.of_each(parameters.order),

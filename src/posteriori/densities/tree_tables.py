@@ -39,7 +39,9 @@ class Normals:
         return cls(centre, fitted.mean - centre, fitted.variance)
 
 
-def normals_given(normals: Normals, statistics: Pairs, i: int, parent: int, place: Array, smoothing: BackOff) -> Array:
+def normals_given(
+    normals: Normals, statistics: Pairs, i: int, parent: int, position: Array, smoothing: BackOff
+) -> Array:
     """Return intercept, slope and variance of number i, (Z, lines, 3), about the centre.
 
     Estimates are those of the rows and s pseudo-rows in which x_i is as it is without the parent: of mean and variance
@@ -51,7 +53,7 @@ def normals_given(normals: Normals, statistics: Pairs, i: int, parent: int, plac
         Its place among the numbers.
     parent : int
         The column of its parent, −1 for none. Of a category there are K + 1 lines, the first for a missing one.
-    place : ndarray (d,)
+    position : ndarray (d,)
         Where each column stands among those of its kind.
     """
     strength = smoothing.strength or 0.0
@@ -60,8 +62,8 @@ def normals_given(normals: Normals, statistics: Pairs, i: int, parent: int, plac
     if parent < 0:
         return alone
     if statistics.continuous[parent]:
-        return _regression(normals, statistics, i, int(place[parent]), strength)[:, np.newaxis]
-    across = statistics.across[place[parent]]
+        return _regression(normals, statistics, i, int(position[parent]), strength)[:, np.newaxis]
+    across = statistics.across[position[parent]]
     shape = (len(mean), -1)
     weight, scatter = across.weight[:, i].reshape(shape), across.scatter[:, i].reshape(shape)
     own = (across.shift[:, i] - normals.centre[i] + across.offset[:, i]).reshape(shape)

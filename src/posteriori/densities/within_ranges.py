@@ -45,7 +45,7 @@ class Box:
         """Return drawn numbers (n, d), those of whole columns rounded."""
         return np.where(self.whole, np.rint(drawn), drawn)
 
-    def outside(self, drawn: Array) -> Array:
+    def out_of_support(self, drawn: Array) -> Array:
         """Return which cells, rounded already, are not in the box, (n, d) booleans; NaN is."""
         return (drawn < self.lowest) | (drawn > self.highest)
 
@@ -60,12 +60,12 @@ def box_of(schema: Schema, columns: Sequence[int], ranges: ColumnRanges, coded: 
     known = some.has_numbers
     lowest, highest = np.where(known, some.lowest, -np.inf), np.where(known, some.highest, np.inf)
     whole = some.whole & known
-    for place, j in enumerate(columns):
+    for position, j in enumerate(columns):
         cuts = schema.columns[j].cuts
         if coded and cuts is not None:
-            ends = np.array([lowest[place], highest[place]])
-            lowest[place], highest[place] = np.searchsorted(cuts, ends, side="right") + 1
-            whole[place] = False
+            ends = np.array([lowest[position], highest[position]])
+            lowest[position], highest[position] = np.searchsorted(cuts, ends, side="right") + 1
+            whole[position] = False
     return Box(lowest, highest, whole)
 
 
@@ -110,7 +110,7 @@ def draw_within(density: Any, parameters: Any, component: Array, rng: np.random.
         return drawn
     if hasattr(density, "given"):  # its columns depend on each other: a row is accepted as a whole
         drawn = _redraw_rows(draw, drawn, box)
-        left = np.flatnonzero(box.outside(drawn).any(axis=1))
+        left = np.flatnonzero(box.out_of_support(drawn).any(axis=1))
         if len(left) and isinstance(density, TruncatedDensity):
             drawn[left] = box.rounded(density.sample_within(parameters, component[left], rng, box))
     return _redraw_cells(draw, drawn, box)
@@ -118,7 +118,7 @@ def draw_within(density: Any, parameters: Any, component: Array, rng: np.random.
 
 def _redraw_rows(draw: Callable[[Array], Array], drawn: Array, box: Box) -> Array:
     for _ in range(_MOST_ROUNDS):
-        rejected = np.flatnonzero(box.outside(drawn).any(axis=1))
+        rejected = np.flatnonzero(box.out_of_support(drawn).any(axis=1))
         if not len(rejected):
             break
         drawn[rejected] = draw(rejected)
@@ -127,11 +127,11 @@ def _redraw_rows(draw: Callable[[Array], Array], drawn: Array, box: Box) -> Arra
 
 def _redraw_cells(draw: Callable[[Array], Array], drawn: Array, box: Box) -> Array:
     for _ in range(_MOST_ROUNDS):
-        outside = box.outside(drawn)
-        rejected = np.flatnonzero(outside.any(axis=1))
+        out_of_support = box.out_of_support(drawn)
+        rejected = np.flatnonzero(out_of_support.any(axis=1))
         if not len(rejected):
             return drawn
-        drawn[rejected] = np.where(outside[rejected], draw(rejected), drawn[rejected])
+        drawn[rejected] = np.where(out_of_support[rejected], draw(rejected), drawn[rejected])
     # A component with hardly any mass in the box: 50 draws in a row missed it.
     return np.clip(drawn, box.lowest, box.highest)
 

@@ -11,8 +11,8 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils._param_validation import Interval
 
+from posteriori.drop_in.base import fold
 from posteriori.drop_in.discrete import DiscreteClassifier
-from posteriori.drop_in.flow import fold
 from posteriori.sources import Source
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment
@@ -121,7 +121,7 @@ class BernoulliNB(DiscreteClassifier):
         presence = values if self.binarize is None else values > self.binarize
         return presence.astype(np.float64, copy=False)
 
-    def _publish(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
+    def _set_fitted_attributes(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
         del dtype  # counts are float64 whatever X is
         (present,) = statistics.blocks
         alpha = self._check_alpha()
@@ -146,9 +146,9 @@ class BernoulliNB(DiscreteClassifier):
 
         def log_density(values: Any) -> Array:
             x = self._presence(values)
-            out = _add_up(x, present, absent)
+            out = _collect_statistics(x, present, absent)
             if certain:  # counted apart, for 0·log 0 is 0 but 0·−inf is NaN
-                out[_add_up(x, never * 1.0, always * 1.0) > 0] = -np.inf
+                out[_collect_statistics(x, never * 1.0, always * 1.0) > 0] = -np.inf
             return out
 
         return log_density
@@ -159,7 +159,7 @@ class BernoulliNB(DiscreteClassifier):
         return tags
 
 
-def _add_up(x: Any, present: Array, absent: Array) -> Array:
+def _collect_statistics(x: Any, present: Array, absent: Array) -> Array:
     """Return Σ_j x_j·present + (1 − x_j)·absent, (n, C)."""
     slope = present - absent
     # Not x @ slope.T for an array: BLAS would start threads of its own within each of the source's.

@@ -12,8 +12,8 @@ from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils._param_validation import Interval
 
 from posteriori.densities import Categorical, CategoricalParameters
+from posteriori.drop_in.base import fold
 from posteriori.drop_in.discrete import DiscreteClassifier
-from posteriori.drop_in.flow import fold
 from posteriori.sources import Source
 from posteriori.statistics import Counts, JointStatistics
 from posteriori.tables import Assignment, Codes
@@ -117,7 +117,7 @@ class CategoricalNB(DiscreteClassifier):
         codes += 1  # code 0 is a missing cell
         return Codes(codes, tuple(codes.max(axis=0).tolist()))
 
-    def _publish(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
+    def _set_fitted_attributes(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
         del dtype  # counts are float64 whatever X is
         (seen,) = statistics.blocks
         counts = widen(seen.counts, self._enough(seen.counts.cardinalities))
@@ -188,8 +188,8 @@ def widen(counts: Counts, cardinalities: Sequence[int]) -> Counts:
     """Return the same counts with room for more categories, which have none yet."""
     if tuple(cardinalities) == counts.cardinalities:
         return counts
-    places = [
+    positions = [
         [*range(known), *[-1] * (wanted - known)]
         for known, wanted in zip(counts.cardinalities, cardinalities, strict=True)
     ]
-    return counts.reindexed(range(len(counts.table)), places)
+    return counts.reindexed(range(len(counts.table)), positions)

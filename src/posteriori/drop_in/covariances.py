@@ -9,12 +9,12 @@ import numpy as np
 
 from posteriori.densities.pooling import PerClass
 from posteriori.densities.shrinkage import (
+    Chain,
     Covariances,
-    InTurn,
     Shrinkage,
-    TowardsSphere,
+    ShrinkToIdentity,
     ledoit_wolf_share,
-    towards_sphere,
+    shrink_to_identity,
 )
 from posteriori.sources import Source
 from posteriori.statistics import Scatter
@@ -28,14 +28,14 @@ class CovarianceEstimate(Protocol):
 
     Attributes
     ----------
-    needs : str
+    sufficient_statistics : str
         The parameter that makes the rows themselves necessary; empty where sums are enough.
     shrinkage : Shrinkage
         Towards what EM draws the covariances where cells are missing.
     """
 
     @property
-    def needs(self) -> str: ...  # noqa: D102
+    def sufficient_statistics(self) -> str: ...  # noqa: D102
 
     @property
     def shrinkage(self) -> Shrinkage: ...  # noqa: D102
@@ -63,7 +63,7 @@ def choose_estimate(shrinkage: Any, covariance_estimator: Any) -> CovarianceEsti
     if covariance_estimator is None:
         if shrinkage is None:
             return FromSums()
-        return ByLedoitWolf() if shrinkage == "auto" else FromSums(TowardsSphere(float(shrinkage)))
+        return ByLedoitWolf() if shrinkage == "auto" else FromSums(ShrinkToIdentity(float(shrinkage)))
     if shrinkage is not None and shrinkage != 0:
         raise ValueError("covariance_estimator and shrinkage parameters are not None. Only one of the two can be set.")
     return ByEstimator(covariance_estimator)
@@ -73,8 +73,8 @@ def choose_estimate(shrinkage: Any, covariance_estimator: Any) -> CovarianceEsti
 class FromSums:
     """Maximum likelihood, drawn towards something that the sums tell."""
 
-    shrinkage: Shrinkage = field(default_factory=InTurn)
-    needs = ""
+    shrinkage: Shrinkage = field(default_factory=Chain)
+    sufficient_statistics = ""
 
     def estimate(self, scatter: Scatter, source: Source) -> Array:
         """Return the shrunk covariances; the pooled one for a class without rows."""
@@ -86,8 +86,8 @@ class FromSums:
 class ByLedoitWolf:
     """Drawn to a diagonal one by as much as a second pass over the rows finds to be best."""
 
-    shrinkage: Shrinkage = field(default_factory=InTurn)
-    needs = "shrinkage='auto'"
+    shrinkage: Shrinkage = field(default_factory=Chain)
+    sufficient_statistics = "shrinkage='auto'"
 
     def estimate(self, scatter: Scatter, source: Source) -> Array:
         """Return the shrunk covariances."""
@@ -100,7 +100,7 @@ class ByLedoitWolf:
         for one, rows, unit, total in zip(covariance, scatter.weight, scale, quartic, strict=True):
             units = np.outer(unit, unit)
             share = ledoit_wolf_share(one / units, rows, total / (rows if rows > 0 else 1.0))
-            drawn.append(towards_sphere(one / units, share) * units)
+            drawn.append(shrink_to_identity(one / units, share) * units)
         return np.stack(drawn)
 
 
@@ -109,8 +109,8 @@ class ByEstimator:
     """What an estimator like those of sklearn.covariance finds, given the rows of one component after another."""
 
     estimator: Any
-    shrinkage: Shrinkage = field(default_factory=InTurn)
-    needs = "covariance_estimator"
+    shrinkage: Shrinkage = field(default_factory=Chain)
+    sufficient_statistics = "covariance_estimator"
 
     def estimate(self, scatter: Scatter, source: Source) -> Array:
         """Return the estimator's covariances."""

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
-from posteriori.drop_in.flow import DropInClassifier
+from posteriori.drop_in.base import DropInClassifier
 from posteriori.typing import Array
 
 _SMALLEST_ALPHA = 1e-10  # scikit-learn's

@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori import kernels
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
-from posteriori.densities.multivariate import mend
+from posteriori.densities.multivariate import regularise_singular
+from posteriori.drop_in.base import LabelledRows, SummingClassifier, open_rows
 from posteriori.drop_in.covariances import CovarianceEstimate
-from posteriori.drop_in.flow import LabelledRows, SummingClassifier, open_rows
-from posteriori.learning.em import Limits, learn, warn_of_haste
+from posteriori.learning.em import EMOptions, learn, warn_not_converged
 from posteriori.learning.fit import Collect
 from posteriori.model import Block, Prior, log_sum
 from posteriori.sources import LabelledSource, Source
@@ -43,7 +43,7 @@ class RowCount:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ClassStatistics:
     """What a model is estimated from.
 
     Attributes
@@ -99,9 +99,9 @@ class Evidence:
 class DiscriminantAnalysis(SummingClassifier, ABC):
     """Gaussian classes, learned from one `Scatter` each.
 
-    A classifier says under which density cells are expected where they are missing (`_density`), what its
-    parameters may be (`_check`), which attributes follow from the evidence (`_publish`), and what those attributes,
-    by whomever they were set, say of rows (`_score`, `_parameters`).
+    A classifier defines the density that missing cells are expected under (`_density`), the check of its parameters
+    (`_check`), which attributes follow from the sums (`_set_fitted_attributes`), and how rows are scored by those
+    attributes (`_score`, `_parameters`), which users may set as well.
     """
 
     means_: Array
@@ -118,7 +118,7 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
         """Return the density whose EM replaces missing cells in training."""
 
     @abstractmethod
-    def _publish(self, evidence: Evidence, dtype: type[np.floating[Any]]) -> None:
+    def _set_fitted_attributes(self, evidence: ClassStatistics, dtype: type[np.floating[Any]]) -> None:
         """Set the fitted attributes; raise `Undetermined` where more rows may help."""
 
     @abstractmethod
@@ -139,23 +139,25 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
 
     # Learning -----------------------------------------------------------------------------------------------
 
-    def _absorb(self, rows: LabelledRows) -> None:
+    def _update(self, rows: LabelledRows) -> None:
         estimate = self._check(len(rows.classes), self.n_features_in_)
-        if estimate.needs and not rows.complete:
-            raise NotImplementedError(f"{estimate.needs} needs all rows at once: use fit, or a number for shrinkage")
-        if estimate.needs == "covariance_estimator" and rows.weighted:
+        if estimate.sufficient_statistics and not rows.complete:
+            raise NotImplementedError(
+                f"{estimate.sufficient_statistics} needs all rows at once: use fit, or a number for shrinkage"
+            )
+        if estimate.sufficient_statistics == "covariance_estimator" and rows.weighted:
             raise NotImplementedError("a covariance_estimator knows no sample_weight: leave one of them out")
-        statistics = self._add_up(rows, estimate)
+        statistics = self._collect_statistics(rows, estimate)
         self.classes_, self.statistics_ = rows.classes, statistics
-        self._retract()
+        self._clear()
         try:
-            self._publish(Evidence(statistics, estimate, rows.source), rows.dtype)
+            self._set_fitted_attributes(ClassStatistics(statistics, estimate, rows.source), rows.dtype)
         except np.linalg.LinAlgError as error:
             self._lacks = str(error)
             if rows.complete:
                 raise
 
-    def _add_up(self, rows: LabelledRows, estimate: CovarianceEstimate) -> JointStatistics:
+    def _collect_statistics(self, rows: LabelledRows, estimate: CovarianceEstimate) -> JointStatistics:
         """Return the statistics of all rows so far, with missing cells expected by EM."""
         columns = tuple(range(self.n_features_in_))
         blocks = (Block(self._density(estimate), columns),)
@@ -172,17 +174,19 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
         scatter, count = part.blocks
         if scatter.is_exact():
             return part if rows.past is None else rows.past + part
-        if estimate.needs:
-            raise ValueError(f"{estimate.needs} needs rows without missing cells; give a number for shrinkage")
+        if estimate.sufficient_statistics:
+            raise ValueError(
+                f"{estimate.sufficient_statistics} needs rows without missing cells; give a number for shrinkage"
+            )
         past = None if rows.past is None else replace(rows.past, blocks=rows.past.blocks[:1])
         source = cast(LabelledSource, rows.source)  # a sparse matrix has no missing cells
-        reached = learn(source, blocks, Prior(), past, replace(part, blocks=(scatter,)), Limits())
-        warn_of_haste(reached, Limits(), stacklevel=5)
+        reached = learn(source, blocks, Prior(), past, replace(part, blocks=(scatter,)), EMOptions())
+        warn_not_converged(reached, EMOptions(), stacklevel=5)
         learned = reached.statistics
         count = count if rows.past is None else rows.past.blocks[1] + count
         return replace(learned, blocks=(*learned.blocks, count))
 
-    def _retract(self) -> None:
+    def _clear(self) -> None:
         # What another solver, or other parameters, published earlier must not outlive them.
         kept = {"classes_", "statistics_", "n_features_in_", "feature_names_in_"}
         for name in list(vars(self)):
@@ -254,7 +258,7 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
         """Return the covariances (G, d, d) so that they can be factorised, whatever part of the cells is present."""
         everyone = self.statistics_.blocks[0].cells.pooled()
         scale = everyone.scatter[0] / np.where(everyone.weight[0] > 0, everyone.weight[0], 1.0)
-        return np.stack([mend(one, scale) for one in covariance])
+        return np.stack([regularise_singular(one, scale) for one in covariance])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,7 +11,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import Interval
 
 from posteriori.densities import Gaussian, GaussianParameters
-from posteriori.drop_in.flow import DropInClassifier, fold
+from posteriori.drop_in.base import DropInClassifier, fold
 from posteriori.sources import Source
 from posteriori.statistics import JointStatistics, Moments
 from posteriori.tables import Assignment, Numbers
@@ -108,7 +108,7 @@ class GaussianNB(DropInClassifier):
             assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
             raise ValueError("the square of a value in X overflows; rescale its columns")
 
-    def _publish(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
+    def _set_fitted_attributes(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
         moments, overall = statistics.blocks
         rows = np.where(moments.weight > 0, moments.weight, 1.0)
         self.epsilon_ = dtype(self.var_smoothing * (overall.scatter / overall.weight).max())

@@ -15,9 +15,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from posteriori import kernels
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.pooling import Pooled
+from posteriori.drop_in.base import open_rows
 from posteriori.drop_in.covariances import CovarianceEstimate, choose_estimate
-from posteriori.drop_in.discriminant import DiscriminantAnalysis, Evidence, Undetermined, check_priors
-from posteriori.drop_in.flow import open_rows
+from posteriori.drop_in.discriminant import ClassStatistics, DiscriminantAnalysis, Undetermined, check_priors
 from posteriori.drop_in.lda_solvers import SOLVERS
 from posteriori.tables import Batch, Numbers
 from posteriori.typing import Array
@@ -139,7 +139,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _density(self, estimate: CovarianceEstimate) -> MultivariateGaussian:
         return MultivariateGaussian(Pooled(), estimate.shrinkage)
 
-    def _publish(self, evidence: Evidence, dtype: type[np.floating[Any]]) -> None:
+    def _set_fitted_attributes(self, evidence: ClassStatistics, dtype: type[np.floating[Any]]) -> None:
         n_classes, d = evidence.means.shape
         rows = evidence.rows.sum()
         if rows <= n_classes:

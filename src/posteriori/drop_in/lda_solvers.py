@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from posteriori.densities.pooling import Pooled
-from posteriori.drop_in.discriminant import Evidence
+from posteriori.drop_in.discriminant import ClassStatistics
 from posteriori.typing import Array
 
 
@@ -48,12 +48,12 @@ class Solver:
     ``solve(evidence, priors, tol)`` raises numpy.linalg.LinAlgError where the covariance is singular and must not be.
     """
 
-    solve: Callable[[Evidence, Array, float], Solution]
+    solve: Callable[[ClassStatistics, Array, float], Solution]
     estimates: bool
     transforms: bool
 
 
-def _solve_svd(evidence: Evidence, priors: Array, tol: float) -> Solution:
+def _solve_svd(evidence: ClassStatistics, priors: Array, tol: float) -> Solution:
     """Whiten within classes, then find the principal axes of the means there.
 
     Where scikit-learn takes singular values of the centred rows, these are roots of the eigenvalues of their scatter.
@@ -79,14 +79,14 @@ def _solve_svd(evidence: Evidence, priors: Array, tol: float) -> Solution:
     return Solution(coef, intercept, _mixed(evidence, priors), within, scalings, _shares(spread**2), centre)
 
 
-def _solve_lsqr(evidence: Evidence, priors: Array, tol: float) -> Solution:
+def _solve_lsqr(evidence: ClassStatistics, priors: Array, tol: float) -> Solution:
     """Solve Σ·w = μ, in the least squares where Σ is singular."""
     means, covariance = evidence.means, _mixed(evidence, priors)
     coef = linalg.lstsq(covariance, means.T)[0].T
     return Solution(coef, _intercept(coef, means, priors), covariance, covariance)
 
 
-def _solve_eigen(evidence: Evidence, priors: Array, tol: float) -> Solution:
+def _solve_eigen(evidence: ClassStatistics, priors: Array, tol: float) -> Solution:
     """Solve S_b·v = λ·Σ·v for S_b = S_t − Σ, the covariance between classes.
 
     Where Σ is singular it is solved in the directions in which Σ is not 0, as by "svd". Of collinear columns it depends
@@ -122,7 +122,7 @@ SOLVERS = {
 }
 
 
-def _mixed(evidence: Evidence, priors: Array) -> Array:
+def _mixed(evidence: ClassStatistics, priors: Array) -> Array:
     return np.tensordot(priors, evidence.covariances, axes=1)
 
 

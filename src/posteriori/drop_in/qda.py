@@ -15,7 +15,7 @@ from posteriori import kernels
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.pooling import PerClass
 from posteriori.drop_in.covariances import CovarianceEstimate, choose_estimate
-from posteriori.drop_in.discriminant import DiscriminantAnalysis, Evidence, Undetermined, check_priors
+from posteriori.drop_in.discriminant import ClassStatistics, DiscriminantAnalysis, Undetermined, check_priors
 from posteriori.tables import Numbers
 from posteriori.typing import Array
 
@@ -186,7 +186,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     def _density(self, estimate: CovarianceEstimate) -> MultivariateGaussian:
         return MultivariateGaussian(PerClass(), estimate.shrinkage)
 
-    def _publish(self, evidence: Evidence, dtype: type[np.floating[Any]]) -> None:
+    def _set_fitted_attributes(self, evidence: ClassStatistics, dtype: type[np.floating[Any]]) -> None:
         solver, rows = _SOLVERS[self.solver], evidence.rows
         for label, count in zip(self.classes_, rows, strict=True):
             if count <= 1:

@@ -75,9 +75,11 @@ class LinearForm:
         """
         if any(value is None for value in explanation.values.ravel()):
             raise ValueError("a cell is missing, and the linear form is that of complete rows; use log_factors")
-        place = {name: j for j, name in enumerate(explanation.feature_names)}
+        position = {name: j for j, name in enumerate(explanation.feature_names)}
         columns = [
-            explanation.values[:, place[name]] if category is None else explanation.values[:, place[name]] == category
+            explanation.values[:, position[name]]
+            if category is None
+            else explanation.values[:, position[name]] == category
             for name, category in self.terms
         ]
         return np.column_stack(columns).astype(np.float64)
@@ -155,7 +157,7 @@ def linear_form(model: NaiveBayes | GaussianDiscriminant) -> LinearForm:
         columns = [fitted.schema.columns[j] for j in block.columns]
         block_bias, block_terms = _linear_terms(parameters, columns)
         bias += block_bias
-        terms += [(block.columns[place], category, weight) for place, category, weight in block_terms]
+        terms += [(block.columns[position], category, weight) for position, category, weight in block_terms]
     terms.sort(key=lambda term: term[0])
     names = fitted.schema.names
     weight = np.array([weight for _, _, weight in terms]).reshape(len(terms), len(bias)).T
@@ -175,17 +177,17 @@ def _linear_terms(parameters: Any, columns: Sequence[Column]) -> _Terms:
 def _(parameters: CategoricalParameters, columns: Sequence[Column]) -> _Terms:
     bias = np.zeros(len(parameters.log_probability))
     terms = []
-    for place, column in enumerate(columns):
+    for position, column in enumerate(columns):
         if column.is_binned:
             raise ValueError(f"{quote([column.name])} is binned: its log-odds are steps, not a line")
         if not column.categories:
             continue
-        log_probability = parameters.column(place)
+        log_probability = parameters.column(position)
         if not np.isfinite(log_probability).all():
             raise ValueError(f"{quote([column.name])} has a category of probability 0; set alpha > 0")
         bias += log_probability[:, 0]
         weights = log_probability - log_probability[:, :1]
-        terms += [(place, category, weights[:, k]) for k, category in enumerate(column.categories) if k]
+        terms += [(position, category, weights[:, k]) for k, category in enumerate(column.categories) if k]
     return bias, terms
 
 
@@ -198,7 +200,7 @@ def _(parameters: GaussianParameters, columns: Sequence[Column]) -> _Terms:
         )
     weights = parameters.mean / parameters.variance
     bias = -0.5 * (parameters.mean * weights).sum(axis=1)
-    return bias, [(place, None, weights[:, place]) for place in range(len(columns))]
+    return bias, [(position, None, weights[:, position]) for position in range(len(columns))]
 
 
 @_linear_terms.register
@@ -210,14 +212,16 @@ def _(parameters: MultivariateGaussianParameters, columns: Sequence[Column]) -> 
         )
     weights = parameters.mean @ parameters.precision[0]
     bias = -0.5 * (parameters.mean * weights).sum(axis=1)
-    return bias, [(place, None, weights[:, place]) for place in range(len(columns))]
+    return bias, [(position, None, weights[:, position]) for position in range(len(columns))]
 
 
 @_linear_terms.register
 def _(parameters: PoissonParameters, columns: Sequence[Column]) -> _Terms:
     if not np.isfinite(parameters.log_rate).all():
         raise ValueError(f"{quote(column.name for column in columns)} has a rate of 0; set rate_smoothing > 0")
-    return -parameters.rate.sum(axis=1), [(place, None, parameters.log_rate[:, place]) for place in range(len(columns))]
+    return -parameters.rate.sum(axis=1), [
+        (position, None, parameters.log_rate[:, position]) for position in range(len(columns))
+    ]
 
 
 @_linear_terms.register

@@ -112,8 +112,8 @@ class Explanation:
 
     def known(self, row: int, feature: int) -> tuple[str, ...]:
         """Return the names of the present features on which the factor of one is conditional, beside the class."""
-        places = self.given[feature] if self.given else ()
-        return tuple(self.feature_names[j] for j in places if self.values[row, j] is not None)
+        positions = self.given[feature] if self.given else ()
+        return tuple(self.feature_names[j] for j in positions if self.values[row, j] is not None)
 
     def _factor_name(self, row: int, feature: int) -> str:
         name, value, known = self.feature_names[feature], self.values[row, feature], self.known(row, feature)
@@ -128,16 +128,16 @@ class Explanation:
         first = ranked[0] if label is None else self._place(label)
         if against is not None:
             return first, self._place(against)
-        others = [place for place in ranked if place != first]
+        others = [position for position in ranked if position != first]
         if not others:
             raise ValueError(f"the model knows one class only, {self.classes[0]!r}: there are no odds")
         return first, others[0]
 
     def _place(self, label: Any) -> int:
-        places = np.flatnonzero(self.classes == label)
-        if not len(places):
+        positions = np.flatnonzero(self.classes == label)
+        if not len(positions):
             raise ValueError(f"{label!r} is not a class; the classes are {list(self.classes)}")
-        return int(places[0])
+        return int(positions[0])
 
     def bayes_table(self, row: int = 0) -> str:
         """Return Bayes' rule for one row, written out as on paper: prior × likelihood, evidence, posterior.
@@ -216,9 +216,9 @@ def bayes_table(model: NaiveBayes, x: Any) -> str:
 def _one_row(model: NaiveBayes, x: Any) -> Any:
     names = model.model_.schema.names
     if isinstance(x, Mapping):
-        strangers = [key for key in x if key not in names]
-        if strangers:
-            raise ValueError(f"x has {quote(strangers)}, which the model does not know; it knows {quote(names)}")
+        unseen = [key for key in x if key not in names]
+        if unseen:
+            raise ValueError(f"x has {quote(unseen)}, which the model does not know; it knows {quote(names)}")
         cells = [x.get(name) for name in names]
     elif isinstance(x, list | tuple | np.ndarray) and np.ndim(np.asarray(x, dtype=object)) == 1:
         cells = list(x)

@@ -4,14 +4,14 @@ Every kernel is serial, releases the GIL and reads C-contiguous tiles, so that t
 A missing number is NaN; a missing category is code 0, which owns a slot of every table.
 """
 
-from posteriori.kernels.bayes import log_evidence, normalise, share_out
-from posteriori.kernels.binning import beyond_cuts, digitise, mdlp, within_bins
-from posteriori.kernels.distinct_rows import number_rows
+from posteriori.kernels.bayes import log_evidence, normalise, responsibilities_and_evidence
+from posteriori.kernels.binning import add_tail_moments, digitise, mdlp, within_bins
+from posteriori.kernels.distinct_rows import index_distinct_rows
 from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking, sum_out_families
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
 from posteriori.kernels.families import add_averaged, add_families, chain_averaged
-from posteriori.kernels.family_scores import score_families, spell
+from posteriori.kernels.family_scores import encode_configurations, score_families
 from posteriori.kernels.joint_counts import add_joint_counts, pair_information
 from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
 from posteriori.kernels.lanes import LANES
@@ -25,13 +25,13 @@ from posteriori.kernels.left_out import (
 from posteriori.kernels.log_linear import log_linear_loss
 from posteriori.kernels.multivariate import add_quartic_norms, expect_missing, integrate_out, whitened_distance
 from posteriori.kernels.ranges import widen_ranges
-from posteriori.kernels.sharing import (
+from posteriori.kernels.responsibilities import (
     add_complete_moments,
-    add_shared_counts,
-    add_shared_moments,
-    add_shares,
+    add_responsibilities,
+    add_weighted_counts,
+    add_weighted_moments,
     shared_deviations,
-    weigh_shares,
+    weight_responsibilities,
     weightiest_numbers,
 )
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
@@ -54,21 +54,23 @@ __all__ = [
     "add_moments",
     "add_poisson",
     "add_quartic_norms",
-    "add_shared_counts",
-    "add_shared_moments",
-    "add_shares",
-    "beyond_cuts",
+    "add_responsibilities",
+    "add_tail_moments",
+    "add_weighted_counts",
+    "add_weighted_moments",
     "chain_averaged",
     "chain_left_out",
     "columns_dropped",
     "deviations_by_component",
     "digitise",
     "draw",
+    "encode_configurations",
     "encode_integers",
     "expect_missing",
     "expect_tree_counts",
     "families_left_out",
     "first_numbers",
+    "index_distinct_rows",
     "integer_ranges",
     "integrate_out",
     "log_evidence",
@@ -77,19 +79,17 @@ __all__ = [
     "maximise",
     "mdlp",
     "normalise",
-    "number_rows",
     "pair_information",
     "propagate",
+    "responsibilities_and_evidence",
     "rows_lacking",
     "score_families",
-    "share_out",
     "shared_deviations",
-    "spell",
     "sum_out_families",
     "sum_out_left_out",
     "tree_left_out",
     "tree_log_density",
-    "weigh_shares",
+    "weight_responsibilities",
     "weightiest_numbers",
     "whitened_distance",
     "widen_ranges",

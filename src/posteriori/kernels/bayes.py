@@ -40,7 +40,7 @@ def normalise(log_joint):
 
 
 @kernel
-def share_out(log_joint, log_evidence):
+def responsibilities_and_evidence(log_joint, log_evidence):
     """Do the work of both: replace each row of log p(x, z) by p(z | x), and write log p(x) to log_evidence[i]."""
     n, n_components = log_joint.shape
     for i in range(n):

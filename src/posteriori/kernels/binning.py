@@ -10,7 +10,7 @@ _BLOCK = 256  # rows that are searched for together
 
 
 @kernel
-def digitise(values, columns, starts, cuts, places, codes):
+def digitise(values, columns, starts, cuts, positions, codes):
     """Write to codes[:, places[k]] 1 + the number of cuts ≤ values[:, columns[k]], or 0 for a missing cell."""
     n = len(values)
     cells, bins = np.empty(_BLOCK), np.empty(_BLOCK, np.uintp)
@@ -21,7 +21,7 @@ def digitise(values, columns, starts, cuts, places, codes):
                 cells[i] = values[start + i, columns[k]]
             _find_bins(cells, m, cuts[starts[k] : starts[k + 1]], bins)
             for i in range(m):
-                codes[start + i, places[k]] = 0 if math.isnan(cells[i]) else bins[i] + np.uintp(1)
+                codes[start + i, positions[k]] = 0 if math.isnan(cells[i]) else bins[i] + np.uintp(1)
 
 
 @kernel
@@ -43,7 +43,7 @@ def _find_bins(cells, m, cuts, bins):
 
 
 @kernel
-def beyond_cuts(values, first, last, out):
+def add_tail_moments(values, first, last, out):
     """Write first[j] − x or else NaN to out[:, j], and x − last[j] to out[:, d + j]; x itself where first[j] is NaN."""
     n, d = values.shape
     for i in range(n):

@@ -6,7 +6,7 @@ from posteriori.kernels.compiling import kernel
 
 
 @kernel
-def number_rows(codes, number, first):
+def index_distinct_rows(codes, number, first):
     """Set number[i] to the place of row i among the distinct rows, in the order of their first occurrence, first[k].
 
     Returns how many there are. By open addressing in a table at most half full.

@@ -29,7 +29,7 @@ class Families(NamedTuple):
 class Factors(NamedTuple):
     """The tables of one row, and the plan of their elimination, for at most m hidden columns."""
 
-    place: np.ndarray  # (d,) the number of a hidden column, else −1
+    position: np.ndarray  # (d,) the number of a hidden column, else −1
     dropped: np.ndarray  # bool (d,): missing columns that are not summed over
     hidden: np.ndarray  # (m,) the hidden columns
     base: np.ndarray  # (d + m,) the first cell of each factor
@@ -147,16 +147,16 @@ def prepare_row(row, upto, families, most_cells, factors):
 @kernel
 def find_hidden(row, upto, families, factors):
     """Return how many missing columns have a present descendant, after giving each its number."""
-    factors.place[:] = -1
+    factors.position[:] = -1
     m = 0
     for step in range(upto - 1, -1, -1):
         j = families.order[step]
-        if row[j] == 0 and factors.place[j] < 0:
+        if row[j] == 0 and factors.position[j] < 0:
             continue
         for t in range(families.starts[j], families.starts[j + 1] - 1):
             parent = families.members[t]
-            if row[parent] == 0 and factors.place[parent] < 0 and not factors.dropped[parent]:
-                factors.place[parent] = m
+            if row[parent] == 0 and factors.position[parent] < 0 and not factors.dropped[parent]:
+                factors.position[parent] = m
                 factors.hidden[m] = parent
                 m += 1
     return m
@@ -167,7 +167,7 @@ def reads_hidden(j, families, factors):
     """Return whether a family holds a hidden column."""
     found = False
     for t in range(families.starts[j], families.starts[j + 1]):
-        found |= factors.place[families.members[t]] >= 0
+        found |= factors.position[families.members[t]] >= 0
     return found
 
 
@@ -179,16 +179,16 @@ def gather_factors(row, upto, m, families, factors):
         return n_factors
     for step in range(upto):
         j = families.order[step]
-        if (row[j] == 0 and factors.place[j] < 0) or not reads_hidden(j, families, factors):
+        if (row[j] == 0 and factors.position[j] < 0) or not reads_hidden(j, families, factors):
             continue
         factors.pooled[n_factors] = False
         factors.stride[n_factors, :m] = 0
         cell = families.offsets[j]
         for t in range(families.starts[j], families.starts[j + 1]):
             member = families.members[t]
-            place = factors.place[member]
-            if place >= 0:
-                factors.stride[n_factors, place] = families.strides[t]
+            position = factors.position[member]
+            if position >= 0:
+                factors.stride[n_factors, position] = families.strides[t]
                 cell += families.strides[t]  # value 0 of a hidden column is code 1
             else:
                 cell += np.int64(row[member]) * families.strides[t]
@@ -305,17 +305,17 @@ def _sum_out(v, mine, scope, families, factors, tables, pool, message):
     cell = factors.base[mine]
     for c in range(len(message)):
         terms[:] = 0.0
-        for place in range(len(mine)):
-            f = mine[place]
+        for position in range(len(mine)):
+            f = mine[position]
             step = factors.stride[f, v]
             if factors.pooled[f]:
                 for x in range(n_values):
                     for z in range(n_components):
-                        terms[x, z] += pool[cell[place] + x * step, z]
+                        terms[x, z] += pool[cell[position] + x * step, z]
             else:
                 for x in range(n_values):
                     for z in range(n_components):
-                        terms[x, z] += tables[cell[place] + x * step, z]
+                        terms[x, z] += tables[cell[position] + x * step, z]
         for z in range(n_components):
             peak = -np.inf
             for x in range(n_values):
@@ -330,8 +330,8 @@ def _sum_out(v, mine, scope, families, factors, tables, pool, message):
             value[s] += 1
             turned = value[s] == families.cardinalities[factors.hidden[a]]
             change = 1 - value[s] if turned else 1
-            for place in range(len(mine)):
-                cell[place] += change * factors.stride[mine[place], a]
+            for position in range(len(mine)):
+                cell[position] += change * factors.stride[mine[position], a]
             if not turned:
                 break
             value[s] = 0

@@ -15,13 +15,13 @@ def encode_integers(values, low, lookup, starts, codes):
     if d == 1:  # a column alone, such as the labels, needs no inner loop
         start, least, most = np.uintp(starts[0]), low[0], width[0]
         for i in range(n):
-            place = np.uintp(values[i, 0] - least)
-            codes[i, 0] = lookup[start + place] if place < most else 0
+            position = np.uintp(values[i, 0] - least)
+            codes[i, 0] = lookup[start + position] if position < most else 0
         return
     for i in range(n):
         for j in range(d):
-            place = np.uintp(values[i, j] - low[j])  # below the range it wraps around to beyond it
-            codes[i, j] = lookup[np.uintp(starts[j]) + place] if place < width[j] else 0
+            position = np.uintp(values[i, j] - low[j])  # below the range it wraps around to beyond it
+            codes[i, j] = lookup[np.uintp(starts[j]) + position] if position < width[j] else 0
 
 
 @kernel
@@ -31,24 +31,24 @@ def mark_integers(values, low, starts, seen):
     width = np.empty(d, np.uintp)
     for j in range(d):
         width[j] = starts[j + 1] - starts[j]
-    strangers = 0
+    unseen = 0
     if d == 1:
         start, least, most = np.uintp(starts[0]), low[0], width[0]
         for i in range(n):
-            place = np.uintp(values[i, 0] - least)
-            if place < most:
-                seen[start + place] = True
+            position = np.uintp(values[i, 0] - least)
+            if position < most:
+                seen[start + position] = True
             else:
-                strangers += 1
-        return strangers == 0
+                unseen += 1
+        return unseen == 0
     for i in range(n):
         for j in range(d):
-            place = np.uintp(values[i, j] - low[j])
-            if place < width[j]:
-                seen[np.uintp(starts[j]) + place] = True
+            position = np.uintp(values[i, j] - low[j])
+            if position < width[j]:
+                seen[np.uintp(starts[j]) + position] = True
             else:
-                strangers += 1
-    return strangers == 0
+                unseen += 1
+    return unseen == 0
 
 
 @kernel

@@ -19,8 +19,8 @@ def add_families(codes, families, log_probability, out):
     for i in range(n):
         for j in range(n_families):
             slot = np.uint64(offsets[j])
-            for place in range(starts[j], starts[j + 1]):
-                slot += np.uint64(codes[i, members[place]]) * np.uint64(strides[place])
+            for position in range(starts[j], starts[j + 1]):
+                slot += np.uint64(codes[i, members[position]]) * np.uint64(strides[position])
             for z in range(n_components):
                 out[i, z] += log_probability[slot, z]
 
@@ -53,8 +53,8 @@ def add_averaged(codes, starts, log_probability, out):
                 for z in range(n_components):
                     given = log_probability[slot, np.uint64(z)]
                     total = 0.0 if code > 0 else given[slot]
-                    for place in range(present):
-                        total += given[slots[place]]
+                    for position in range(present):
+                        total += given[slots[position]]
                     terms[z, n_terms] = total
                 n_terms += 1
         for z in range(n_components):

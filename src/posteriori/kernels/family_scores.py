@@ -8,7 +8,7 @@ from posteriori.kernels.compiling import kernel
 
 
 @kernel
-def spell(columns, cardinalities, members, spelled):
+def encode_configurations(columns, cardinalities, members, spelled):
     """Set spelled[i] to the number that the codes of some columns spell in row i; columns is (d, n)."""
     spelled[:] = 0
     for j in members:

@@ -33,8 +33,8 @@ def add_joint_counts(codes, component, weight, widths, members, starts, offsets,
             if s == 0 or not _same_prefix(members, starts, s - 1):
                 for r in range(m):
                     prefix[r] = component[first + r]
-                for place in range(starts[s], starts[s + 1] - 1):
-                    _append_digit(prefix, widths[members[place]], columns[members[place]], m, prefix)
+                for position in range(starts[s], starts[s + 1] - 1):
+                    _append_digit(prefix, widths[members[position]], columns[members[position]], m, prefix)
             last = members[starts[s + 1] - 1]
             _append_digit(prefix, widths[last], columns[last], m, cells[s % 4])
             if s % 4 == 3:
@@ -73,8 +73,8 @@ def _same_prefix(members, starts, s):
     if starts[s + 2] - starts[s + 1] != length:
         return False
     shared = True
-    for place in range(starts[s], starts[s + 1] - 1):
-        shared &= members[place] == members[place + length]
+    for position in range(starts[s], starts[s + 1] - 1):
+        shared &= members[position] == members[position + length]
     return shared
 
 

@@ -79,8 +79,8 @@ def _combine(out, j, other, k, combine):
     return types.void(out, j, other, k), generate
 
 
-def _row(context, builder, array, place):
+def _row(context, builder, array, position):
     """Return a pointer to a row; array and place are pairs of Numba's type and LLVM's value."""
     data = cgutils.create_struct_proxy(array[0])(context, builder, array[1]).data
-    first = builder.mul(context.cast(builder, place[1], place[0], types.intp), ir.IntType(64)(LANES))
+    first = builder.mul(context.cast(builder, position[1], position[0], types.intp), ir.IntType(64)(LANES))
     return builder.bitcast(builder.gep(data, [first]), _VECTOR.as_pointer())

@@ -76,7 +76,7 @@ def sum_out_left_out(codes, component, weight, rows, upto, families, counts, mos
         f, free = 0, 0
         for step in range(upto[e]):
             j = families.order[step]
-            if (codes[i, j] == 0 and factors.place[j] < 0) or not reads_hidden(j, families, factors):
+            if (codes[i, j] == 0 and factors.position[j] < 0) or not reads_hidden(j, families, factors):
                 continue
             asked[:] = codes[i]
             size = _factor_cells(f, m, families, factors)
@@ -146,14 +146,14 @@ def _write_shares(j, own, asked, w, y, families, counts, first, share):
             share[z] = _shrunk(count, total, overall, alpha * overall, alpha)
         else:
             share[z] = _shrunk(count, total, overall, alpha, k * alpha)
-    for place in range(families.starts[j], child):
-        parent = families.members[place]
+    for position in range(families.starts[j], child):
+        parent = families.members[position]
         code = np.int64(asked[parent])
         if code == 0:
             continue
         if own[parent] != code:
             of_x = of_all = 0.0
-        base += code * families.strides[place]
+        base += code * families.strides[position]
         added = strength * overall if stepwise else alpha
         in_all = strength if stepwise else k * alpha
         overall = _shrunk(_rest(pooled[base + x], of_x), _rest(pooled[base], of_all), overall, added, in_all)
@@ -219,10 +219,10 @@ def chain_left_out(whitened, means, own, away, z, rows, scale, share, pivot, wea
     """
     d = whitened.shape[1]
     chain = np.empty(d)
-    for place in range(len(rows)):
-        i = rows[place]
+    for position in range(len(rows)):
+        i = rows[position]
         y = own[i]
-        constant = math.log(2.0 * math.pi * scale[place])
+        constant = math.log(2.0 * math.pi * scale[position])
         sum_vv = sum_uv = sum_uu = distance = 0.0
         left, sound = 1.0, True
         for j in range(d):
@@ -231,13 +231,13 @@ def chain_left_out(whitened, means, own, away, z, rows, scale, share, pivot, wea
             sum_vv += v * v
             sum_uv += u * v
             sum_uu += u * u
-            before, left = left, 1.0 - share[place] * sum_vv
+            before, left = left, 1.0 - share[position] * sum_vv
             ratio = left / before
-            sound = sound and ratio * pivot[j] > weak[0, j] and scale[place] * ratio * pivot[j] > weak[1, j]
+            sound = sound and ratio * pivot[j] > weak[0, j] and scale[position] * ratio * pivot[j] > weak[1, j]
             if not sound:
                 break
-            nearer, distance = distance, sum_uu + share[place] * sum_uv * sum_uv / left
-            chain[j] = -0.5 * ((distance - nearer) / scale[place] + constant + math.log(ratio * pivot[j]))
+            nearer, distance = distance, sum_uu + share[position] * sum_uv * sum_uv / left
+            chain[j] = -0.5 * ((distance - nearer) / scale[position] + constant + math.log(ratio * pivot[j]))
         if sound:
             for j in range(d):
                 out[i, z, j] = chain[j]

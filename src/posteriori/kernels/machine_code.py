@@ -21,9 +21,9 @@ def writable_folder(sources: Path) -> Path | None:
     cache folder; a folder of the user's own in the folder for temporary files. The last two are created with mode 0700,
     and are passed over if they belong to another user or others can write to them.
     """
-    beside = sources / "__pycache__"
-    if _can_write(beside):
-        return beside
+    atomic_write = sources / "__pycache__"
+    if _can_write(atomic_write):
+        return atomic_write
     return next((folder for folder in (user_folder(), temporary_folder()) if folder and _is_private(folder)), None)
 
 
@@ -36,8 +36,8 @@ def user_folder() -> Path | None:
         home = Path.home()
     except RuntimeError:  # a user id without an entry in the database of users, and no HOME
         return None
-    places = {"darwin": ("Library", "Caches"), "win32": ("AppData", "Local")}
-    return home.joinpath(*places.get(sys.platform, (".cache",)), _NAME)
+    positions = {"darwin": ("Library", "Caches"), "win32": ("AppData", "Local")}
+    return home.joinpath(*positions.get(sys.platform, (".cache",)), _NAME)
 
 
 def temporary_folder() -> Path | None:

@@ -47,12 +47,12 @@ def integrate_out(missing, whitened, whitener, precision, distance, log_volume):
     v = (W·y)_m and A = P_mm the distance of what is present is ‖y‖² − vᵀA⁻¹v and log |Σ_oo| = log |Σ| + log |A|.
     """
     n, d = missing.shape
-    places = np.empty(d, np.int64)
+    positions = np.empty(d, np.int64)
     factor = np.empty((d, d))
     solved = np.empty(d)
     for i in range(n):
-        m = _factorise_missing(missing[i], precision, places, factor)
-        _solve_missing(m, whitened[i], whitener, places, factor, solved)
+        m = _factorise_missing(missing[i], precision, positions, factor)
+        _solve_missing(m, whitened[i], whitener, positions, factor, solved)
         for a in range(m):
             distance[i] -= solved[a] * solved[a]
             log_volume[i] += 2.0 * math.log(factor[a, a])
@@ -66,13 +66,13 @@ def expect_missing(missing, weight, whitened, whitener, precision, deviation, co
     `integrate_out`; covariance (d, d) gains w·A⁻¹.
     """
     n, d = missing.shape
-    places = np.empty(d, np.int64)
+    positions = np.empty(d, np.int64)
     factor = np.empty((d, d))
     solved = np.empty(d)
     inverse = np.empty((d, d))
     for i in range(n):
-        m = _factorise_missing(missing[i], precision, places, factor)
-        _solve_missing(m, whitened[i], whitener, places, factor, solved)
+        m = _factorise_missing(missing[i], precision, positions, factor)
+        _solve_missing(m, whitened[i], whitener, positions, factor, solved)
         for a in range(m):
             for c in range(m):
                 unit = 1.0 if a == c else 0.0
@@ -84,7 +84,7 @@ def expect_missing(missing, weight, whitened, whitener, precision, deviation, co
             for b in range(a + 1, m):
                 v -= factor[b, a] * solved[b]
             solved[a] = v / factor[a, a]
-            deviation[i, places[a]] = -solved[a]
+            deviation[i, positions[a]] = -solved[a]
             for c in range(m):
                 unit = inverse[a, c]
                 for b in range(a + 1, m):
@@ -92,20 +92,20 @@ def expect_missing(missing, weight, whitened, whitener, precision, deviation, co
                 inverse[a, c] = unit / factor[a, a]
         for a in range(m):
             for c in range(m):
-                covariance[places[a], places[c]] += weight[i] * inverse[a, c]
+                covariance[positions[a], positions[c]] += weight[i] * inverse[a, c]
 
 
 @kernel
-def _factorise_missing(missing, precision, places, factor):
+def _factorise_missing(missing, precision, positions, factor):
     """List the missing places, write the Cholesky factor of their precision, return how many there are."""
     m = 0
     for j in range(len(missing)):
         if missing[j]:
-            places[m] = j
+            positions[m] = j
             m += 1
     for a in range(m):
         for b in range(a + 1):
-            total = precision[places[a], places[b]]
+            total = precision[positions[a], positions[b]]
             for k in range(b):
                 total -= factor[a, k] * factor[b, k]
             if a == b:
@@ -116,12 +116,12 @@ def _factorise_missing(missing, precision, places, factor):
 
 
 @kernel
-def _solve_missing(m, whitened, whitener, places, factor, solved):
+def _solve_missing(m, whitened, whitener, positions, factor, solved):
     """Solve L·solved = (W·y)_m for the Cholesky factor L of the missing places' precision."""
     for a in range(m):
         v = 0.0
         for k in range(len(whitened)):
-            v += whitener[places[a], k] * whitened[k]
+            v += whitener[positions[a], k] * whitened[k]
         for b in range(a):
             v -= factor[a, b] * solved[b]
         solved[a] = v / factor[a, a]

@@ -57,15 +57,15 @@ def add_counts(codes, component, weight, offsets, table):
 
 
 @kernel
-def deviations_by_component(values, component, weight, shift, place, deviation, first):
+def deviations_by_component(values, component, weight, shift, position, deviation, first):
     """Write √w·(x − shift) of every row to the next place of its component; add w·(x − shift) to first (Z, d)."""
     n, d = values.shape
     for i in range(n):
         z = component[i]
         w = weight[i]
         root = math.sqrt(w)
-        row, row_shift, row_first, target = values[i], shift[z], first[z], deviation[place[z]]
-        place[z] += 1
+        row, row_shift, row_first, target = values[i], shift[z], first[z], deviation[position[z]]
+        position[z] += 1
         for j in range(d):
             difference = row[j] - row_shift[j]
             row_first[j] += w * difference

@@ -13,7 +13,7 @@ _LOG_TWO_PI = np.log(2.0 * np.pi)
 
 
 @kernel
-def tree_log_density(codes, numbers, place, continuous, widths, order, parent, start, table, normal, rows, out):
+def tree_log_density(codes, numbers, position, continuous, widths, order, parent, start, table, normal, rows, out):
     """Set out[i, z] to log p(x_i | z) for the rows i listed.
 
     Node j is column place[j] of numbers where continuous[j], else of codes. order (Z, d) lists parents before their
@@ -25,9 +25,9 @@ def tree_log_density(codes, numbers, place, continuous, widths, order, parent, s
     widest = 1
     for j in range(d):
         widest = max(widest, widths[j])
-    heard = np.zeros((d, widest))
+    messages = np.zeros((d, widest))
     canonical = np.zeros((d, 3))
-    informed = np.zeros(d, np.bool_)
+    has_message = np.zeros(d, np.bool_)
     for i in rows:
         for z in range(n_components):
             total = 0.0
@@ -35,75 +35,75 @@ def tree_log_density(codes, numbers, place, continuous, widths, order, parent, s
                 j = order[z, step]
                 if continuous[j]:
                     total += _number_to_parent(
-                        codes, numbers, place, continuous, widths, parent[z, j], start[z, j], normal, i, j,
-                        heard, canonical, informed,
+                        codes, numbers, position, continuous, widths, parent[z, j], start[z, j], normal, i, j,
+                        messages, canonical, has_message,
                     )  # fmt: skip
                 else:
                     total += _category_to_parent(
-                        codes, place, widths, parent[z, j], start[z, j], table, i, j, heard, informed
+                        codes, position, widths, parent[z, j], start[z, j], table, i, j, messages, has_message
                     )
             out[i, z] = total
 
 
 @kernel
-def _category_to_parent(codes, place, widths, p, start, table, i, j, heard, informed):
+def _category_to_parent(codes, position, widths, p, start, table, i, j, messages, has_message):
     """Send what category j and those below it say to its parent, or return it where the parent is known."""
-    x = codes[i, place[j]]
+    x = codes[i, position[j]]
     width = widths[j]
-    if x == 0 and not informed[j]:
+    if x == 0 and not has_message[j]:
         return 0.0
     first = last = np.int64(0)
     if p >= 0:
-        first = last = np.int64(codes[i, place[p]])
+        first = last = np.int64(codes[i, position[p]])
         if first == 0:
             first, last = np.int64(1), widths[p] - 1
-            if not informed[p]:
-                heard[p, : widths[p]] = 0.0
-                informed[p] = True
-    known = p < 0 or codes[i, place[p]] != 0
+            if not has_message[p]:
+                messages[p, : widths[p]] = 0.0
+                has_message[p] = True
+    known = p < 0 or codes[i, position[p]] != 0
     message = 0.0
     for a in range(first, last + 1):
         slots = table[start + a * width : start + (a + 1) * width]
-        message = slots[x] if x != 0 else _log_total(slots, heard[j], width)
+        message = slots[x] if x != 0 else _log_total(slots, messages[j], width)
         if not known:
-            heard[p, a] += message
-    informed[j] = False
+            messages[p, a] += message
+    has_message[j] = False
     return message if known else 0.0
 
 
 @kernel
-def _log_total(log_probability, heard, width):
+def _log_total(log_probability, messages, width):
     """Return log Σ_x p(x)·λ(x) over the values of a missing category."""
     peak = -np.inf
     for x in range(1, width):
-        peak = max(peak, log_probability[x] + heard[x])
+        peak = max(peak, log_probability[x] + messages[x])
     if peak == -np.inf:
         return peak
     total = 0.0
     for x in range(1, width):
-        total += np.exp(log_probability[x] + heard[x] - peak)
+        total += np.exp(log_probability[x] + messages[x] - peak)
     return peak + np.log(total)
 
 
 @kernel
 def _number_to_parent(
-    codes, numbers, place, continuous, widths, p, start, normal, i, j, heard, canonical, informed
+    codes, numbers, position, continuous, widths, p, start, normal, i, j, messages, canonical, has_message
 ):  # fmt: skip
     """Send what number j and those below it say to its parent, or return it where the parent is known."""
-    x = numbers[i, place[j]]
+    x = numbers[i, position[j]]
     missing = np.isnan(x)
-    if missing and not informed[j]:
+    if missing and not has_message[j]:
         return 0.0
     g, h, k = canonical[j]
-    informed[j] = False
+    has_message[j] = False
     if p >= 0 and continuous[p]:
         intercept, slope, variance = normal[start]
-        u = numbers[i, place[p]]
+        u = numbers[i, position[p]]
         if not np.isnan(u):
             return _expected_message(x, missing, intercept + slope * u, variance, g, h, k)
-        if not informed[p]:
+        if not has_message[p]:
             canonical[p] = 0.0
-            informed[p] = True
+            has_message[p] = True
         if missing:
             spread = 1.0 + k * variance
             canonical[p, 0] += (
@@ -117,16 +117,16 @@ def _number_to_parent(
             canonical[p, 1] += slope * apart / variance
             canonical[p, 2] += slope * slope / variance
         return 0.0
-    a = 0 if p < 0 else np.int64(codes[i, place[p]])
+    a = 0 if p < 0 else np.int64(codes[i, position[p]])
     if p < 0 or a > 0:
         mean, _, variance = normal[start + a]
         return _expected_message(x, missing, mean, variance, g, h, k)
-    if not informed[p]:
-        heard[p, : widths[p]] = 0.0
-        informed[p] = True
+    if not has_message[p]:
+        messages[p, : widths[p]] = 0.0
+        has_message[p] = True
     for a in range(1, widths[p]):
         mean, _, variance = normal[start + a]
-        heard[p, a] += _expected_message(x, missing, mean, variance, g, h, k)
+        messages[p, a] += _expected_message(x, missing, mean, variance, g, h, k)
     return 0.0
 
 

@@ -17,19 +17,19 @@ _FACTOR = 4.0  # by which the longest leap grows and shrinks
 
 
 @dataclass(frozen=True)
-class Path:
+class EMHistory:
     """The last models, each by a step of EM from the one before it; leapt says that from the last EM has leapt on."""
 
     models: tuple[GenerativeModel, ...]
-    leapt: bool = False
+    extrapolated: bool = False
 
-    def without_leap(self) -> Path:
+    def without_extrapolation(self) -> EMHistory:
         """Return the path that goes on from the last model by steps."""
-        return Path(self.models[-1:])
+        return EMHistory(self.models[-1:])
 
 
 @dataclass(frozen=True)
-class Leap:
+class Squarem:
     r"""Squared extrapolation of EM (SQUAREM), in the coordinates of the densities.
 
     From models at :math:`\theta_0, \theta_1, \theta_2`, with :math:`r = \theta_1 - \theta_0`,
@@ -53,40 +53,44 @@ class Leap:
     blocks: Sequence[int]
     longest: float = _FACTOR
 
-    def shorter(self) -> Leap:
+    def shorter(self) -> Squarem:
         """Return a leap that goes less far."""
         return replace(self, longest=max(1.0, self.longest / _FACTOR))
 
     def next(
-        self, path: Path, model: GenerativeModel, statistics: JointStatistics
-    ) -> tuple[GenerativeModel, Path, Leap]:
+        self, path: EMHistory, model: GenerativeModel, statistics: JointStatistics
+    ) -> tuple[GenerativeModel, EMHistory, Squarem]:
         """Return where to go on from, the path to there, and the leaps allowed from there on."""
-        models = (model,) if path.leapt else (*path.models, model)
+        models = (model,) if path.extrapolated else (*path.models, model)
         if len(models) < 3:
-            return model, Path(models), self
+            return model, EMHistory(models), self
         start, first, second = (self._coordinates(one, models[0]) for one in models)
         step = first - start
         turn = second - first - step
         length = float(np.linalg.norm(step) / max(float(np.linalg.norm(turn)), 1e-300))
         if length <= 1.0:
-            return model, Path((model,)), self
+            return model, EMHistory((model,)), self
         a = min(length, self.longest)
         onward = self if a < self.longest else replace(self, longest=_FACTOR * self.longest)
-        landing = self._located(start + 2 * a * step + a**2 * turn, models[0], statistics)
-        return landing, Path((model,), leapt=True), onward
+        landing = self._from_unconstrained(start + 2 * a * step + a**2 * turn, models[0], statistics)
+        return landing, EMHistory((model,), extrapolated=True), onward
 
     def _coordinates(self, model: GenerativeModel, reference: GenerativeModel) -> Array:
         parts = []
-        for place in self.blocks:
-            density = cast(ExpectingDensity, model.blocks[place].density)
-            parts.append(density.coordinates(model.parameters[place], reference.parameters[place]))
+        for position in self.blocks:
+            density = cast(ExpectingDensity, model.blocks[position].density)
+            parts.append(density.to_unconstrained(model.parameters[position], reference.parameters[position]))
         return np.concatenate(parts)
 
-    def _located(self, coordinates: Array, reference: GenerativeModel, statistics: JointStatistics) -> GenerativeModel:
+    def _from_unconstrained(
+        self, coordinates: Array, reference: GenerativeModel, statistics: JointStatistics
+    ) -> GenerativeModel:
         parameters = list(reference.parameters)
-        for place in self.blocks:
-            density = cast(ExpectingDensity, reference.blocks[place].density)
-            size = len(density.coordinates(parameters[place], parameters[place]))
-            parameters[place] = density.located(coordinates[:size], parameters[place], statistics.blocks[place])
+        for position in self.blocks:
+            density = cast(ExpectingDensity, reference.blocks[position].density)
+            size = len(density.to_unconstrained(parameters[position], parameters[position]))
+            parameters[position] = density.from_unconstrained(
+                coordinates[:size], parameters[position], statistics.blocks[position]
+            )
             coordinates = coordinates[size:]
         return replace(reference, parameters=tuple(parameters))

@@ -83,12 +83,12 @@ def quantile_cuts(values: Array, weight: Array, bins: int) -> Array:
         Strictly increasing.
     """
     counted = ~np.isnan(values) & (weight > 0)
-    distinct, place = np.unique(values[counted].astype(np.float64), return_inverse=True)
+    distinct, position = np.unique(values[counted].astype(np.float64), return_inverse=True)
     if len(distinct) < 2:
         return np.empty(0)
     if len(distinct) <= bins:
         return midpoints(distinct[:-1], distinct[1:])
-    below = np.cumsum(np.bincount(place, weight[counted]))
+    below = np.cumsum(np.bincount(position, weight[counted]))
     wanted = below[-1] * np.arange(1, bins) / bins
     boundary = below[:-1]
     right = np.clip(np.searchsorted(boundary, wanted), 1, len(boundary) - 1)
@@ -116,8 +116,8 @@ def mdlp_of_counts(counts: Array) -> Array:
     ndarray
         Ascending, in 0 … K − 2.
     """
-    place, component = np.nonzero(counts.T)
-    return place[mdlp_cuts(place, component, counts.T[place, component], len(counts))]
+    position, component = np.nonzero(counts.T)
+    return position[mdlp_cuts(position, component, counts.T[position, component], len(counts))]
 
 
 def mdlp_cuts(values: Array, component: Array, weight: Array, n_components: int) -> Array:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from posteriori.learning.cut_points import CutPoints, bins_of
-from posteriori.learning.em import Learned, Limits, learn
+from posteriori.learning.em import EMOptions, FitResult, learn
 from posteriori.learning.fit import Collect
 from posteriori.learning.fold_sums import components_of_folds, outside, per_fold, sums_without_each
-from posteriori.learning.trimming import Trimmed
+from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior
-from posteriori.sources import MemorySource
+from posteriori.sources import TableSource
 from posteriori.sources.threads import blas, n_threads
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Schema
@@ -39,7 +39,7 @@ class Plan:
 
     blocks: tuple[Block, ...]
     prior: Prior
-    limits: Limits
+    limits: EMOptions
     weighed: Callable[..., GenerativeModel] | None = None
 
 
@@ -47,25 +47,25 @@ class Plan:
 class CrossFitted:
     """What all rows teach, and what those outside each fold do: each in the categories that these show."""
 
-    full: Learned
-    without: tuple[Trimmed, ...]
+    full: FitResult
+    without: tuple[ObservedCategoriesModel, ...]
 
 
 @dataclass(frozen=True)
 class _Folded:
     """Rows, each of which is in one of some folds; −1 for those that teach in all of them."""
 
-    source: MemorySource
+    source: TableSource
     fold: Array
     folds: int
 
-    def without(self, k: int | None) -> MemorySource:
+    def without(self, k: int | None) -> TableSource:
         """Return the rows outside a fold; None for all."""
         return self.source if k is None else self.source.reweighted(self.fold != k)
 
 
 @dataclass
-class _Wanted:
+class _StatisticsRequest:
     """Statistics to be added up: of blocks under a schema, kept per fold or of all rows outside one fold."""
 
     schema: Schema
@@ -73,11 +73,14 @@ class _Wanted:
     without: int | None = None
     blocks: list[Block] = field(default_factory=list)
 
-    def place(self, block: Block) -> int:
+    def position(self, block: Block) -> int:
         """Return where the statistics that a block needs stand among those wanted, adding them if they are new."""
-        for place, one in enumerate(self.blocks):
-            if one.columns == block.columns and one.density.needs == block.density.needs:
-                return place
+        for position, one in enumerate(self.blocks):
+            if (
+                one.columns == block.columns
+                and one.density.sufficient_statistics == block.density.sufficient_statistics
+            ):
+                return position
         self.blocks.append(block)
         return len(self.blocks) - 1
 
@@ -91,7 +94,7 @@ class _Sums:
 
 
 def cross_fit(
-    source: MemorySource,
+    source: TableSource,
     fold: Array,
     folds: int,
     plans: Sequence[Plan],
@@ -101,7 +104,7 @@ def cross_fit(
 
     Parameters
     ----------
-    source : MemorySource
+    source : TableSource
         The rows, in the schema that they were inferred to have.
     fold : ndarray (n,)
         The number of each row's fold; −1 for rows that are never held out.
@@ -111,34 +114,38 @@ def cross_fit(
         Called with the number of rows of each batch done.
     """
     rows = _Folded(replace(source, folds=fold), fold, folds)
-    schemas = _schemas(CutPoints(rows.source.with_telling(None), folds, source.n_jobs), plans)
-    wanted: list[_Wanted] = []
-    places = [_want(wanted, plan, of_fold, folds) for plan, of_fold in zip(plans, schemas, strict=True)]
+    schemas = _schemas(CutPoints(rows.source.with_label_model(None), folds, source.n_jobs), plans)
+    wanted: list[_StatisticsRequest] = []
+    positions = [_request(wanted, plan, of_fold, folds) for plan, of_fold in zip(plans, schemas, strict=True)]
     sums = replace(rows.source, progress=progress).reduce(_collect_each(wanted, folds))
     merged = [_without_each(one, part, folds) for one, part in zip(wanted, sums.parts, strict=True)]
 
     def learn_plan(plan: Plan, of_fold: list[Schema], where: list[tuple[int, list[int]]]) -> CrossFitted:
-        def learn_without(k: int | None, full: Learned | None = None) -> Learned:
+        def learn_without(k: int | None, full: FitResult | None = None) -> FitResult:
             number, blocks = where[folds if k is None else k]
             whole = merged[number]
             part = whole[(folds if k is None else k) if wanted[number].per_fold else 0]
-            statistics = replace(part, blocks=tuple(part.blocks[place] for place in blocks))
+            statistics = replace(part, blocks=tuple(part.blocks[position] for position in blocks))
             return _learn(rows.without(k).with_schema(of_fold[folds if k is None else k]), plan, statistics, full)
 
-        def weigh(one: Trimmed, k: int | None, start: FactorWeights | None = None) -> Trimmed:
+        def weigh(
+            one: ObservedCategoriesModel, k: int | None, start: FactorWeights | None = None
+        ) -> ObservedCategoriesModel:
             if plan.weighed is None:
                 return one
             source = rows.without(k).with_schema(one.full)
-            learned = Learned(one.model, one.statistics)
-            return replace(one, model=plan.weighed(learned, source, one.recoded, start))
+            learned = FitResult(one.model, one.statistics)
+            return replace(one, model=plan.weighed(learned, source, one.to_observed_codes, start))
 
         plain = learn_without(None)
-        whole = weigh(Trimmed(plain.model.schema, plain.model, (), plain.statistics), None)
+        whole = weigh(ObservedCategoriesModel(plain.model.schema, plain.model, (), plain.statistics), None)
         near = whole.model.weights
-        without = (weigh(Trimmed.of(learn_without(k, plain), plan.prior), k, near) for k in range(folds))
+        without = (
+            weigh(ObservedCategoriesModel.of(learn_without(k, plain), plan.prior), k, near) for k in range(folds)
+        )
         return CrossFitted(replace(plain, model=whole.model), tuple(without))
 
-    work = list(zip(plans, schemas, places, strict=True))
+    work = list(zip(plans, schemas, positions, strict=True))
     n_jobs = min(n_threads(source.n_jobs), len(work)) if len(fold) >= _ENOUGH_ROWS else 1
     with blas().limit(limits=1, user_api="blas"):  # whose threads would cost more than these small matrices do
         if n_jobs == 1:
@@ -153,7 +160,7 @@ def cross_fit(
 
 
 def score_held_out(
-    source: MemorySource,
+    source: TableSource,
     fold: Array,
     fitted: Sequence[CrossFitted],
     progress: Callable[[int], None] | None = None,
@@ -170,12 +177,12 @@ def score_held_out(
         assert batch.fold is not None
         kept = None if sampled is None else batch.rows(sampled[batch.start : batch.start + len(batch)])
         log_posterior = np.empty((np.count_nonzero(batch.fold >= 0), n_classes, len(fitted)))
-        place = np.cumsum(batch.fold >= 0) - 1
+        position = np.cumsum(batch.fold >= 0) - 1
         for k in range(len(fitted[0].without)):
             rows = np.flatnonzero(batch.fold == k)
             part = batch.rows(rows)
             for m, one in enumerate(fitted):
-                log_posterior[place[rows], :, m] = one.without[k].log_posterior(part)
+                log_posterior[position[rows], :, m] = one.without[k].log_posterior(part)
         return log_posterior, kept
 
     with blas().limit(limits=1, user_api="blas"):
@@ -195,19 +202,21 @@ def _schemas(cut_points: CutPoints, plans: Sequence[Plan]) -> list[list[Schema]]
     return [found[key] for key in keys]
 
 
-def _want(wanted: list[_Wanted], plan: Plan, schemas: list[Schema], folds: int) -> list[tuple[int, list[int]]]:
+def _request(
+    wanted: list[_StatisticsRequest], plan: Plan, schemas: list[Schema], folds: int
+) -> list[tuple[int, list[int]]]:
     """Return, for each fold and last for all rows, what holds the statistics of a plan, and where its blocks are."""
     if all(schema is schemas[0] for schema in schemas):
-        number = _find(wanted, _Wanted(schemas[0], per_fold=True))
-        return [(number, [wanted[number].place(block) for block in plan.blocks])] * (folds + 1)
-    places = []
+        number = _find(wanted, _StatisticsRequest(schemas[0], per_fold=True))
+        return [(number, [wanted[number].position(block) for block in plan.blocks])] * (folds + 1)
+    positions = []
     for k, schema in zip([*range(folds), None], schemas, strict=True):
-        number = _find(wanted, _Wanted(schema, per_fold=False, without=k))
-        places.append((number, [wanted[number].place(block) for block in plan.blocks]))
-    return places
+        number = _find(wanted, _StatisticsRequest(schema, per_fold=False, without=k))
+        positions.append((number, [wanted[number].position(block) for block in plan.blocks]))
+    return positions
 
 
-def _find(wanted: list[_Wanted], new: _Wanted) -> int:
+def _find(wanted: list[_StatisticsRequest], new: _StatisticsRequest) -> int:
     for number, one in enumerate(wanted):
         if (one.per_fold, one.without) == (new.per_fold, new.without) and one.schema == new.schema:
             return number
@@ -215,7 +224,7 @@ def _find(wanted: list[_Wanted], new: _Wanted) -> int:
     return len(wanted) - 1
 
 
-def _collect_each(wanted: Sequence[_Wanted], folds: int) -> Callable[[Batch], _Sums]:
+def _collect_each(wanted: Sequence[_StatisticsRequest], folds: int) -> Callable[[Batch], _Sums]:
     """Return the function that takes a batch to all statistics that are wanted."""
     sums = [Collect(tuple(one.blocks)) for one in wanted]
 
@@ -229,7 +238,7 @@ def _collect_each(wanted: Sequence[_Wanted], folds: int) -> Callable[[Batch], _S
     return accumulate
 
 
-def _without_each(wanted: _Wanted, sums: JointStatistics, folds: int) -> list[JointStatistics]:
+def _without_each(wanted: _StatisticsRequest, sums: JointStatistics, folds: int) -> list[JointStatistics]:
     """Return the statistics of the rows outside each fold, and last of all; or just these, where there is one kind."""
     if not wanted.per_fold:
         return [sums]
@@ -239,12 +248,12 @@ def _without_each(wanted: _Wanted, sums: JointStatistics, folds: int) -> list[Jo
     return sums_without_each(parts)
 
 
-def _learn(rows: MemorySource, plan: Plan, statistics: JointStatistics, full: Learned | None) -> Learned:
+def _learn(rows: TableSource, plan: Plan, statistics: JointStatistics, full: FitResult | None) -> FitResult:
     """Return the model of some rows; where it takes EM, that starts from the model of all of them.
 
     A model with other cut points is no start: its bins are others. EM then starts as it would in a refit.
     """
     start = None
     if full is not None and full.trace and full.model.schema == rows.schema:
-        start, rows = full.model, rows.with_telling(full.telling)
+        start, rows = full.model, rows.with_label_model(full.label_model)
     return learn(rows, plan.blocks, plan.prior, None, statistics, plan.limits, start)

@@ -56,8 +56,8 @@ class _Grid:
 
     def chosen(self, j: int) -> list[Sequence[float]]:
         """Return the cut points of a column, outside each fold and last of all rows."""
-        grid, place = np.array(self.schema.columns[j].cuts), self.columns.index(j)
-        return [grid[mdlp_of_counts(one.column(place))].tolist() for one in self.counts]
+        grid, position = np.array(self.schema.columns[j].cuts), self.columns.index(j)
+        return [grid[mdlp_of_counts(one.column(position))].tolist() for one in self.counts]
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class CutPoints:
 
     def _rows(self, columns: tuple[int, ...]) -> _Rows:
         if columns not in self._samples:
-            sample = self.source.of_numbers().reduce(_sample(columns)).rows()
+            sample = self.source.numeric_columns().reduce(_sample(columns)).rows()
             self._samples[columns] = _Rows.of(columns, sample, self.folds)
         return self._samples[columns]
 
@@ -124,7 +124,7 @@ class CutPoints:
         if columns not in self._grids:
             grid = {j: rows.sorted(j).cuts(_GRID, rows.weights[-1]).tolist() for j in columns}
             schema = self.source.schema.with_cuts(grid)
-            counts = self.source.with_schema(schema).of_numbers().reduce(per_fold(_count(columns), self.folds))
+            counts = self.source.with_schema(schema).numeric_columns().reduce(per_fold(_count(columns), self.folds))
             parts = [counts.reindexed(some) for some in components_of_folds(len(counts.table), self.folds)]
             self._grids[columns] = _Grid(columns, schema, sums_without_each(parts))
         return self._grids[columns]

@@ -38,13 +38,13 @@ class Collect:
         hidden = float(assignment.weight[assignment.component < 0].sum())
         statistics = []
         for block in self.blocks:
-            sums = block.density.needs.of(block.tile(known), labels)
+            sums = block.density.sufficient_statistics.of(block.tile(known), labels)
             finite = sums.finite()
-            if not (block.density.unbounded and finite.all()):
+            if not (block.density.has_full_support and finite.all()):
                 reject_outside(block, batch)
                 if not finite.all():
-                    places = zip(block.columns, finite, strict=True)
-                    names = quote(batch.schema.columns[column].name for column, usable in places if not usable)
+                    positions = zip(block.columns, finite, strict=True)
+                    names = quote(batch.schema.columns[column].name for column, usable in positions if not usable)
                     raise ValueError(f"the square of a value in {names} overflows; rescale the column")
             statistics.append(sums)
         return JointStatistics(weight, tuple(statistics), hidden, ColumnRanges.of(batch))

@@ -17,8 +17,8 @@ import numpy as np
 
 from posteriori.densities import ChainedDensity, MarginalDensity
 from posteriori.invariants import check_numbers
-from posteriori.learning.pool import Pool, heard
-from posteriori.learning.trimming import Trimmed
+from posteriori.learning.observed_categories import ObservedCategoriesModel
+from posteriori.learning.pool import Pool, clip_log_posteriors
 from posteriori.model import GenerativeModel, log_sum
 from posteriori.tables import Batch
 from posteriori.typing import Array
@@ -81,7 +81,7 @@ class Predictor:
         None for one model alone.
     """
 
-    members: tuple[GenerativeModel | Trimmed, ...]
+    members: tuple[GenerativeModel | ObservedCategoriesModel, ...]
     pool: Pool | None = None
 
     @property
@@ -94,10 +94,10 @@ class Predictor:
         each = [_log_posteriors(one, batch) for one in self.members]
         if self.pool is None:
             return each[0]
-        whole = self.pool.log_posterior(heard(np.stack([one for one, _ in each], axis=2)))
+        whole = self.pool.log_posterior(clip_log_posteriors(np.stack([one for one, _ in each], axis=2)))
         d, n, n_classes = each[0][1].shape
         flat = np.stack([without.reshape(d * n, n_classes) for _, without in each], axis=2)
-        return whole, self.pool.log_posterior(heard(flat)).reshape(d, n, n_classes)
+        return whole, self.pool.log_posterior(clip_log_posteriors(flat)).reshape(d, n, n_classes)
 
 
 @dataclass(frozen=True)
@@ -166,8 +166,8 @@ def importance_under_model(predictor: Predictor, shares: Array) -> Importance:
     return Importance(gain.mean(axis=1), error, gain.shape[1], held_out=False)
 
 
-def _model_of(member: GenerativeModel | Trimmed) -> GenerativeModel:
-    return member.model if isinstance(member, Trimmed) else member
+def _model_of(member: GenerativeModel | ObservedCategoriesModel) -> GenerativeModel:
+    return member.model if isinstance(member, ObservedCategoriesModel) else member
 
 
 def _parts(predictor: Predictor, rows: Array) -> Iterator[Array]:
@@ -188,8 +188,8 @@ def _drawn(model: GenerativeModel, n: int, rng: np.random.Generator) -> Batch:
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
     numbers, codes = np.empty((n, len(continuous))), np.empty((n, len(categorical)), schema.code_dtype)
     for cells, positions in ((numbers, continuous), (codes, categorical)):
-        for place, j in enumerate(positions):
-            cells[:, place] = columns[j]
+        for position, j in enumerate(positions):
+            cells[:, position] = columns[j]
     return Batch.of(schema, 0, numbers, codes, {})
 
 
@@ -203,10 +203,14 @@ def _divergence(whole: Array, without: Array) -> Array:
     return np.einsum("nc,dnc->dn", posterior, _at_least(whole) - _at_least(without))
 
 
-def _log_posteriors(member: GenerativeModel | Trimmed, batch: Batch) -> tuple[Array, Array]:
+def _log_posteriors(member: GenerativeModel | ObservedCategoriesModel, batch: Batch) -> tuple[Array, Array]:
     """Return the log posteriors of one member; those of a row that no class can produce are its log prior."""
     model = _model_of(member)
-    batch = member.recoded(batch) if isinstance(member, Trimmed) else batch.with_schema(model.schema)
+    batch = (
+        member.to_observed_codes(batch)
+        if isinstance(member, ObservedCategoriesModel)
+        else batch.with_schema(model.schema)
+    )
     whole, without = model.scores(batch), scores_without_each(model, batch)
     return _normalised(whole, model), _normalised(without.reshape(-1, whole.shape[1]), model).reshape(without.shape)
 
@@ -240,9 +244,11 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
     if len(masked) < d:
         scores[:] = _sums_without_each(model, batch)
     columns = sorted(masked)
-    if any(block.masks for block in model.blocks):  # a missing cell is to say nothing
+    if any(block.models_missingness for block in model.blocks):  # a missing cell is to say nothing
         for j in columns:
-            scores[j] = model.heeding([k for k in range(d) if k != j]).scores(unknown_in_turn(batch, [j]))
+            scores[j] = model.ignore_missingness_except([k for k in range(d) if k != j]).scores(
+                unknown_in_turn(batch, [j])
+            )
     elif columns:
         scores[columns] = model.scores(unknown_in_turn(batch, columns)).reshape(len(columns), len(batch), -1)
     return scores
@@ -284,8 +290,8 @@ def unknown_in_turn(batch: Batch, columns: Sequence[int]) -> Batch:
     """Return the rows once for each of some columns, by their positions in the schema, with its cells missing."""
     schema, n = batch.schema, len(batch)
     numbers, codes = (np.tile(cells, (len(columns), 1)) for cells in (batch.numbers.values, batch.codes.values))
-    for place, j in enumerate(columns):
-        rows = slice(place * n, (place + 1) * n)
+    for position, j in enumerate(columns):
+        rows = slice(position * n, (position + 1) * n)
         if schema.columns[j].kind == "continuous":
             numbers[rows, schema.of_kind("continuous").index(j)] = np.nan
         if j in schema.coded:

@@ -76,7 +76,9 @@ def mutual_information(model: GenerativeModel) -> Array:
     array([0.693, 0.189])
     """
     information = np.zeros(len(model.schema.columns))
-    draws = model.heeding(()).sample(np.repeat(np.arange(model.n_components), _DRAWS), np.random.default_rng(0))
+    draws = model.ignore_missingness_except(()).sample(
+        np.repeat(np.arange(model.n_components), _DRAWS), np.random.default_rng(0)
+    )
     for j, drawn in enumerate(draws):
         if j in model.schema.coded:
             information[j] = _density_times_divergence(model.class_log_prior, model.log_marginal_of_codes(j)).sum()
@@ -106,12 +108,12 @@ def _density_times_divergence(log_prior: Array, factors: Array) -> Array:
     return (total * np.exp(peak))[:, 0] * gain.sum(axis=1)
 
 
-def _nodes(draws: Array, outside: Callable[[Array], Array]) -> tuple[Array, Array]:
+def _nodes(draws: Array, out_of_support: Callable[[Array], Array]) -> tuple[Array, Array]:
     """Return nodes within the support of a numeric column, and their weights, from draws, (Z, draws)."""
-    whole = bool(outside(np.array([0.5]))[0])
+    whole = bool(out_of_support(np.array([0.5]))[0])
     breaks = _break_points(draws, whole)
-    nodes, weights = _whole_nodes(breaks) if whole else _legendre_nodes(_with_ends_of_support(breaks, outside))
-    inside = ~outside(nodes)
+    nodes, weights = _whole_nodes(breaks) if whole else _legendre_nodes(_with_ends_of_support(breaks, out_of_support))
+    inside = ~out_of_support(nodes)
     return nodes[inside], weights[inside]
 
 
@@ -125,15 +127,15 @@ def _break_points(draws: Array, whole: bool) -> Array:
     return np.unique(np.concatenate([below, quantiles, above]))
 
 
-def _with_ends_of_support(breaks: Array, outside: Callable[[Array], Array]) -> Array:
+def _with_ends_of_support(breaks: Array, out_of_support: Callable[[Array], Array]) -> Array:
     """Return the break points and, found by bisection, where the support begins or ends among them."""
-    allowed = ~outside(breaks)
+    allowed = ~out_of_support(breaks)
     ends = []
     for place in np.flatnonzero(allowed[:-1] != allowed[1:]):
         low, high = breaks[place], breaks[place + 1]
         for _ in range(64):
             middle = low + (high - low) / 2.0
-            if allowed[place] == ~outside(np.array([middle]))[0]:
+            if allowed[place] == ~out_of_support(np.array([middle]))[0]:
                 low = middle
             else:
                 high = middle

@@ -132,14 +132,14 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Leav
            [0.643, 0.357],
            [0.643, 0.357]])
     """
-    if not (hasattr(model, "_open") and hasattr(model, "_prior")):
+    if not (hasattr(model, "_read_training_rows") and hasattr(model, "_prior")):
         raise TypeError(f"a {type(model).__name__} has no leave-one-out; give a classifier of posteriori")
     check_is_fitted(model, "model_")
     if not hasattr(model, "statistics_"):
         raise ValueError("this model was built from parameters, which no row can be taken out of; fit it")
     fitted, statistics = model.model_, model.statistics_
     check_closed_form(fitted, statistics)
-    source, target = model._open(X, y, None, sample_weight, first=False)
+    source, target = model._read_training_rows(X, y, None, sample_weight, first=False)
     if source.schema != fitted.schema or target != model.target_:
         raise ValueError(
             "the rows show categories or classes that the model has not learned; give rows it learned from"
@@ -168,7 +168,7 @@ def left_out_prior(prior: Prior, statistics: JointStatistics, assignment: Assign
     return prior.estimate(weights_left(statistics.weight, assignment))
 
 
-def left_out_factors(model: GenerativeModel, statistics: JointStatistics, batch: Batch, *, anew: bool = True) -> Array:
+def left_out_factors(model: GenerativeModel, statistics: JointStatistics, batch: Batch, *, refit: bool = True) -> Array:
     """Return log p(x_j | z) in nats, (n, Z, d), of each row by the model without it; 0 for a missing cell.
 
     Blocks that all components share are left out, for they tell nothing of the component.
@@ -180,18 +180,18 @@ def left_out_factors(model: GenerativeModel, statistics: JointStatistics, batch:
         That it was estimated from, and in which these rows are.
     batch : Batch
         Rows whose components are known.
-    anew : bool
+    refit : bool
         Whether the factors of a row without closed form are estimated anew; they are NaN otherwise.
     """
     factors = np.zeros((len(batch), model.n_components, len(model.schema.columns)))
-    strangers = _strangers(model, statistics, batch)
+    unseen = _unseen(model, statistics, batch)
     seen = batch
-    if strangers.any():
-        codes = np.where(strangers, batch.codes.values.dtype.type(0), batch.codes.values)
+    if unseen.any():
+        codes = np.where(unseen, batch.codes.values.dtype.type(0), batch.codes.values)
         seen = replace(batch, codes=replace(batch.codes, values=codes))
-    for place, block in enumerate(model.blocks):
+    for position, block in enumerate(model.blocks):
         if not block.shared:
-            factors[:, :, block.columns] = _of_block(model, statistics, place, batch, seen, anew)
+            factors[:, :, block.columns] = _of_block(model, statistics, position, batch, seen, refit)
     return factors
 
 
@@ -226,17 +226,17 @@ def _check_learned(source: Any, statistics: JointStatistics) -> None:
 
 
 def _of_block(
-    model: GenerativeModel, statistics: JointStatistics, place: int, batch: Batch, seen: Batch, anew: bool
+    model: GenerativeModel, statistics: JointStatistics, position: int, batch: Batch, seen: Batch, refit: bool
 ) -> Array:
     """Return the log factors of a block: in closed form, and where there is none by estimating anew for each row."""
-    block, sums, labels = model.blocks[place], statistics.blocks[place], batch.assignment
+    block, sums, labels = model.blocks[position], statistics.blocks[position], batch.assignment
     assert labels is not None
     density: Any = block.density
-    warn_of_approximation(block, model.parameters[place], seen)
-    factors: Array = density.left_out(model.parameters[place], sums, block.tile(seen), labels)
+    warn_of_approximation(block, model.parameters[position], seen)
+    factors: Array = density.left_out(model.parameters[position], sums, block.tile(seen), labels)
     open_rows = np.flatnonzero(np.isnan(factors).any(axis=(1, 2)))
-    if len(open_rows) and anew:
-        density = density.keeping(model.parameters[place])
+    if len(open_rows) and refit:
+        density = density.with_fixed_structure(model.parameters[position])
         for i in open_rows.tolist():
             row = np.array([i])
             given = Assignment(labels.component[row], labels.weight[row], labels.n_components)
@@ -265,16 +265,16 @@ def _trimmed(rest: Any, own: Tile, seen: Tile, block: Block, schema: Schema) -> 
     return rest, replace(seen, codes=cells) if isinstance(seen, Mixed) else cells
 
 
-def _strangers(model: GenerativeModel, statistics: JointStatistics, batch: Batch) -> Array:
+def _unseen(model: GenerativeModel, statistics: JointStatistics, batch: Batch) -> Array:
     """Return which cells hold a category that no other row of any weight shows, (n, number of columns with codes)."""
     schema, codes = model.schema, batch.codes.values
     result = np.zeros(codes.shape, np.bool_)
     assert batch.assignment is not None
     for block, sums in zip(model.blocks, statistics.blocks, strict=True):
-        for place, j in enumerate(block.coded(schema)):
+        for position, j in enumerate(block.coded(schema)):
             if schema.columns[j].declared or schema.columns[j].is_binned:
                 continue
             column = schema.coded.index(j)
-            shown = np.concatenate([[np.inf], sums.column(place).sum(axis=0)])[codes[:, column]]
+            shown = np.concatenate([[np.inf], sums.column(position).sum(axis=0)])[codes[:, column]]
             result[:, column] = less(shown, batch.assignment.weight) <= 0
     return result

@@ -37,26 +37,26 @@ class _Problem:
     """The mean loss a row, over the biases and then the weights."""
 
     features: Array
-    components: Array
+    y_true: Array
     row_weight: Array
     centre: Array
     penalty: Array
 
-    def __call__(self, place: Array) -> tuple[float, Array]:
-        loss, gradient, _ = self.at(place, curved=False)
+    def __call__(self, position: Array) -> tuple[float, Array]:
+        loss, gradient, _ = self.at(position, curved=False)
         return loss, gradient
 
-    def at(self, place: Array, curved: bool) -> tuple[float, Array, Array]:
+    def at(self, position: Array, curved: bool) -> tuple[float, Array, Array]:
         """Return the loss, its gradient and, where `curved`, its Hessian."""
-        n_classes, size = self.features.shape[1], len(place)
+        n_classes, size = self.features.shape[1], len(position)
         gradient, hessian = np.zeros(size), np.zeros((size, size) if curved else (1, 1))
-        bias, weight = np.ascontiguousarray(place[:n_classes]), np.ascontiguousarray(place[n_classes:])
+        bias, weight = np.ascontiguousarray(position[:n_classes]), np.ascontiguousarray(position[n_classes:])
         loss = kernels.log_linear_loss(
-            self.features, self.components, self.row_weight, bias, weight, gradient, hessian, curved
+            self.features, self.y_true, self.row_weight, bias, weight, gradient, hessian, curved
         )
-        pull = self.penalty @ (place - self.centre)
+        pull = self.penalty @ (position - self.centre)
         total = self.row_weight.sum()
-        loss += 0.5 * float((place - self.centre) @ pull)
+        loss += 0.5 * float((position - self.centre) @ pull)
         if curved:
             hessian = (np.triu(hessian) + np.triu(hessian, 1).T + self.penalty) / total
         return loss / total, (gradient + pull) / total, hessian
@@ -64,7 +64,7 @@ class _Problem:
 
 def fit_log_linear(
     features: Array,
-    components: Array,
+    y_true: Array,
     row_weight: Array,
     centre: LogLinear,
     bias_penalty: float,
@@ -83,7 +83,7 @@ def fit_log_linear(
     ----------
     features : ndarray (n, C, d)
         f_j(x_i, c) in nats; less than −700 counts as that.
-    components : ndarray (n,)
+    y_true : ndarray (n,)
         The true class of each row.
     row_weight : ndarray (n,)
         r, ≥ 0.
@@ -108,55 +108,55 @@ def fit_log_linear(
     penalty[n_classes:, n_classes:] = weight_penalty
     problem = _Problem(
         np.ascontiguousarray(np.maximum(features, FLOOR)),
-        np.ascontiguousarray(components, np.int64),
+        np.ascontiguousarray(y_true, np.int64),
         np.ascontiguousarray(row_weight, np.float64),
         np.concatenate([centre.bias, centre.weight]),
         penalty,
     )
     begin = centre if start is None else start
-    place = np.concatenate([begin.bias, np.maximum(begin.weight, 0.0)])
+    position = np.concatenate([begin.bias, np.maximum(begin.weight, 0.0)])
     with blas().limit(limits=1, user_api="blas"):  # its threads would wait for each other over a few numbers
-        found = None if len(place) > _MOST_CURVED else _newton(problem, place, n_classes, tolerance)
+        found = None if len(position) > _MOST_CURVED else _newton(problem, position, n_classes, tolerance)
         if found is None:
             bounds = [(None, None)] * n_classes + [(0.0, None)] * d
-            found = minimize(problem, place, jac=True, method="L-BFGS-B", bounds=bounds, options=_LIMITS).x
+            found = minimize(problem, position, jac=True, method="L-BFGS-B", bounds=bounds, options=_LIMITS).x
     return LogLinear(found[:n_classes], found[n_classes:])
 
 
-def _newton(problem: _Problem, place: Array, n_classes: int, tolerance: float) -> Array | None:
+def _newton(problem: _Problem, position: Array, n_classes: int, tolerance: float) -> Array | None:
     """Return the minimum; None where rounding hides a way down before the end."""
-    bounded = np.arange(len(place)) >= n_classes
-    loss, gradient, hessian = problem.at(place, curved=True)
+    bounded = np.arange(len(position)) >= n_classes
+    loss, gradient, hessian = problem.at(position, curved=True)
     for _ in range(_STEPS):
         try:
-            step = _bounded_step(gradient, hessian, place, bounded)
+            step = _bounded_step(gradient, hessian, position, bounded)
         except np.linalg.LinAlgError:
             return None
         gain = -float(gradient @ step)  # expected
         scale = max(loss, 1e-3)
         if gain <= tolerance * scale:
-            return np.where(bounded, np.maximum(place, 0.0), place)
+            return np.where(bounded, np.maximum(position, 0.0), position)
         for halving in range(30):
-            found = problem.at(place + step * 0.5**halving, curved=True)
+            found = problem.at(position + step * 0.5**halving, curved=True)
             if found[0] <= loss - 1e-4 * gain * 0.5**halving:
                 break
         else:
-            return np.where(bounded, np.maximum(place, 0.0), place) if gain <= _ROUNDING * scale else None
-        place = place + step * 0.5**halving
+            return np.where(bounded, np.maximum(position, 0.0), position) if gain <= _ROUNDING * scale else None
+        position = position + step * 0.5**halving
         loss, gradient, hessian = found
     return None
 
 
-def _bounded_step(gradient: Array, hessian: Array, place: Array, bounded: Array) -> Array:
+def _bounded_step(gradient: Array, hessian: Array, position: Array, bounded: Array) -> Array:
     """Return the step to the minimum of the quadratic with these derivatives at which nothing bounded is below 0."""
-    held = bounded & (place <= 0.0) & (gradient > 0.0)
-    step = np.zeros(len(place))
-    for _ in range(4 * len(place)):
+    held = bounded & (position <= 0.0) & (gradient > 0.0)
+    step = np.zeros(len(position))
+    for _ in range(4 * len(position)):
         free = ~held
-        step[held] = -place[held]
+        step[held] = -position[held]
         against = gradient[free] + hessian[np.ix_(free, held)] @ step[held]
         step[free] = -cho_solve(cho_factor(hessian[np.ix_(free, free)]), against)
-        below = free & bounded & (place + step < 0.0)
+        below = free & bounded & (position + step < 0.0)
         if below.any():
             held |= below
             continue
@@ -165,5 +165,5 @@ def _bounded_step(gradient: Array, hessian: Array, place: Array, bounded: Array)
         if not wanting.any():
             break
         held[np.argmin(np.where(wanting, pull, np.inf))] = False
-    step[bounded] = np.maximum(step[bounded], -place[bounded])
+    step[bounded] = np.maximum(step[bounded], -position[bounded])
     return step

@@ -22,12 +22,12 @@ __all__ = [
 ]
 
 
-def accuracy(components: Array, posterior: Array, weight: Array | None = None) -> float:
+def accuracy(y_true: Array, posterior: Array, weight: Array | None = None) -> float:
     """Return the share of rows whose most probable class is the true one.
 
     Parameters
     ----------
-    components : ndarray (n,)
+    y_true : ndarray (n,)
         The number of each row's true class, in 0 … C − 1.
     posterior : ndarray (n, C)
         p(y | x); the first of equally probable classes is predicted.
@@ -44,10 +44,10 @@ def accuracy(components: Array, posterior: Array, weight: Array | None = None) -
     >>> accuracy(np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]))
     0.6666666666666666
     """
-    return float(metrics.accuracy_score(components, posterior.argmax(axis=1), sample_weight=weight))
+    return float(metrics.accuracy_score(y_true, posterior.argmax(axis=1), sample_weight=weight))
 
 
-def log_loss(components: Array, posterior: Array, weight: Array | None = None) -> float:
+def log_loss(y_true: Array, posterior: Array, weight: Array | None = None) -> float:
     """Return −(1/n) Σ_i log p(y_i | x_i) in nats.
 
     Parameters
@@ -73,10 +73,10 @@ def log_loss(components: Array, posterior: Array, weight: Array | None = None) -
     n_classes = posterior.shape[1]
     if n_classes == 1:  # which scikit-learn refuses; a certainty that is right costs nothing
         return 0.0
-    return float(metrics.log_loss(components, posterior, sample_weight=weight, labels=np.arange(n_classes)))
+    return float(metrics.log_loss(y_true, posterior, sample_weight=weight, labels=np.arange(n_classes)))
 
 
-def brier_score(components: Array, posterior: Array, weight: Array | None = None) -> float:
+def brier_score(y_true: Array, posterior: Array, weight: Array | None = None) -> float:
     """Return (1/n) Σ_i Σ_c (p(c | x_i) − [c = y_i])², the multi-class Brier score.
 
     Parameters
@@ -103,12 +103,12 @@ def brier_score(components: Array, posterior: Array, weight: Array | None = None
         return 0.0
     return float(
         metrics.brier_score_loss(
-            components, posterior, sample_weight=weight, labels=np.arange(n_classes), scale_by_half=False
+            y_true, posterior, sample_weight=weight, labels=np.arange(n_classes), scale_by_half=False
         )
     )
 
 
-def confusion_matrix(components: Array, posterior: Array, weight: Array | None = None) -> Array:
+def confusion_matrix(y_true: Array, posterior: Array, weight: Array | None = None) -> Array:
     """Return the weight of the rows of each true class (rows) by predicted class (columns), (C, C).
 
     Parameters
@@ -123,7 +123,7 @@ def confusion_matrix(components: Array, posterior: Array, weight: Array | None =
            [1, 1]])
     """
     n_classes = posterior.shape[1]
-    cell = components * n_classes + posterior.argmax(axis=1)
+    cell = y_true * n_classes + posterior.argmax(axis=1)
     return np.bincount(cell, weight, n_classes**2).reshape(n_classes, n_classes)
 
 
@@ -146,7 +146,7 @@ class PerClass:
     support: Array
 
 
-def precision_recall(components: Array, posterior: Array, weight: Array | None = None) -> PerClass:
+def precision_recall(y_true: Array, posterior: Array, weight: Array | None = None) -> PerClass:
     """Return the precision and the recall of each class.
 
     Parameters
@@ -160,7 +160,7 @@ def precision_recall(components: Array, posterior: Array, weight: Array | None =
     array([0.5, 1. ])
     """
     precision, recall, _, support = metrics.precision_recall_fscore_support(
-        components,
+        y_true,
         posterior.argmax(axis=1),
         labels=np.arange(posterior.shape[1]),
         sample_weight=weight,
@@ -195,7 +195,7 @@ class Calibration:
         return float(self.weight @ gap / self.weight.sum())
 
 
-def calibration(components: Array, posterior: Array, weight: Array | None = None, *, bins: int = 10) -> Calibration:
+def calibration(y_true: Array, posterior: Array, weight: Array | None = None, *, bins: int = 10) -> Calibration:
     """Return how often predictions are right, by the probability of the class predicted.
 
     Parameters
@@ -224,14 +224,14 @@ def calibration(components: Array, posterior: Array, weight: Array | None = None
     """
     if bins < 1:
         raise ValueError(f"bins is {bins}; give at least one")
-    weight = np.ones(len(components)) if weight is None else weight
+    weight = np.ones(len(y_true)) if weight is None else weight
     confidence = posterior.max(axis=1)
-    right = posterior.argmax(axis=1) == components
+    right = posterior.argmax(axis=1) == y_true
     edges = np.linspace(0.0, 1.0, bins + 1)
     # A confidence can exceed 1 by a rounding error, and belongs to the last bin all the same.
-    place = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, bins - 1)
+    position = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, bins - 1)
     total, sure, hit = (
-        np.bincount(place, weight * amount, bins) for amount in (np.ones(len(right)), confidence, right)
+        np.bincount(position, weight * amount, bins) for amount in (np.ones(len(right)), confidence, right)
     )
     filled = np.where(total > 0, total, np.nan)
     return Calibration(edges, total, sure / filled, hit / filled)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posteriori.learning.folds import evenly
+from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.log_linear import FLOOR, LogLinear, fit_log_linear
 from posteriori.typing import Array
 
@@ -35,13 +35,13 @@ class Pool:
     bias: Array
 
     def log_posterior(self, log_posteriors: Array) -> Array:
-        """Return log p(y | x) in nats, (n, C), from that of every member, (n, C, M), as `heard` returns them."""
+        """Return log p(y | x) in nats, (n, C), from those of all members, (n, C, M), as `clip_log_posteriors` gives."""
         score = log_posteriors @ self.weight + self.bias
         score -= score.max(axis=1, keepdims=True)
         return score - np.log(np.exp(score).sum(axis=1, keepdims=True))
 
 
-def heard(log_posteriors: Array) -> Array:
+def clip_log_posteriors(log_posteriors: Array) -> Array:
     """Return log posteriors that can be weighed: no member rules a class out for good, nor says nothing at all."""
     if not np.isfinite(log_posteriors.sum()):
         log_posteriors = np.where(np.isnan(log_posteriors), -np.log(log_posteriors.shape[1]), log_posteriors)
@@ -49,7 +49,7 @@ def heard(log_posteriors: Array) -> Array:
 
 
 def fit_pool(
-    log_posteriors: Array, components: Array, weight: Array, penalty: float = 1.0, start: Pool | None = None
+    log_posteriors: Array, y_true: Array, weight: Array, penalty: float = 1.0, start: Pool | None = None
 ) -> Pool:
     r"""Return the pool of greatest penalised conditional likelihood of rows that the members were not trained on.
 
@@ -63,8 +63,8 @@ def fit_pool(
     Parameters
     ----------
     log_posteriors : ndarray (n, C, M)
-        In nats, as `heard` returns them.
-    components : ndarray (n,)
+        In nats, as `clip_log_posteriors` returns them.
+    y_true : ndarray (n,)
         The true class of each row.
     weight : ndarray (n,)
         Of the rows.
@@ -80,14 +80,14 @@ def fit_pool(
     """
     n, n_classes, n_members = log_posteriors.shape
     equal = LogLinear(np.zeros(n_classes), np.full(n_members, 1.0 / n_members))
-    told = np.flatnonzero((weight > 0) & (log_posteriors[np.arange(n), components] > FLOOR).any(axis=1))
+    told = np.flatnonzero((weight > 0) & (log_posteriors[np.arange(n), y_true] > FLOOR).any(axis=1))
     if not len(told):
         return Pool(equal.weight, equal.bias)
-    chosen = told[evenly(components[told], max(_FEWEST_ROWS, _ROWS_A_PARAMETER * (n_members + n_classes)))]
+    chosen = told[stratified_subsample(y_true[told], max(_FEWEST_ROWS, _ROWS_A_PARAMETER * (n_members + n_classes)))]
     of_rows = weight[chosen] * (weight[told].sum() / weight[chosen].sum())
     found = fit_log_linear(
         log_posteriors[chosen],
-        components[chosen],
+        y_true[chosen],
         of_rows,
         equal,
         max(penalty, 1e-9) * _BIAS_PENALTY,

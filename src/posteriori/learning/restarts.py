@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from posteriori.learning.em import Learned
+from posteriori.learning.em import FitResult
 from posteriori.model import GenerativeModel
 
 _FIRST_STEPS = 8  # of EM, after which the starts are compared
 
-Climb = Callable[[GenerativeModel, int], Learned]
+Climb = Callable[[GenerativeModel, int], FitResult]
 
 
-def best_of(starts: Sequence[GenerativeModel], climb: Climb, max_steps: int) -> Learned:
+def best_of(starts: Sequence[GenerativeModel], climb: Climb, max_steps: int) -> FitResult:
     """Return where EM leads from the best of several starts, found by successive halving.
 
     Each start takes 8 steps of EM, the likeliest third of them goes on to 24 in all, a third of those to 56, and so on.
@@ -41,7 +41,7 @@ def best_of(starts: Sequence[GenerativeModel], climb: Climb, max_steps: int) -> 
     return runs[0]
 
 
-def _continued(run: Learned, climb: Climb, steps: int) -> Learned:
+def _continued(run: FitResult, climb: Climb, steps: int) -> FitResult:
     """Return a run of EM as it is when it has converged, or after so many steps in all."""
     if run.converged or len(run.trace) >= steps:
         return run

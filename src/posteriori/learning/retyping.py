@@ -8,7 +8,7 @@ from typing import Any
 
 from posteriori.learning.cut_points import bins_of
 from posteriori.model import Block
-from posteriori.statistics import Counts, JointStatistics, Moments, OuterBins
+from posteriori.statistics import Counts, JointStatistics, Moments, TailMoments
 from posteriori.tables import Schema, quote
 from posteriori.typing import Array
 
@@ -44,20 +44,22 @@ def retyped(
     moved = []
     for block in blocks:
         before, sums = _taken(left, block)
-        places = [before.columns.index(j) if j in before.columns else -1 for j in block.columns]
+        positions = [before.columns.index(j) if j in before.columns else -1 for j in block.columns]
         changed = set(before.columns) ^ set(block.columns)
-        if before.density.needs != block.density.needs or not all(past.columns[j].has_no_kind for j in changed):
+        if before.density.sufficient_statistics != block.density.sufficient_statistics or not all(
+            past.columns[j].has_no_kind for j in changed
+        ):
             raise _changed()
-        if block.density.kind == "mixed" and not block.masks:  # it keeps numbers apart from codes
+        if block.density.kind == "mixed" and not block.models_missingness:  # it keeps numbers apart from codes
             changed |= moved_over & set(block.columns)
-        moved.append(_placed(sums, places, block, schema, statistics.weight, changed))
+        moved.append(_placed(sums, positions, block, schema, statistics.weight, changed))
     if not all(past.columns[j].has_no_kind for block, _ in left for j in block.columns):
         raise _changed()
     return replace(statistics, blocks=tuple(moved))
 
 
 def _wants(block: Block) -> tuple[Any, tuple[int, ...]]:
-    return block.density.needs, block.columns
+    return block.density.sufficient_statistics, block.columns
 
 
 def _changed() -> ValueError:
@@ -86,18 +88,18 @@ def _recoded(past: Schema, schema: Schema) -> set[int]:
     return set(past.coded) ^ set(schema.coded)
 
 
-def _placed(sums: Any, places: list[int], block: Block, schema: Schema, weight: Array, changed: set[int]) -> Any:
+def _placed(sums: Any, positions: list[int], block: Block, schema: Schema, weight: Array, changed: set[int]) -> Any:
     """Return the statistics of a block of which some columns are new, all of whose cells were missing."""
     cuts = tuple(schema.columns[j].cuts or () for j in block.columns)
-    needs = block.density.needs
-    if needs is OuterBins:
-        return (OuterBins((), _no_moments(weight)) if sums is None else sums).placed(places, cuts)
+    sufficient_statistics = block.density.sufficient_statistics
+    if sufficient_statistics is TailMoments:
+        return (TailMoments((), _no_moments(weight)) if sums is None else sums).placed(positions, cuts)
     if not changed:
         return sums
-    if needs is Moments:
-        return (_no_moments(weight) if sums is None else sums).placed(places)
-    if needs is Counts:
-        return (Counts((), weight[:, None][:, :0]) if sums is None else sums).placed(places, weight)
+    if sufficient_statistics is Moments:
+        return (_no_moments(weight) if sums is None else sums).placed(positions)
+    if sufficient_statistics is Counts:
+        return (Counts((), weight[:, None][:, :0]) if sums is None else sums).placed(positions, weight)
     names = quote(schema.columns[j].name for j in sorted(changed))
     raise ValueError(
         f"{names} had no value in the rows of earlier calls, and what this model keeps of them cannot take up the kind "

@@ -50,25 +50,25 @@ class Scores:
 
 
 def scores_of(
-    components: Array, posterior: Array, weight: Array, prior: Array | None = None, fold: Array | None = None
+    y_true: Array, posterior: Array, weight: Array, prior: Array | None = None, fold: Array | None = None
 ) -> Scores:
     """Return the scores of posteriors (n, C); of rows that no class can produce the prior (n, C) is judged."""
     if prior is not None:
         posterior = fill_undefined(posterior, prior)
-    rows = np.arange(len(components))
-    of_true = posterior[rows, components]
+    rows = np.arange(len(y_true))
+    of_true = posterior[rows, y_true]
     squares = (posterior**2).sum(axis=1) - 2.0 * of_true + 1.0
     losses = [
         -np.log(np.maximum(of_true, _LEAST)),
-        (posterior.argmax(axis=1) == components).astype(np.float64),
+        (posterior.argmax(axis=1) == y_true).astype(np.float64),
         squares,
     ]
     (loss, loss_se), (right, right_se), (brier, brier_se) = (_mean(part, weight) for part in losses)
-    errors = [calibration(components, posterior, weight).expected_error]
+    errors = [calibration(y_true, posterior, weight).expected_error]
     if fold is not None:
         parts = [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
         errors += [
-            calibration(components[part], posterior[part], weight[part]).expected_error
+            calibration(y_true[part], posterior[part], weight[part]).expected_error
             for part in parts
             if weight[part].sum() > 0
         ]
@@ -76,7 +76,7 @@ def scores_of(
     return Scores(loss, loss_se, right, right_se, brier, brier_se, errors[0], spread)
 
 
-def area_under_curve(components: Array, posterior: Array, weight: Array | None = None) -> float:
+def area_under_curve(y_true: Array, posterior: Array, weight: Array | None = None) -> float:
     r"""Return the area under the ROC curve: one class against the others, averaged by the share of each class.
 
     That of class c is the probability that a row of it has a greater p(c | x) than a row of another class, ties
@@ -85,7 +85,7 @@ def area_under_curve(components: Array, posterior: Array, weight: Array | None =
 
     Parameters
     ----------
-    components : ndarray (n,)
+    y_true : ndarray (n,)
     posterior : ndarray (n, C)
     weight : ndarray (n,), optional
         Of the rows.
@@ -96,12 +96,12 @@ def area_under_curve(components: Array, posterior: Array, weight: Array | None =
     >>> area_under_curve(np.array([0, 0, 1, 1]), np.array([[0.9, 0.1], [0.4, 0.6], [0.6, 0.4], [0.2, 0.8]]))
     0.75
     """
-    weight = np.ones(len(components)) if weight is None else weight
+    weight = np.ones(len(y_true)) if weight is None else weight
     total, share = 0.0, 0.0
     n_classes = posterior.shape[1]
     # Of two classes the second alone, as in scikit-learn: both say the same, but for probabilities that round to 1.
     for c in range(n_classes) if n_classes != 2 else (1,):
-        own = components == c
+        own = y_true == c
         of_class, of_others = weight[own].sum(), weight[~own].sum()
         if of_class > 0 and of_others > 0:
             total += of_class * _exceeds(posterior[:, c], own, weight) / (of_class * of_others)
@@ -111,10 +111,10 @@ def area_under_curve(components: Array, posterior: Array, weight: Array | None =
 
 def _exceeds(score: Array, own: Array, weight: Array) -> float:
     """Return the weight of the pairs of a row of the class and another in which the former has the greater score."""
-    place = rankdata(score, method="dense").astype(np.int64) - 1
-    others = np.bincount(place, np.where(own, 0.0, weight))
+    position = rankdata(score, method="dense").astype(np.int64) - 1
+    others = np.bincount(position, np.where(own, 0.0, weight))
     below = np.cumsum(others) - others
-    return float((np.where(own, weight, 0.0) * (below + 0.5 * others)[place]).sum())
+    return float((np.where(own, weight, 0.0) * (below + 0.5 * others)[position]).sum())
 
 
 def _mean(values: Array, weight: Array) -> tuple[float, float]:

@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from posteriori.learning.folds import evenly
+from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.leave_one_out import check_closed_form, left_out_factors
 from posteriori.learning.log_linear import FLOOR, LogLinear, fit_log_linear
 from posteriori.model import FactorWeights, GenerativeModel
-from posteriori.sources import MemorySource
+from posteriori.sources import TableSource
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment, Batch
 from posteriori.typing import Array
@@ -68,7 +68,7 @@ def fit_weights(
     JMLR 14 (2013), section 4 (weights of conditional likelihood, on the rows learned from).
     """
     present = np.flatnonzero(np.isfinite(log_prior))
-    place = np.searchsorted(present, components)
+    position = np.searchsorted(present, components)
     factors = log_factors if len(present) == len(log_prior) else log_factors[:, present]
     if np.isinf(penalty):
         factors = np.maximum(factors, FLOOR).sum(axis=2, keepdims=True)
@@ -78,17 +78,17 @@ def fit_weights(
     begin = None
     if start is not None and np.isfinite(start.bias[present]).all():
         begin = LogLinear(start.bias[present], start.weight[:d])
-    found = fit_log_linear(factors, place, weight, LogLinear(log_prior[present], np.ones(d)), 1.0, pull, begin)
+    found = fit_log_linear(factors, position, weight, LogLinear(log_prior[present], np.ones(d)), 1.0, pull, begin)
     bias = np.full(len(log_prior), -np.inf)
     bias[present] = found.bias
     return FactorWeights(bias, np.broadcast_to(found.weight, log_factors.shape[2]).copy())
 
 
 def learn_weights(
-    source: MemorySource,
+    source: TableSource,
     model: GenerativeModel,
     statistics: JointStatistics,
-    recoded: Callable[[Batch], Batch] | None = None,
+    to_observed_codes: Callable[[Batch], Batch] | None = None,
     start: FactorWeights | None = None,
 ) -> FactorWeights:
     """Return the weights of a model's factors, from its leave-one-out log factors of the rows it was learned from.
@@ -99,12 +99,12 @@ def learn_weights(
 
     Parameters
     ----------
-    source : MemorySource
+    source : TableSource
         The rows, with labels; those of no weight are passed over.
     model : GenerativeModel
     statistics : JointStatistics
         That it was estimated from.
-    recoded : callable, optional
+    to_observed_codes : callable, optional
         Takes a batch of the source to one in the codes of the model, if these are others.
     start : FactorWeights, optional
         Near which they lie.
@@ -123,9 +123,9 @@ def learn_weights(
     counted = np.flatnonzero(components >= 0 if source.weight is None else (components >= 0) & (source.weight > 0))
     most = min(MOST_ROWS, max(1, MOST_FACTORS // (model.n_components * len(model.schema.columns))))
     chosen = np.zeros(len(components), np.bool_)
-    chosen[counted[evenly(components[counted], most)]] = True
+    chosen[counted[stratified_subsample(components[counted], most)]] = True
 
-    def left_out(batch: Batch, anew: bool) -> list[tuple[Array, Assignment]]:
+    def left_out(batch: Batch, refit: bool) -> list[tuple[Array, Assignment]]:
         labels = batch.assignment
         assert labels is not None
         rows = np.flatnonzero(chosen[batch.start : batch.start + len(batch)])
@@ -133,14 +133,14 @@ def learn_weights(
             return []
         given = Assignment(labels.component[rows], labels.weight[rows], labels.n_components)
         part = batch.rows(rows)
-        part = replace(part if recoded is None else recoded(part), assignment=given)
-        factors = left_out_factors(model, statistics, part, anew=anew)
+        part = replace(part if to_observed_codes is None else to_observed_codes(part), assignment=given)
+        factors = left_out_factors(model, statistics, part, refit=refit)
         known = np.flatnonzero(~np.isnan(factors).any(axis=(1, 2)))
         return [(factors[known], given.rows(known))]
 
-    parts = source.reduce(partial(left_out, anew=False))
+    parts = source.reduce(partial(left_out, refit=False))
     if 2 * sum(len(factors) for factors, _ in parts) < chosen.sum():
-        parts = source.reduce(partial(left_out, anew=True))
+        parts = source.reduce(partial(left_out, refit=True))
     factors, component, weight = (
         np.concatenate([factors for factors, _ in parts]),
         np.concatenate([given.component for _, given in parts]),

@@ -32,7 +32,7 @@ class Definition:
 
     Attributes
     ----------
-    place : int
+    position : int
         Where it starts in the text.
     table : list of float or None
     default : list of float or None
@@ -42,7 +42,7 @@ class Definition:
 
     variable: str
     parents: tuple[str, ...]
-    place: int
+    position: int
     table: list[float] | None = None
     default: list[float] | None = None
     rows: list[tuple[list[str], list[float], int]] = field(default_factory=list)
@@ -70,7 +70,7 @@ class _Reader:
     def __init__(self, text: str, reading: Reading) -> None:
         self._reading = reading
         self.text = text
-        self.place = 0
+        self.position = 0
         if "//" in text or "/*" in text:
             self.text = _COMMENT.sub(self._without_comment, text)
         self.name = ""
@@ -86,15 +86,15 @@ class _Reader:
 
     # Tokens -----------------------------------------------------------------------------------------------------
 
-    def error(self, problem: str, place: int | None = None) -> Exception:
-        place = self.place if place is None else place
-        return self._reading.fail(self.text.count("\n", 0, place) + 1, problem)
+    def error(self, problem: str, position: int | None = None) -> Exception:
+        position = self.position if position is None else position
+        return self._reading.fail(self.text.count("\n", 0, position) + 1, problem)
 
     def peek(self) -> tuple[str, str, int]:
         """Return the kind of the next token, the token, and where it ends."""
-        found = _TOKEN.match(self.text, self.place)
+        found = _TOKEN.match(self.text, self.position)
         if found is None:
-            rest = self.text[self.place :].lstrip()
+            rest = self.text[self.position :].lstrip()
             if rest:
                 raise self.error("a quotation mark is opened and never closed", len(self.text) - len(rest))
             return _END, "the end of the file", len(self.text)
@@ -102,20 +102,20 @@ class _Reader:
         return kind, found[found.lastindex or 0], found.end()
 
     def take(self) -> tuple[str, str]:
-        kind, token, self.place = self.peek()
+        kind, token, self.position = self.peek()
         return kind, token
 
     def expect(self, mark: str, where: str) -> None:
         kind, token, end = self.peek()
         if kind != _MARK or token != mark:
             raise self._unexpected(f"expected {mark!r} {where}", kind, token, end)
-        self.place = end
+        self.position = end
 
     def word(self, what: str) -> str:
         kind, token, end = self.peek()
         if kind not in (_WORD, _QUOTED):
             raise self._unexpected(f"expected {what}", kind, token, end)
-        self.place = end
+        self.position = end
         return token
 
     def _unexpected(self, expected: str, kind: str, token: str, end: int) -> Exception:
@@ -125,7 +125,7 @@ class _Reader:
     def is_next(self, mark: str) -> bool:
         kind, token, end = self.peek()
         if kind == _MARK and token == mark:
-            self.place = end
+            self.position = end
             return True
         return False
 
@@ -145,37 +145,37 @@ class _Reader:
 
     def numbers(self, what: str) -> list[float]:
         """Return the numbers up to the next semicolon."""
-        end = self.text.find(";", self.place)
+        end = self.text.find(";", self.position)
         if end < 0:
             raise self.error(f"expected ';' after {what}, found the end of the file", len(self.text.rstrip()))
-        words = self.text[self.place : end].replace(",", " ").split()
+        words = self.text[self.position : end].replace(",", " ").split()
 
         def fail(word: str) -> Exception:
             return self.error(f"expected a number or ';' in {what}, found {word!r}", self._place_of(word))
 
         found = as_numbers(words, fail)
-        self.place = end + 1
+        self.position = end + 1
         return found
 
     def _place_of(self, word: str) -> int:
         """Return where a word next occurs that is not part of a longer one."""
-        alone = re.search(rf"(?<![^\s,]){re.escape(word)}(?![^\s,;])", self.text[self.place :])
-        return self.place + (alone.start() if alone else 0)
+        alone = re.search(rf"(?<![^\s,]){re.escape(word)}(?![^\s,;])", self.text[self.position :])
+        return self.position + (alone.start() if alone else 0)
 
     def property(self, owner: str) -> None:
         """Keep a property: whatever stands up to the next semicolon outside quotes."""
-        found = _PROPERTY.match(self.text, self.place)
+        found = _PROPERTY.match(self.text, self.position)
         if found is None:
             raise self.error("expected ';' after a property")
         self.properties.setdefault(owner, []).append(found[1].rstrip())
-        self.place = found.end()
+        self.position = found.end()
 
     # Blocks -----------------------------------------------------------------------------------------------------
 
     def network(self) -> BayesianNetwork:
         blocks = {"network": self.network_block, "variable": self.variable_block, "probability": self.probability_block}
         while True:
-            start = self.place
+            start = self.position
             kind, token = self.take()
             if kind == _END:
                 break
@@ -210,7 +210,7 @@ class _Reader:
         while not self.is_next("}"):
             word = self.word("'property' or '}'")
             if word != "property":
-                raise self.error(f"expected 'property' or '}}' in the network block, found {word!r}", self.place)
+                raise self.error(f"expected 'property' or '}}' in the network block, found {word!r}", self.position)
             self.property("")
 
     def variable_block(self) -> None:
@@ -252,7 +252,7 @@ class _Reader:
         return states
 
     def probability_block(self) -> None:
-        start = self.place
+        start = self.position
         self.expect("(", "after 'probability'")
         names: list[str] = []
         while not self.is_next(")"):
@@ -270,9 +270,9 @@ class _Reader:
         self.expect("{", f"after the head of the block of {variable!r}")
         while not self.is_next("}"):
             if self.is_next("("):
-                place = self.place
+                position = self.position
                 configuration = self._configuration(len(parents), variable)
-                found.rows.append((configuration, self.numbers(f"a row of {variable!r}"), place))
+                found.rows.append((configuration, self.numbers(f"a row of {variable!r}"), position))
                 continue
             word = self.word(f"'table', 'default', '(' or '}}' in the block of {variable!r}")
             if word == "table":
@@ -288,12 +288,12 @@ class _Reader:
 
     def _configuration(self, count: int, variable: str) -> list[str]:
         """Return the parents' states that name a row; most are plain words, which are split at once."""
-        end = self.text.find(")", self.place)
-        plain = self.text[self.place : end]
+        end = self.text.find(")", self.position)
+        plain = self.text[self.position : end]
         if end >= 0 and '"' not in plain:
             words = [word.strip() for word in plain.split(",")]
             if len(words) == count and not any(mark in plain for mark in ";{}(["):
-                self.place = end + 1
+                self.position = end + 1
                 return words
         return self.listed(")", f"a state of a parent of {variable!r}", count)
 
@@ -302,20 +302,20 @@ class _Reader:
     def _cpt(self, found: Definition) -> CPT:
         for name in (found.variable, *found.parents):
             if name not in self.states:
-                raise self.error(f"there is no variable {name!r}; {closest(name, self.states)}", found.place)
+                raise self.error(f"there is no variable {name!r}; {closest(name, self.states)}", found.position)
         parents = {name: self.states[name] for name in found.parents}
         if len(parents) < len(found.parents) or found.variable in parents:
-            raise self.error(f"a variable occurs twice in the head of the block of {found.variable!r}", found.place)
+            raise self.error(f"a variable occurs twice in the head of the block of {found.variable!r}", found.position)
         states = self.states[found.variable]
         try:
             shape = self._reading.table_shape(found.variable, parents, states)
         except ValueError as error:
-            raise self.error(str(error), found.place) from None
+            raise self.error(str(error), found.position) from None
         table = np.full(shape, np.nan)
         if found.default is not None:
-            table[...] = self._sized(found.default, len(states), found, found.place, "default")
+            table[...] = self._sized(found.default, len(states), found, found.position, "default")
         if found.table is not None:
-            values = self._sized(found.table, table.size, found, found.place, "table")
+            values = self._sized(found.table, table.size, found, found.position, "table")
             # The variable comes first in the head and varies slowest, its last parent fastest.
             table[...] = np.moveaxis(values.reshape(len(states), *shape[:-1]), 0, -1)
         lookups = [{state: code for code, state in enumerate(known)} for known in parents.values()]
@@ -325,19 +325,19 @@ class _Reader:
                 raise self.error(
                     f"a row of {found.variable!r} names {len(configuration)} states for {len(lookups)} parents", at
                 )
-            place = tuple(lookup.get(state, -1) for lookup, state in zip(lookups, configuration, strict=True))
-            if min(place, default=0) < 0:
-                wrong = place.index(-1)
+            position = tuple(lookup.get(state, -1) for lookup, state in zip(lookups, configuration, strict=True))
+            if min(position, default=0) < 0:
+                wrong = position.index(-1)
                 name, state = found.parents[wrong], configuration[wrong]
                 raise self.error(f"{name!r} has no state {state!r}; {closest(state, parents[name])}", at)
-            if place in stated:
+            if position in stated:
                 raise self.error(f"the row ({', '.join(configuration)}) of {found.variable!r} is stated twice", at)
-            stated.add(place)
-            table[place] = self._sized(numbers, len(states), found, at, "row")
+            stated.add(position)
+            table[position] = self._sized(numbers, len(states), found, at, "row")
         try:
             return self._reading.cpt(found.variable, states, parents, table)
         except ValueError as error:
-            raise self.error(str(error), found.place) from None
+            raise self.error(str(error), found.position) from None
 
     def _sized(self, numbers: list[float], size: int, found: Definition, at: int, what: str) -> Array:
         if len(numbers) != size:
@@ -369,9 +369,9 @@ def write_bif(network: BayesianNetwork) -> str:
         parents = f" | {', '.join(map(_quoted, cpt.parents))}" if cpt.parents else ""
         lines.append(f"probability ( {_quoted(cpt.variable)}{parents} ) {{")
         names = [list(map(_quoted, state_names(parent, states))) for parent, states in cpt.parents.items()]
-        for place in np.ndindex(*map(len, names)):
-            row = ", ".join(map(repr, cpt.probabilities[place].tolist()))
-            configuration = ", ".join(known[k] for known, k in zip(names, place, strict=True))
+        for position in np.ndindex(*map(len, names)):
+            row = ", ".join(map(repr, cpt.probabilities[position].tolist()))
+            configuration = ", ".join(known[k] for known, k in zip(names, position, strict=True))
             lines.append(f"  ({configuration}) {row};" if names else f"  table {row};")
         lines.append("}")
     return "\n".join(lines) + "\n"

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from posteriori.networks.naming import States, closest
-from posteriori.sources import MemorySource
-from posteriori.statistics import Needs
+from posteriori.sources import TableSource
+from posteriori.statistics import StatisticsFactory
 from posteriori.tables import Assignment, Batch, Codes, Column, Schema, Table, check_weights, read_table
 from posteriori.tables.schema import categorical_column
 from posteriori.typing import Array
@@ -25,7 +25,7 @@ class Cases:
 
     Attributes
     ----------
-    source : MemorySource
+    source : TableSource
         Of the variables that have a column.
     columns : tuple of Column (V,)
         The states of each variable.
@@ -35,12 +35,12 @@ class Cases:
         Of each row.
     """
 
-    source: MemorySource
+    source: TableSource
     columns: tuple[Column, ...]
     held: tuple[int, ...]
     weight: Array | None
 
-    def reduce(self, needs: Needs) -> Any:
+    def reduce(self, sufficient_statistics: StatisticsFactory) -> Any:
         """Return the statistics of all rows.
 
         Raises
@@ -54,14 +54,14 @@ class Cases:
             if batch.unseen:
                 name = next(iter(batch.unseen))
                 table = self.source.table
-                seen = table.column(self.source.places[self.source.schema.names.index(name)], categorical=True)
+                seen = table.column(self.source.positions[self.source.schema.names.index(name)], categorical=True)
                 raise _strange_state(name, seen.categories, next(one for one in self.columns if one.name == name))
             n, codes = len(batch), batch.codes.values
             if len(self.held) < len(self.columns):
                 known, codes = codes, np.zeros((n, len(self.columns)), codes.dtype)
                 codes[:, self.held] = known
             weight = np.ones(n) if self.weight is None else self.weight[batch.start : batch.start + n]
-            return needs.of(Codes(codes, cardinalities), Assignment(np.zeros(n, np.int32), weight, 1))
+            return sufficient_statistics.of(Codes(codes, cardinalities), Assignment(np.zeros(n, np.int32), weight, 1))
 
         return self.source.reduce(accumulate)
 
@@ -103,11 +103,11 @@ def open_cases(
     for title in [*titles, *states]:
         if title not in variables:
             raise ValueError(f"column {title!r} is no variable of the network; {closest(title, variables)}, or drop it")
-    place = {title: j for j, title in enumerate(titles)}
+    position = {title: j for j, title in enumerate(titles)}
     columns = []
     for name in variables:
-        if name in place:
-            columns.append(_read_column(opened, place[name], name, states.get(name)))
+        if name in position:
+            columns.append(_read_column(opened, position[name], name, states.get(name)))
         elif name in states:
             columns.append(Column(name, "categorical", states[name], declared=True))
         else:
@@ -115,11 +115,11 @@ def open_cases(
                 f"the table has no column {name!r}; add it, or, if it can never be seen, state its states: "
                 f"BayesianNetwork(…, states={{{name!r}: […]}})"
             )
-    held = tuple(v for v, name in enumerate(variables) if name in place)
+    held = tuple(v for v, name in enumerate(variables) if name in position)
     schema = Schema(tuple(columns[v] for v in held), opened.container, opened.named)
-    places = [place[variables[v]] for v in held]
+    positions = [position[variables[v]] for v in held]
     weight = check_weights(sample_weight, opened.n_rows)
-    return Cases(MemorySource(opened, schema, places, n_jobs=n_jobs), tuple(columns), held, weight)
+    return Cases(TableSource(opened, schema, positions, n_jobs=n_jobs), tuple(columns), held, weight)
 
 
 def _read_column(table: Table, j: int, name: str, states: States | None) -> Column:

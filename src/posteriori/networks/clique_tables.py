@@ -61,14 +61,14 @@ class Skeleton:
     nodes : tuple of Node
     home : tuple of int (V,)
         The separator of each variable alone.
-    place : tuple of int
+    position : tuple of int
         The node of each clique of the triangulation.
     """
 
     cardinalities: tuple[int, ...]
     nodes: tuple[Node, ...]
     home: tuple[int, ...]
-    place: tuple[int, ...]
+    position: tuple[int, ...]
 
     def shape(self, node: int) -> tuple[int, ...]:
         """Return the number of states along each axis of a node's table."""
@@ -77,12 +77,12 @@ class Skeleton:
     def children(self) -> list[list[int]]:
         """Return the nodes below each node."""
         children: list[list[int]] = [[] for _ in self.nodes]
-        for place, node in enumerate(self.nodes[1:], start=1):
-            children[node.parent].append(place)
+        for position, node in enumerate(self.nodes[1:], start=1):
+            children[node.parent].append(position)
         return children
 
 
-def hang_nodes(triangulation: Triangulation, cardinalities: tuple[int, ...]) -> Skeleton:
+def build_skeleton(triangulation: Triangulation, cardinalities: tuple[int, ...]) -> Skeleton:
     """Return the nodes of the tree of cliques."""
     nodes = [Node((), -1, False)]
     below: list[list[int]] = [[]]
@@ -106,22 +106,22 @@ def hang_nodes(triangulation: Triangulation, cardinalities: tuple[int, ...]) -> 
             host = min(smaller, key=lambda n: size(nodes[n].scope))
 
     cliques = triangulation.cliques
-    place = [0] * len(cliques)
+    position = [0] * len(cliques)
     next_to: dict[int, list[int]] = {}
     for c, clique in enumerate(cliques):
         next_to.setdefault(clique.parent, []).append(c)
     for parent in range(-1, len(cliques)):
         # The largest separators first: those that they hold hang from them.
         for c in sorted(next_to.get(parent, ()), key=lambda c: -size(cliques[c].separator)):
-            above = separator(cliques[c].separator, 0 if parent < 0 else place[parent])
+            above = separator(cliques[c].separator, 0 if parent < 0 else position[parent])
             rest = sorted(cliques[c].scope - cliques[c].separator)
-            place[c] = add(Node((*nodes[above].scope, *rest), above, True))
+            position[c] = add(Node((*nodes[above].scope, *rest), above, True))
     smallest: dict[int, int] = {}
     for n in sorted(range(len(nodes)), key=lambda n: size(nodes[n].scope)):
         for v in nodes[n].scope:
             smallest.setdefault(v, n)
     home = tuple(separator(frozenset([v]), smallest[v]) for v in range(len(cardinalities)))
-    return Skeleton(cardinalities, tuple(nodes), home, tuple(place))
+    return Skeleton(cardinalities, tuple(nodes), home, tuple(position))
 
 
 @dataclass(frozen=True)

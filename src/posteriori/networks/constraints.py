@@ -93,8 +93,8 @@ def _edges(edges: Any, names: Sequence[str], parameter: str) -> tuple[tuple[str,
 
 
 def _matrix(edges: Iterable[tuple[str, str]], names: Sequence[str]) -> Array:
-    place = {name: v for v, name in enumerate(names)}
+    position = {name: v for v, name in enumerate(names)}
     matrix = np.zeros((len(names), len(names)), np.bool_)
     for u, v in edges:
-        matrix[place[u], place[v]] = True
+        matrix[position[u], position[v]] = True
     return matrix

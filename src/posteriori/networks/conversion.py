@@ -44,8 +44,8 @@ def network_of(model: GenerativeModel, target: Column) -> BayesianNetwork:
     parents: dict[int, tuple[int, ...]] = {}
     tables: dict[int, Array] = {}
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
-        for place, (above, table) in enumerate(_families(block.density, parameters)):
-            j = block.columns[place]
+        for position, (above, table) in enumerate(_families(block.density, parameters)):
+            j = block.columns[position]
             parents[j], tables[j] = tuple(block.columns[p] for p in above), np.exp(table)
     states = {column.name: column.categories for column in schema.columns}
     cpts = [CPT(label, target.categories, {}, np.exp(model.log_prior))]

@@ -171,10 +171,10 @@ def _check_probabilities(variable: str, states: States, parents: Mapping[str, St
 
 def _table_error(variable: str, states: States, parents: Mapping[str, States], table: Array, sums: Array) -> ValueError:
     """Return what is wrong with the first cell that is no probability, or with the first row that does not sum to 1."""
-    for place in np.argwhere(~(np.isfinite(table) & (table >= 0)))[:1]:
-        where = state_by_state({**parents, variable: states}, place)
+    for position in np.argwhere(~(np.isfinite(table) & (table >= 0)))[:1]:
+        where = state_by_state({**parents, variable: states}, position)
         return ValueError(
-            f"the table of {variable!r} holds {table[tuple(place)]:g} at {where}; probabilities are from 0 to 1"
+            f"the table of {variable!r} holds {table[tuple(position)]:g} at {where}; probabilities are from 0 to 1"
         )
     row = tuple(np.argwhere(~(np.abs(sums[..., 0] - 1) <= ROUNDING))[0])
     where = f" where {state_by_state(parents, row)}" if parents else ""

@@ -79,13 +79,13 @@ class Distribution:
     def to_dict(self) -> dict[Any, float]:
         """Return the probability of each state, or of each tuple of states where there are several variables."""
         return {
-            states[0] if len(states) == 1 else states: float(self.probabilities[place])
-            for place, states in self._rows()
+            states[0] if len(states) == 1 else states: float(self.probabilities[position])
+            for position, states in self._rows()
         }
 
     def _rows(self) -> Iterator[tuple[tuple[int, ...], tuple[Cell, ...]]]:
-        for place in np.ndindex(self.probabilities.shape):
-            yield place, tuple(known[k] for known, k in zip(self.states.values(), place, strict=True))
+        for position in np.ndindex(self.probabilities.shape):
+            yield position, tuple(known[k] for known, k in zip(self.states.values(), position, strict=True))
 
     def marginal(self, *variables: str) -> Distribution:
         """Return the distribution of some of the variables, in this order: the others are summed out.
@@ -114,8 +114,8 @@ class Distribution:
     @property
     def most_probable(self) -> dict[str, Cell]:
         """The state of each variable in the most probable configuration; the first, of several that are."""
-        place = np.unravel_index(np.argmax(self.probabilities), self.probabilities.shape)
-        return {name: known[int(k)] for (name, known), k in zip(self.states.items(), place, strict=True)}
+        position = np.unravel_index(np.argmax(self.probabilities), self.probabilities.shape)
+        return {name: known[int(k)] for (name, known), k in zip(self.states.items(), position, strict=True)}
 
     def to_polars(self) -> Any:
         """Return a polars DataFrame: a column for each variable, and the ``probability``."""
@@ -173,10 +173,10 @@ class ConditionalDistribution:
             cells = given if isinstance(given, tuple) else (given,)
         if len(cells) != len(self.given):
             raise KeyError(f"{given!r} names {len(cells)} states; name one of each of {', '.join(self.given)}")
-        place = tuple(
+        position = tuple(
             state_code(name, cell, known) for (name, known), cell in zip(self.given.items(), cells, strict=True)
         )
-        return Distribution(self.states, self.probabilities[place], dict(zip(self.given, cells, strict=True)))
+        return Distribution(self.states, self.probabilities[position], dict(zip(self.given, cells, strict=True)))
 
     def __repr__(self) -> str:
         return "\n".join(conditional_lines(self.states, self.given, self.probabilities))
@@ -219,8 +219,8 @@ class Marginals(Mapping[str, Distribution]):
         evidence = next(iter(self.values())).evidence if self._distributions else {}
         rows = [["variable", "state", "probability"]]
         for name, found in self.items():
-            for place, (state, p) in enumerate(found.to_dict().items()):
-                rows.append(["" if place else name, str(state), number(p)])
+            for position, (state, p) in enumerate(found.to_dict().items()):
+                rows.append(["" if position else name, str(state), number(p)])
         return "\n".join([heading(["variable"], evidence_words(evidence)), *aligned(rows, 2)])
 
 

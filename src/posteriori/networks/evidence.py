@@ -35,8 +35,8 @@ class Findings:
     def hard(self) -> dict[int, int]:
         """The state of each variable of which one state only is possible, both by their places."""
         return {
-            place: self.likelihoods[name].tolist().index(1.0)
-            for place, name in enumerate(self.states)
+            position: self.likelihoods[name].tolist().index(1.0)
+            for position, name in enumerate(self.states)
             if name in self.likelihoods and self._is_certain(name)
         }
 
@@ -44,17 +44,17 @@ class Findings:
     def codes(self) -> Array:
         """The states that are known, by their places, −1 where unknown: (V,)."""
         codes = np.full(len(self.states), -1, np.int64)
-        for place, code in self.hard.items():
-            codes[place] = code
+        for position, code in self.hard.items():
+            codes[position] = code
         return codes
 
     @cached_property
     def soft(self) -> dict[int, Array]:
         """The likelihoods of the other variables of which something is known, by their places."""
         return {
-            place: self.likelihoods[name]
-            for place, name in enumerate(self.states)
-            if name in self.likelihoods and place not in self.hard
+            position: self.likelihoods[name]
+            for position, name in enumerate(self.states)
+            if name in self.likelihoods and position not in self.hard
         }
 
     def _is_certain(self, name: str) -> bool:
@@ -164,10 +164,10 @@ def read_codes(table: Any, states: Mapping[str, States], ignored: str | None = N
         for j, column in zip(read, columns, strict=True):
             seen = opened.column(j, categorical=True) if column.name in strange else column
             if any(cell not in column.lookup for cell in seen.categories):
-                raise _stranger(seen, column)
+                raise _unseen_category(seen, column)
     codes = np.full((opened.n_rows, len(states)), -1, np.int64)
-    places = {name: place for place, name in enumerate(states)}
-    codes[:, [places[column.name] for column in columns]] = found.astype(np.int64) - 1
+    positions = {name: position for position, name in enumerate(states)}
+    codes[:, [positions[column.name] for column in columns]] = found.astype(np.int64) - 1
     return codes
 
 
@@ -178,7 +178,7 @@ def _column(name: str, states: States, kinds: tuple[type, ...]) -> Column:
     return Column(name, "categorical", states, declared=True)
 
 
-def _stranger(seen: Column, column: Column) -> ValueError:
+def _unseen_category(seen: Column, column: Column) -> ValueError:
     name, states = column.name, column.categories
     cell = next((cell for cell in seen.categories if cell not in column.lookup), None)
     if isinstance(cell, float) and cell.is_integer():

@@ -66,28 +66,28 @@ def read_network(
     >>> po.read_network("asia.bif")  # doctest: +SKIP
     <BayesianNetwork 'asia': 8 variables, 8 edges, 18 parameters>
     """
-    place = Path(path)
-    shown = repr(str(place))
-    if not place.exists():
+    position = Path(path)
+    shown = repr(str(position))
+    if not position.exists():
         raise FileNotFoundError(f"there is no file {shown}")
-    if place.is_dir():
+    if position.is_dir():
         raise ValueError(f"{shown} is a folder; name the file of a network in it")
     if tolerance is not None and not 0 <= tolerance < math.inf:
         raise ValueError(f"tolerance is {tolerance!r}; it must be a number of at least 0")
     if max_table_size is not None:
         max_table_size = table_size(max_table_size)
-    if place.suffix.lower() == _OWN:
-        return _load(place, max_table_size)
+    if position.suffix.lower() == _OWN:
+        return _load(position, max_table_size)
     reading = Reading(shown, tolerance, MAX_TABLE_SIZE if max_table_size is None else max_table_size)
-    network = _parsed(_content(place), reading)
+    network = _parsed(_content(position), reading)
     reading.warn()
     return network
 
 
-def _content(place: Path) -> bytes:
+def _content(position: Path) -> bytes:
     """Return the bytes of a file, unpacked."""
-    shown = repr(str(place))
-    with place.open("rb") as opened:
+    shown = repr(str(position))
+    with position.open("rb") as opened:
         content = _read_most(opened)
     if content[:2] == _GZIP:
         try:
@@ -120,12 +120,14 @@ def _parsed(content: bytes, reading: Reading) -> BayesianNetwork:
     return read_bif(text.replace("\r\n", "\n").replace("\r", "\n"), reading)
 
 
-def _load(place: Path, max_table_size: int | None) -> BayesianNetwork:
+def _load(position: Path, max_table_size: int | None) -> BayesianNetwork:
     from posteriori.persistence import load
 
-    loaded = load(place)
+    loaded = load(position)
     if not isinstance(loaded, BayesianNetwork):
-        raise ValueError(f"{str(place)!r} holds a {type(loaded).__name__}, not a network; read it by posteriori.load")
+        raise ValueError(
+            f"{str(position)!r} holds a {type(loaded).__name__}, not a network; read it by posteriori.load"
+        )
     if max_table_size is not None:
         loaded = BayesianNetwork(**(loaded.to_parameters() | {"max_table_size": max_table_size}))
     return loaded
@@ -160,24 +162,24 @@ def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> Non
     ...     po.read_network(pathlib.Path(folder) / "coin.bif") == net
     True
     """
-    from posteriori.persistence import save, write_beside
+    from posteriori.persistence import save, write_file_atomically
 
-    place = Path(path)
-    suffixes = [suffix.lower() for suffix in place.suffixes]
+    position = Path(path)
+    suffixes = [suffix.lower() for suffix in position.suffixes]
     compressed = suffixes[-1:] == [".gz"]
     suffix = ["", *suffixes][-2 if compressed else -1]
     own = suffix == _OWN and not compressed
     if suffix not in _WRITERS and not own:
         endings = ", ".join(_WRITERS)
-        raise ValueError(f"{str(place)!r} does not say the format; end it in {endings} (.gz may follow) or {_OWN}")
+        raise ValueError(f"{str(position)!r} does not say the format; end it in {endings} (.gz may follow) or {_OWN}")
     for name in network.variables:
         network.cpt(name)
     if own:
-        save(network, place)
+        save(network, position)
         return
     try:
         content = _WRITERS[suffix](network).encode()
     except UnicodeEncodeError as error:
         letter = error.object[error.start]
         raise ValueError(f"a name or property holds {letter!r}, which is no character of Unicode; rename it") from None
-    write_beside(place, gzip.compress(content, mtime=0) if compressed else content)
+    write_file_atomically(position, gzip.compress(content, mtime=0) if compressed else content)

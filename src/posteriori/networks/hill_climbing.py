@@ -17,7 +17,7 @@ _SHAKES = 40  # random moves of a restart, fewer among few variables
 
 
 @dataclass(frozen=True)
-class Climbed:
+class HillClimbResult:
     """The best graph found.
 
     Attributes
@@ -41,7 +41,7 @@ def climb(
     tabu: int,
     restarts: int,
     rng: np.random.Generator,
-) -> Climbed:
+) -> HillClimbResult:
     """Return the graph at which no single edge added, deleted or turned raises the score.
 
     Parameters
@@ -60,15 +60,15 @@ def climb(
     d = scores.n_variables
     marks = np.random.default_rng(0).integers(1, 2**63, (d, d), dtype=np.int64)  # a graph is known by their xor
     path = _Path(scores, constraints, constraints.required.copy(), marks)
-    best = _summit(path, tabu)
+    best = _local_optimum(path, tabu)
     for _ in range(restarts):
         path.restart(best[1])
-        path.shake(min(d, _SHAKES), rng)
-        best = max(best, _summit(path, tabu), key=lambda found: found[0])
-    return Climbed(best[1], best[0], tuple(path.trace))
+        path.perturb(min(d, _SHAKES), rng)
+        best = max(best, _local_optimum(path, tabu), key=lambda found: found[0])
+    return HillClimbResult(best[1], best[0], tuple(path.trace))
 
 
-def _summit(path: _Path, tabu: int) -> tuple[float, Array]:
+def _local_optimum(path: _Path, tabu: int) -> tuple[float, Array]:
     """Return the best score on the way up from here and beyond, and its graph."""
     best = path.score, path.edges.copy()
     recent = deque([path.mark], maxlen=max(tabu, 1))
@@ -160,7 +160,7 @@ class _Path:
             self.reach = _reachable(self.edges)
         self.trace.append(self.score)
 
-    def shake(self, n_moves: int, rng: np.random.Generator) -> None:
+    def perturb(self, n_moves: int, rng: np.random.Generator) -> None:
         """Make some random moves."""
         for _ in range(n_moves):
             added, deleted, turned = self._legal()

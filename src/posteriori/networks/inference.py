@@ -48,7 +48,7 @@ class PrunedTree:
         """Return the likelihoods of the variables of the tree, by their places in it."""
         return {i: soft[v] for i, v in enumerate(self.kept) if v in soft}
 
-    def places(self, variables: Iterable[int]) -> tuple[int, ...]:
+    def positions(self, variables: Iterable[int]) -> tuple[int, ...]:
         """Return the places in the tree of some variables."""
         return tuple(self.kept.index(v) for v in variables)
 
@@ -82,14 +82,14 @@ class Inference:
         return {cpt.variable: cpt.states for cpt in self.cpts}
 
     @cached_property
-    def place(self) -> dict[str, int]:
+    def position(self) -> dict[str, int]:
         """The place of each variable."""
-        return {name: place for place, name in enumerate(self.dag.nodes)}
+        return {name: position for position, name in enumerate(self.dag.nodes)}
 
     @cached_property
     def scopes(self) -> tuple[tuple[int, ...], ...]:
         """The variables of each CPT, by their places, in the order of its axes."""
-        return tuple((*(self.place[name] for name in cpt.parents), v) for v, cpt in enumerate(self.cpts))
+        return tuple((*(self.position[name] for name in cpt.parents), v) for v, cpt in enumerate(self.cpts))
 
     # Which tree answers -----------------------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ class Inference:
         tells that the evidence is impossible.
         """
         names = self.dag.nodes
-        needed = sorted(self.place[name] for name in self.dag.ancestors([names[v] for v in asked | known]))
+        needed = sorted(self.position[name] for name in self.dag.ancestors([names[v] for v in asked | known]))
         part = {v: v for v in needed}
 
         def root(v: int) -> int:
@@ -168,8 +168,8 @@ class Inference:
         return found
 
     def _compile(self, kept: tuple[int, ...], factors: Sequence[int]) -> PrunedTree:
-        place = {v: i for i, v in enumerate(kept)}
-        tables = [Factor(tuple(place[v] for v in self.scopes[f]), self.cpts[f].probabilities) for f in factors]
+        position = {v: i for i, v in enumerate(kept)}
+        tables = [Factor(tuple(position[v] for v in self.scopes[f]), self.cpts[f].probabilities) for f in factors]
         cardinalities = tuple(self.cardinalities[v] for v in kept)
         try:
             tree = compile_tree(cardinalities, tables, max_table_size=self.max_table_size)
@@ -196,8 +196,10 @@ class Inference:
                 f"max_table_size = {self.max_table_size:,}; ask for fewer"
             )
         chosen = self.tree(variables, [*findings.hard, *findings.soft], hard=findings.hard)
-        places = chosen.places(variables)
-        table, log_evidence = chosen.tree.joint(places, chosen.take(findings.codes), chosen.soft(findings.soft) or None)
+        positions = chosen.positions(variables)
+        table, log_evidence = chosen.tree.joint(
+            positions, chosen.take(findings.codes), chosen.soft(findings.soft) or None
+        )
         require_possible(float(log_evidence))
         return table / table.sum()
 
@@ -211,8 +213,8 @@ class Inference:
         """
         chosen = self.tree(variables, [*findings.hard, *findings.soft], hard=findings.hard)
         codes = chosen.take(findings.codes)[np.newaxis]
-        places = chosen.places(variables)
-        tables, log_evidence = chosen.tree.marginals(codes, chosen.soft(findings.soft) or None, 1, variables=places)
+        positions = chosen.positions(variables)
+        tables, log_evidence = chosen.tree.marginals(codes, chosen.soft(findings.soft) or None, 1, variables=positions)
         require_possible(float(log_evidence[0]))
         return [table[0] for table in tables]
 
@@ -257,7 +259,7 @@ class Inference:
         known = [v for v in range(len(self.cpts)) if v in soft or (codes[:, v] >= 0).any()]
         chosen = self.tree(asked, known, len(codes))
         found: tuple[list[Array], Array] = chosen.tree.marginals(
-            chosen.take(codes), chosen.soft(soft) or None, n_jobs, variables=chosen.places(asked)
+            chosen.take(codes), chosen.soft(soft) or None, n_jobs, variables=chosen.positions(asked)
         )
         _warn_of_impossible(found[1])
         return found[0]

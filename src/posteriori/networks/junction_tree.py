@@ -12,9 +12,9 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.kernels import LANES, Evidence, Layout
-from posteriori.networks.clique_tables import CliqueTables, Factor, Skeleton, fill_tables, hang_nodes, most_bytes
+from posteriori.networks.clique_tables import CliqueTables, Factor, Skeleton, build_skeleton, fill_tables, most_bytes
 from posteriori.networks.decimals import cell_count, how_to_set
-from posteriori.networks.rows import read_evidence, share_out, slices_of, take
+from posteriori.networks.rows import map_in_threads, read_evidence, slices_of, take
 from posteriori.networks.triangulation import Triangulation, triangulate
 from posteriori.typing import Array
 
@@ -121,7 +121,7 @@ class JunctionTree:
             out = marginals[rows], log_evidence[rows], _NOTHING, _NOTHING
             kernels.propagate(self._layout, take(evidence, rows), wanted, *out)
 
-        share_out(work, self._slices(len(log_evidence), n_jobs))
+        map_in_threads(work, self._slices(len(log_evidence), n_jobs))
         return [marginals[:, state[v] : state[v + 1]] for v in asked], log_evidence + self.tables.log_total
 
     def log_evidence(self, codes: Array, soft: Soft = None, n_jobs: int | None = None) -> Array:
@@ -137,7 +137,7 @@ class JunctionTree:
             out = _NO_TABLE, log_evidence[rows], _NOTHING, _NOTHING
             kernels.propagate(self._layout, take(evidence, rows), wanted, *out)
 
-        share_out(work, self._slices(len(log_evidence), n_jobs))
+        map_in_threads(work, self._slices(len(log_evidence), n_jobs))
         return log_evidence + self.tables.log_total
 
     def most_probable(self, codes: Array, soft: Soft = None, n_jobs: int | None = None) -> tuple[Array, Array]:
@@ -157,7 +157,7 @@ class JunctionTree:
         def work(rows: slice) -> None:
             kernels.maximise(self._layout, take(evidence, rows), found[rows], log_probability[rows])
 
-        share_out(work, self._slices(len(found), n_jobs))
+        map_in_threads(work, self._slices(len(found), n_jobs))
         return found, log_probability + self.tables.log_total
 
     def joint(self, variables: Sequence[int], codes: Array, soft: Soft = None) -> tuple[Array, float]:
@@ -242,7 +242,7 @@ class JunctionTree:
             raise ValueError("the evidence has probability 0: there is nothing to draw from; correct a finding")
         drawn = np.empty((n, len(self.cardinalities)), np.int64)
         for rows in slices_of(n, _AT_A_TIME):
-            uniform = rng.random((rows.stop - rows.start, len(self.skeleton.place)))
+            uniform = rng.random((rows.stop - rows.start, len(self.skeleton.position)))
             kernels.draw(self._layout, cumulative, uniform, drawn[rows])
         return drawn
 
@@ -295,7 +295,7 @@ class JunctionTree:
             return counts
 
         counts = np.zeros(len(self._layout.table))
-        for part in share_out(
+        for part in map_in_threads(
             work, list(slices_of(n, size)), joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
         ):
             counts += part
@@ -306,7 +306,7 @@ class JunctionTree:
 
     def _host(self, scope: tuple[int, ...]) -> int:
         several = _several(scope, self.cardinalities)
-        host = self.skeleton.place[self.triangulation.home(several)]
+        host = self.skeleton.position[self.triangulation.home(several)]
         if not set(several).issubset(self.skeleton.nodes[host].scope):
             raise ValueError(f"no clique holds the variables {scope} together; only scopes of factors can be counted")
         return host
@@ -380,7 +380,7 @@ def compile_tree(
         if np.shape(factor.table) != shape:
             raise ValueError(f"the table of {factor.scope} has shape {np.shape(factor.table)}; {shape} is needed")
     triangulation = triangulate(cardinalities, [_several(factor.scope, cardinalities) for factor in factors])
-    skeleton = hang_nodes(triangulation, cardinalities)
+    skeleton = build_skeleton(triangulation, cardinalities)
     assigned = _assigned(triangulation, skeleton, factors)
     _require_size(triangulation, skeleton, assigned, max_table_size)
     return JunctionTree(triangulation, skeleton, fill_tables(skeleton, assigned))
@@ -394,14 +394,16 @@ def _require_size(
     size = triangulation.total_size
     if size <= most and largest < _MOST_OF_ONE:
         return
-    needs = (
+    sufficient_statistics = (
         f"exact inference needs clique tables of {cell_count(size)}, the largest of {cell_count(largest)} for "
         f"{len(scope)} variables"
     )
     if largest >= _MOST_OF_ONE:
-        raise ValueError(f"{needs}; one table may not have 2**31; use method='sampling', or observe more variables")
+        raise ValueError(
+            f"{sufficient_statistics}; one table may not have 2**31; use method='sampling', or observe more variables"
+        )
     raise ValueError(
-        f"{needs}, which is more than max_table_size = {most:,}; they take up to "
+        f"{sufficient_statistics}, which is more than max_table_size = {most:,}; they take up to "
         f"{most_bytes(skeleton, assigned) / 1e9:.2g} GB of memory: if there is as much, "
         f"{how_to_set('max_table_size', size)}, or give it to BayesianNetwork; if not, use method='sampling'"
     )
@@ -413,7 +415,7 @@ def _assigned(triangulation: Triangulation, skeleton: Skeleton, factors: Sequenc
     for factor in factors:
         scope = _several(factor.scope, skeleton.cardinalities)
         table = np.asarray(factor.table, np.float64).reshape([skeleton.cardinalities[v] for v in scope])
-        assigned.setdefault(skeleton.place[triangulation.home(scope)], []).append(Factor(scope, table))
+        assigned.setdefault(skeleton.position[triangulation.home(scope)], []).append(Factor(scope, table))
     return assigned
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from posteriori.learning.em import Limits
+from posteriori.learning.em import EMOptions
 from posteriori.networks.cases import open_cases
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG
@@ -59,8 +59,8 @@ class FamilyCounts:
         """Return the same evidence about variables with more states."""
         if columns == self.columns:
             return self
-        places = [new.places_in(old) for new, old in zip(columns, self.columns, strict=True)]
-        return FamilyCounts(columns, self.complete.reindexed([0], places), self.incomplete.reindexed(places))
+        positions = [new.places_in(old) for new, old in zip(columns, self.columns, strict=True)]
+        return FamilyCounts(columns, self.complete.reindexed([0], positions), self.incomplete.reindexed(positions))
 
     @property
     def cardinalities(self) -> tuple[int, ...]:
@@ -179,8 +179,8 @@ class Fitted:
 
 def family_scopes(dag: DAG) -> tuple[Scope, ...]:
     """Return each variable's parents and then itself, by their places in the graph."""
-    place = {name: v for v, name in enumerate(dag.nodes)}
-    return tuple((*(place[parent] for parent in dag.parents[name]), v) for v, name in enumerate(dag.nodes))
+    position = {name: v for v, name in enumerate(dag.nodes)}
+    return tuple((*(position[parent] for parent in dag.parents[name]), v) for v, name in enumerate(dag.nodes))
 
 
 def count_cases(
@@ -201,7 +201,7 @@ def joined(past: FamilyCounts, evidence: FamilyCounts) -> FamilyCounts:
 def fit_tables(
     evidence: FamilyCounts,
     smoothing: Smoothing,
-    limits: Limits,
+    limits: EMOptions,
     rng: np.random.Generator,
     max_table_size: int = 2**27,
     n_jobs: int | None = None,
@@ -212,7 +212,7 @@ def fit_tables(
     ----------
     evidence : FamilyCounts
     smoothing : Smoothing
-    limits : Limits
+    limits : EMOptions
         Of EM.
     rng : Generator
         Of where EM starts for families of which no row shows all.
@@ -233,7 +233,7 @@ def fit_tables(
 def _expectation_maximisation(
     evidence: FamilyCounts,
     pseudo: list[Array],
-    limits: Limits,
+    limits: EMOptions,
     rng: np.random.Generator,
     max_table_size: int,
     n_jobs: int | None,

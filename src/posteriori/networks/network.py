@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from posteriori.learning.em import Limits
+from posteriori.learning.em import EMOptions
 from posteriori.networks import queries
 from posteriori.networks.arguments import (
     given_edge,
@@ -20,13 +20,13 @@ from posteriori.networks.arguments import (
     text,
 )
 from posteriori.networks.cpt import CPT, check_states
+from posteriori.networks.cpt_input import cpt_from
 from posteriori.networks.dag import DAG, Independence
 from posteriori.networks.distributions import ConditionalDistribution, Distribution, MostProbable
 from posteriori.networks.evidence import read_codes, read_findings
 from posteriori.networks.inference import Inference
 from posteriori.networks.learning import FamilyCounts, Smoothing, count_cases, fit_tables, joined
 from posteriori.networks.naming import States, as_names, require_variable
-from posteriori.networks.stating import state_cpt
 from posteriori.networks.trails import Why, why
 from posteriori.typing import Array
 
@@ -192,7 +192,7 @@ class BayesianNetwork:
                     "or name them in BayesianNetwork(…, states={…})"
                 )
         own = {name: known for name, known in self._states.items() if name in order or states is None}
-        self._add(state_cpt(variable, probabilities, states, order, own))
+        self._add(cpt_from(variable, probabilities, states, order, own))
 
     def _require_parents(self, variable: str, stated: Iterable[str]) -> None:
         edges = self._dag.parents[variable]
@@ -370,7 +370,7 @@ class BayesianNetwork:
         if not tol >= 0:
             raise ValueError(f"tol is {tol!r}; it must be at least 0 nats a row")
         self._smoothing = Smoothing.of(alpha, equivalent_sample_size, self.variables)
-        self._limits = Limits(tol, max_iter)
+        self._em_options = EMOptions(tol, max_iter)
         self._random_state = random_state
         stated = {name: states for name, states in self._states.items() if name not in self._states_of_rows}
         evidence = count_cases(self._dag, table, stated, sample_weight, n_jobs)
@@ -411,7 +411,7 @@ class BayesianNetwork:
 
     def _learn(self, evidence: FamilyCounts, of_rows: tuple[str, ...], n_jobs: int | None) -> None:
         rng = queries.generator(self._random_state)
-        fitted = fit_tables(evidence, self._smoothing, self._limits, rng, self.max_table_size, n_jobs)
+        fitted = fit_tables(evidence, self._smoothing, self._em_options, rng, self.max_table_size, n_jobs)
         self._cpts = {cpt.variable: cpt for cpt in fitted.cpts}
         self._states = {cpt.variable: cpt.states for cpt in fitted.cpts}
         self._states_of_rows = of_rows
@@ -688,7 +688,9 @@ class BayesianNetwork:
         for name in names:
             require_variable(name, self._dag.parents)
         likelihoods = queries.read_likelihoods(soft or {}, self._known_states, len(codes))
-        found = self._inference.marginals(codes, [self._inference.place[name] for name in names], likelihoods, n_jobs)
+        found = self._inference.marginals(
+            codes, [self._inference.position[name] for name in names], likelihoods, n_jobs
+        )
         return dict(zip(names, found, strict=True))
 
     # Independence -----------------------------------------------------------------------------------------------

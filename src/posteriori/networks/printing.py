@@ -33,12 +33,14 @@ def aligned(rows: Sequence[Sequence[str]], n_left: int) -> list[str]:
 
 def joint_lines(states: Mapping[str, Sequence[Any]], values: Array, more: Mapping[str, Array]) -> list[str]:
     """Return a line for every configuration of the variables, with its probability and what else is known of it."""
-    places = list(np.ndindex(values.shape))
+    positions = list(np.ndindex(values.shape))
     rows = [[*states, "probability", *more]]
-    for place in places[:_MOST_ROWS]:
-        cells = [str(known[k]) for known, k in zip(states.values(), place, strict=True)]
-        rows.append([*cells, number(float(values[place])), *(number(float(column[place])) for column in more.values())])
-    return [*aligned(rows, len(states)), *_left_out(len(places))]
+    for position in positions[:_MOST_ROWS]:
+        cells = [str(known[k]) for known, k in zip(states.values(), position, strict=True)]
+        rows.append(
+            [*cells, number(float(values[position])), *(number(float(column[position])) for column in more.values())]
+        )
+    return [*aligned(rows, len(states)), *_left_out(len(positions))]
 
 
 def conditional_lines(
@@ -48,17 +50,18 @@ def conditional_lines(
     shape = tuple(map(len, given.values()))
     configurations = list(np.ndindex(tuple(map(len, states.values()))))
     titles = [
-        ", ".join(str(known[k]) for known, k in zip(states.values(), place, strict=True)) for place in configurations
+        ", ".join(str(known[k]) for known, k in zip(states.values(), position, strict=True))
+        for position in configurations
     ]
     hidden = len(titles) - _MOST_COLUMNS if len(titles) > _MOST_COLUMNS + 1 else 0
     shown = len(titles) - hidden
     rows = [[*given, *titles[:shown], *(["…"] if hidden else [])]]
     table = values.reshape(*shape, len(titles))
-    places = list(np.ndindex(shape))
-    for place in places[:_MOST_ROWS]:
-        cells = [str(known[k]) for known, k in zip(given.values(), place, strict=True)]
-        rows.append([*cells, *map(number, table[place][:shown]), *(["…"] if hidden else [])])
-    return [heading(states, given), *aligned(rows, len(given)), *_left_out(len(places))]
+    positions = list(np.ndindex(shape))
+    for position in positions[:_MOST_ROWS]:
+        cells = [str(known[k]) for known, k in zip(given.values(), position, strict=True)]
+        rows.append([*cells, *map(number, table[position][:shown]), *(["…"] if hidden else [])])
+    return [heading(states, given), *aligned(rows, len(given)), *_left_out(len(positions))]
 
 
 def number(value: float) -> str:

@@ -57,7 +57,7 @@ def asked_variables(variables: Sequence[str], findings: Findings) -> tuple[str, 
     """
     names = tuple(findings.states)
     if not variables:
-        return tuple(name for place, name in enumerate(names) if place not in findings.hard)
+        return tuple(name for position, name in enumerate(names) if position not in findings.hard)
     for k, name in enumerate(variables):
         require_variable(name, findings.states)
         if name in variables[:k]:
@@ -78,12 +78,12 @@ class Exact:
 
     def joint(self, names: Sequence[str], findings: Findings, evidence: dict[str, Any]) -> Distribution:
         """Return p(names | findings)."""
-        table = self.inference.joint([self.inference.place[name] for name in names], findings)
+        table = self.inference.joint([self.inference.position[name] for name in names], findings)
         return Distribution({name: findings.states[name] for name in names}, table, evidence)
 
     def each(self, names: Sequence[str], findings: Findings, evidence: dict[str, Any]) -> Marginals:
         """Return p(name | findings) of each name."""
-        tables = self.inference.each([self.inference.place[name] for name in names], findings)
+        tables = self.inference.each([self.inference.position[name] for name in names], findings)
         return Marginals(
             {
                 name: Distribution({name: findings.states[name]}, table, evidence)
@@ -123,9 +123,9 @@ class Sampled:
         self, names: Sequence[str], findings: Findings, evidence: dict[str, Any], codes: Array, log_weight: Array
     ) -> Distribution:
         states = {name: findings.states[name] for name in names}
-        places = [self.inference.place[name] for name in names]
+        positions = [self.inference.position[name] for name in names]
         shape = tuple(map(len, states.values()))
-        share, standard_error = weighted_frequencies(codes[:, places], log_weight, shape)
+        share, standard_error = weighted_frequencies(codes[:, positions], log_weight, shape)
         return Distribution(states, share, evidence, standard_error)
 
     def probability(self, event: Findings, given: Findings) -> float:
@@ -133,7 +133,7 @@ class Sampled:
         codes, log_weight = self._draw(given)
         happens = np.ones(self.n_samples)
         for name, likelihood in event.likelihoods.items():
-            happens *= likelihood[codes[:, self.inference.place[name]]]
+            happens *= likelihood[codes[:, self.inference.position[name]]]
         return weighted_mean(happens, log_weight)
 
 
@@ -146,8 +146,8 @@ def most_probable(inference: Inference, findings: Findings) -> MostProbable:
 
 def conditional(inference: Inference, names: tuple[str, ...], given: tuple[str, ...]) -> ConditionalDistribution:
     """Return p(names | given), a distribution for every configuration of what is given."""
-    states = {name: inference.cpts[inference.place[name]].states for name in (*given, *names)}
-    table = inference.joint([inference.place[name] for name in states], Findings(inference.states, {}))
+    states = {name: inference.cpts[inference.position[name]].states for name in (*given, *names)}
+    table = inference.joint([inference.position[name] for name in states], Findings(inference.states, {}))
     total = table.sum(axis=tuple(range(len(given), table.ndim)), keepdims=True)
     with np.errstate(invalid="ignore"):
         shares = table / total
@@ -187,7 +187,7 @@ def read_likelihoods(soft: Mapping[str, Any], states: Mapping[str, States], n: i
     ValueError
         There is no such variable, or its likelihoods are negative, infinite, all 0 or of another shape.
     """
-    places = {name: place for place, name in enumerate(states)}
+    positions = {name: position for position, name in enumerate(states)}
     found = {}
     for name, values in soft.items():
         require_variable(name, states)
@@ -200,7 +200,7 @@ def read_likelihoods(soft: Mapping[str, Any], states: Mapping[str, States], n: i
             )
         if not np.isfinite(likelihood).all() or (likelihood < 0).any() or not likelihood.any(axis=-1).all():
             raise ValueError(f"the likelihoods of {name!r} must be finite, at least 0, and not all 0 in a row")
-        found[places[name]] = likelihood
+        found[positions[name]] = likelihood
     return found
 
 

@@ -78,17 +78,17 @@ class Reading:
             where = ", ".join(str(known[k]) for known, k in zip(parents.values(), absent[0], strict=False))
             raise ValueError(f"{variable!r} has no probabilities" + (f" for ({where})" if parents else ""))
         valid = np.isfinite(table).all(axis=-1) & (table >= 0).all(axis=-1)  # CPT names what is not
-        for place in map(tuple, np.argwhere(valid & (off > ROUNDING))):
-            allowed = self.tolerance if self.tolerance is not None else min(ROUNDEST, rounding_error(table[place]))
-            if not off[place] <= allowed:
-                raise ValueError(self._off(variable, parents, place, float(sums[place])))
-            table[place] /= sums[place]
+        for position in map(tuple, np.argwhere(valid & (off > ROUNDING))):
+            allowed = self.tolerance if self.tolerance is not None else min(ROUNDEST, rounding_error(table[position]))
+            if not off[position] <= allowed:
+                raise ValueError(self._off(variable, parents, position, float(sums[position])))
+            table[position] /= sums[position]
             self._rescaled[variable] = self._rescaled.get(variable, 0) + 1
-            self._furthest = max(self._furthest, float(off[place]))
+            self._furthest = max(self._furthest, float(off[position]))
         return CPT(variable, states, parents, table)
 
-    def _off(self, variable: str, parents: Mapping[str, States], place: tuple[int, ...], total: float) -> str:
-        where = f" where {state_by_state(parents, place)}" if parents else ""
+    def _off(self, variable: str, parents: Mapping[str, States], position: tuple[int, ...], total: float) -> str:
+        where = f" where {state_by_state(parents, position)}" if parents else ""
         allowed = "rounding explains" if self.tolerance is None else f"tolerance = {self.tolerance:g} allows"
         advice = f", or {how_to_set('tolerance', _rounded_up(abs(total - 1)))}" if 0 < total < math.inf else ""
         return (

@@ -62,7 +62,7 @@ def slices_of(n: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + size, n)) for start in range(0, n, max(size, 1)))
 
 
-def share_out(work: Callable[[slice], T], slices: list[slice], n_jobs: int | None = None) -> list[T]:
+def map_in_threads(work: Callable[[slice], T], slices: list[slice], n_jobs: int | None = None) -> list[T]:
     """Return what work makes of each slice, in their order, by as many threads as there are slices, or n_jobs."""
     n_jobs = len(slices) if n_jobs is None else min(n_jobs, len(slices))
     if n_jobs <= 1:

@@ -43,12 +43,12 @@ def draw(
     Fung & Chang (1990), Weighing and integrating evidence for stochastic simulation in Bayesian networks, UAI 5.
     """
     hard, soft = hard or {}, soft or {}
-    place = {cpt.variable: v for v, cpt in enumerate(cpts)}
+    position = {cpt.variable: v for v, cpt in enumerate(cpts)}
     codes = np.empty((n, len(cpts)), np.int64)
     log_weight = np.zeros(n)
-    for v in _parents_first(cpts, place):
+    for v in _parents_first(cpts, position):
         cpt = cpts[v]
-        rows = cpt.probabilities[tuple(codes[:, place[name]] for name in cpt.parents)]
+        rows = cpt.probabilities[tuple(codes[:, position[name]] for name in cpt.parents)]
         rows = np.broadcast_to(rows, (n, len(cpt.states)))
         if v in hard:
             codes[:, v] = hard[v]
@@ -64,13 +64,13 @@ def draw(
     return codes, log_weight
 
 
-def _parents_first(cpts: Sequence[CPT], place: Mapping[str, int]) -> list[int]:
+def _parents_first(cpts: Sequence[CPT], position: Mapping[str, int]) -> list[int]:
     order: dict[int, None] = {}
 
     def visit(v: int) -> None:
         waiting = [v]
         while waiting:  # not by recursion: chains are longer than the stack
-            absent = [place[name] for name in cpts[waiting[-1]].parents if place[name] not in order]
+            absent = [position[name] for name in cpts[waiting[-1]].parents if position[name] not in order]
             if absent:
                 waiting += absent
             else:

@@ -201,7 +201,7 @@ class FamilyScores:
 
     def _counted(self, v: int, parents: Sequence[int], configurations: int, added: Array) -> Array:
         spelled = np.empty(len(self.weight), np.uint32)
-        kernels.spell(self.columns, self.cardinalities, np.array([*parents, v], np.int64), spelled)
+        kernels.encode_configurations(self.columns, self.cardinalities, np.array([*parents, v], np.int64), spelled)
         out = np.empty(len(added))
 
         def work(part: slice) -> None:

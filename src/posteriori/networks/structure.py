@@ -251,8 +251,8 @@ def score_structure(
         known = structure.to_parameters()["states"] | known
     cases = open_cases(table, dag.nodes, known, sample_weight, n_jobs)
     scores = FamilyScores.of(read_rows(cases, "a score"), as_score(score), n_jobs)
-    place = {name: v for v, name in enumerate(dag.nodes)}
-    return scores.graph([[place[parent] for parent in dag.parents[name]] for name in dag.nodes])
+    position = {name: v for v, name in enumerate(dag.nodes)}
+    return scores.graph([[position[parent] for parent in dag.parents[name]] for name in dag.nodes])
 
 
 def _as_states(states: Mapping[str, Sequence[Any]] | None) -> dict[str, Any]:

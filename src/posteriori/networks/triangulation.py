@@ -85,7 +85,7 @@ def triangulate(cardinalities: Sequence[int], scopes: Sequence[Sequence[int]]) -
     ----------
     Kjærulff (1990), Triangulation of graphs: algorithms giving small total state space, Aalborg R-90-09.
     """
-    order, neighbours, graph = peel(join(len(cardinalities), scopes))
+    order, neighbours, graph = remove_simplicial(join(len(cardinalities), scopes))
     rest = sorted(set(range(len(graph))).difference(order))
     weights = [math.log2(k) for k in cardinalities]
     rng = np.random.default_rng(_SEED)
@@ -101,10 +101,10 @@ def triangulate(cardinalities: Sequence[int], scopes: Sequence[Sequence[int]]) -
                 fewest, best = size, (order + turns, neighbours + around)
         if fewest < _SMALL:
             break
-    return grow_tree(*best, cardinalities)
+    return build_clique_tree(*best, cardinalities)
 
 
-def peel(graph: Graph) -> tuple[list[int], list[int], Graph]:
+def remove_simplicial(graph: Graph) -> tuple[list[int], list[int], Graph]:
     """Eliminate variables whose neighbours are all joined, as long as there are any: that fills in nothing.
 
     Returns
@@ -232,7 +232,7 @@ def _cells(order: list[int], neighbours: list[int], weights: list[float]) -> flo
     return total
 
 
-def grow_tree(order: list[int], neighbours: list[int], cardinalities: Sequence[int]) -> Triangulation:
+def build_clique_tree(order: list[int], neighbours: list[int], cardinalities: Sequence[int]) -> Triangulation:
     """Return the maximal cliques of an elimination order, joined where their variables were eliminated.
 
     A variable and its neighbours at its turn are a clique; its separator is the neighbours, and its parent the clique

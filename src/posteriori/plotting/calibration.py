@@ -123,8 +123,8 @@ def _bins(posterior: Array, hit: Array, n_bins: int, strategy: _Strategy) -> _Bi
     """Sort rows into bins (lower, upper]."""
     steps = np.linspace(0.0, 1.0, n_bins + 1)
     edges = steps if strategy == "uniform" else np.quantile(posterior, steps)
-    place = np.searchsorted(edges[1:-1], posterior)
-    count, sure, hits = (np.bincount(place, weight, minlength=n_bins) for weight in (None, posterior, hit))
+    position = np.searchsorted(edges[1:-1], posterior)
+    count, sure, hits = (np.bincount(position, weight, minlength=n_bins) for weight in (None, posterior, hit))
     some = count > 0
     return _Bins(sure[some] / count[some], hits[some] / count[some], count[some])
 

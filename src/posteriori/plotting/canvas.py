@@ -61,8 +61,10 @@ def draw_legend(ax: Axes) -> None:
     """Name the classes above the axes, or beside them where they are many: never over the data."""
     entries = zip(*ax.get_legend_handles_labels(), strict=True)
     handles, names = zip(*sorted(entries, key=lambda entry: entry[1] == OBSERVED), strict=True)
-    place = _legend_place(ax, names)
-    legend = ax.legend(handles, names, **place, frameon=False, handlelength=1.2, columnspacing=1.4, borderaxespad=0.2)
+    position = _legend_place(ax, names)
+    legend = ax.legend(
+        handles, names, **position, frameon=False, handlelength=1.2, columnspacing=1.4, borderaxespad=0.2
+    )
     for handle in legend.legend_handles:
         if handle is not None and hasattr(handle, "set_sizes"):
             handle.set_sizes([30.0])

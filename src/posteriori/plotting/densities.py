@@ -140,7 +140,7 @@ def _points(feature: Feature, n_classes: int, seen: Array) -> Array:
         steps = np.append(cuts, np.nextafter(cuts, -np.inf))  # a step is drawn from just below its cut
         points = np.concatenate([near.ravel(), np.linspace(first, last, 400), steps])
     points = np.unique(points)
-    return points[~feature.outside(points)]
+    return points[~feature.out_of_support(points)]
 
 
 def _category_points(feature: Feature) -> Array:

@@ -66,7 +66,7 @@ def plot_covariances(
         raise ValueError(f"shares={tuple(shares)} must lie between 0 and 1, as 0.95 does")
     pair = two_continuous(model, features)
     continuous = model.model_.schema.of_kind("continuous")
-    places = [continuous.index(feature.position) for feature in pair]
+    positions = [continuous.index(feature.position) for feature in pair]
     component = None if y is None else class_numbers(model.classes_, y, X)
     cells = None if X is None else [feature.read(model, X) for feature in pair]
 
@@ -77,10 +77,10 @@ def plot_covariances(
     elif cells is not None:
         draw_rows(ax, cells[0], cells[1], color=INK, marker="o", label="rows")
     for c, (name, colour) in enumerate(zip(names, colours, strict=True)):
-        mean = model.means_[c, places]
+        mean = model.means_[c, positions]
         covariance = model.covariance_ if model.covariance_.ndim == 2 else model.covariance_[c]
         for share in shares:
-            ax.plot(*_ellipse(mean, covariance[np.ix_(places, places)], share), color=colour, linewidth=1.6)
+            ax.plot(*_ellipse(mean, covariance[np.ix_(positions, positions)], share), color=colour, linewidth=1.6)
         _draw_mean(ax, mean, colour if component is None else INK, None if component is not None else name)
     ax.set(xlabel=pair[0].column.name, ylabel=pair[1].column.name)
     draw_legend(ax)

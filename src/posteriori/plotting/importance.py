@@ -42,12 +42,12 @@ def plot_feature_information(model: Any, *, most: int = 20, ax: Axes | None = No
     found, names = model.importance_, model.schema_.names
     chosen = np.argsort(-found.information, kind="stable")[:most]
     ax = open_axes(ax, height=0.9 + 0.28 * len(chosen))
-    places = np.arange(len(chosen))
-    ax.barh(places, found.information[chosen], 0.72, color=PALETTE[0], alpha=0.85)
+    positions = np.arange(len(chosen))
+    ax.barh(positions, found.information[chosen], 0.72, color=PALETTE[0], alpha=0.85)
     error = 1.96 * found.standard_error[chosen]
-    ax.errorbar(found.information[chosen], places, xerr=error, fmt="none", ecolor=INK, elinewidth=1.2, capsize=2.5)
+    ax.errorbar(found.information[chosen], positions, xerr=error, fmt="none", ecolor=INK, elinewidth=1.2, capsize=2.5)
     ax.axvline(0.0, color=GREY, lw=0.8)
-    ax.set_yticks(places, [shorten(names[j]) for j in chosen])
+    ax.set_yticks(positions, [shorten(names[j]) for j in chosen])
     ax.set_ylim(len(chosen) - 0.5, -0.5)
     rows = f"{found.n_rows:,}"
     how = f"on {rows} held-out rows" if found.held_out else f"expected by the model, over {rows} rows it drew"

@@ -123,9 +123,9 @@ def _reduce_crossings(rows: list[list[Node]], above: dict[Node, list[Node]], bel
     for sweep in range(_SWEEPS):
         neighbours, order = (above, rows[1:]) if sweep % 2 == 0 else (below, rows[-2::-1])
         for row in order:
-            place = {node: k / max(len(other), 1) for other in rows for k, node in enumerate(other)}
+            position = {node: k / max(len(other), 1) for other in rows for k, node in enumerate(other)}
             mean = {
-                node: float(np.mean([place[other] for other in neighbours.get(node, [])] or [place[node]]))
+                node: float(np.mean([position[other] for other in neighbours.get(node, [])] or [position[node]]))
                 for node in row
             }
             row.sort(key=mean.__getitem__)
@@ -138,8 +138,8 @@ def _reduce_crossings(rows: list[list[Node]], above: dict[Node, list[Node]], bel
 def _crossings(rows: list[list[Node]], below: dict[Node, list[Node]]) -> int:
     total = 0
     for row, under in itertools.pairwise(rows):
-        place = {node: k for k, node in enumerate(under)}
-        ends = [place[other] for node in row for other in sorted(below.get(node, []), key=place.__getitem__)]
+        position = {node: k for k, node in enumerate(under)}
+        ends = [position[other] for node in row for other in sorted(below.get(node, []), key=position.__getitem__)]
         total += sum(1 for i, end in enumerate(ends) for later in ends[i + 1 :] if later < end)
     return total
 
@@ -161,7 +161,7 @@ def _places(
     for _ in range(_ROUNDS):
         for row, offset in zip(rows, offsets, strict=True):
             around = [[x[other] for other in (*above.get(node, []), *below.get(node, []))] for node in row]
-            wanted = np.array([sum(places) / (len(places) + _PULL) for places in around])
+            wanted = np.array([sum(positions) / (len(positions) + _PULL) for positions in around])
             # Least squares under x_{k+1} − x_k ≥ their distance: without the distances, isotonic regression.
             x |= dict(zip(row, (isotonic_regression(wanted - offset) + offset).tolist(), strict=True))
     return x

@@ -83,4 +83,4 @@ def _points(feature: Feature, cells: Array, resolution: int) -> Array:
     else:
         cuts = feature.cuts[(feature.cuts > low) & (feature.cuts < high)]
         points = np.unique(np.concatenate([points, cuts, np.nextafter(cuts, -np.inf)]))
-    return points[~feature.outside(points)]
+    return points[~feature.out_of_support(points)]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.learning.pool import Pool, heard
+from posteriori.learning.pool import Pool, clip_log_posteriors
 from posteriori.model import GenerativeModel, reject_outside
 from posteriori.tables import Batch, Column, Schema, quote, read_labels, read_table
 from posteriori.typing import Array
@@ -54,14 +54,14 @@ class Shown:
         """Log p(y) in nats, (C,)."""
         return self.models[0].class_log_prior
 
-    def heeding(self, columns: Sequence[int]) -> Shown:
+    def ignore_missingness_except(self, columns: Sequence[int]) -> Shown:
         """Return the same, of which a missing cell of any other column says nothing."""
-        return replace(self, models=tuple(model.heeding(columns) for model in self.models))
+        return replace(self, models=tuple(model.ignore_missingness_except(columns) for model in self.models))
 
     def log_posterior(self, batch: Batch) -> Array:
         """Return log p(y | x) in nats, (n, C); NaN in a row that no class can produce."""
         each = [model.log_posterior(batch.with_schema(model.schema)) for model in self.models]
-        return each[0] if self.pool is None else self.pool.log_posterior(heard(np.stack(each, axis=2)))
+        return each[0] if self.pool is None else self.pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Feature:
     def of(cls, model: Any, feature: str | int) -> Feature:
         """Find a feature by its name or index; raise ValueError if there is none such."""
         shown = Shown.of(model)
-        return cls(shown.heeding(()), _position(shown.schema, feature))
+        return cls(shown.ignore_missingness_except(()), _position(shown.schema, feature))
 
     @property
     def column(self) -> Column:
@@ -99,9 +99,9 @@ class Feature:
     @cached_property
     def whole(self) -> bool:
         """Whether its cells are whole numbers, each with a probability of its own."""
-        return self.categorical or bool(self.outside(np.array([0.5]))[0])
+        return self.categorical or bool(self.out_of_support(np.array([0.5]))[0])
 
-    def outside(self, cells: Array) -> Array:
+    def out_of_support(self, cells: Array) -> Array:
         """Return which cells the classifier refuses, (n,): those that one of its models cannot produce."""
         return np.any([model.cannot_hold(self.position, cells) for model in self.shown.models], axis=0)
 

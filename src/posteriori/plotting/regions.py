@@ -123,7 +123,7 @@ def _ticks(feature: Feature, cells: Array, resolution: int) -> Array:
     ticks = np.linspace(low - margin, high + margin, resolution)
     if feature.whole:
         ticks = np.unique(ticks.round())
-    return ticks[~feature.outside(ticks)]
+    return ticks[~feature.out_of_support(ticks)]
 
 
 def _log_posterior(shown: Shown, pair: tuple[Feature, Feature], across: Array, up: Array) -> Array:
@@ -135,7 +135,7 @@ def _log_posterior(shown: Shown, pair: tuple[Feature, Feature], across: Array, u
         numbers[:, continuous.index(feature.position)] = cells.ravel()
     codes = np.zeros((across.size, len(categorical)), schema.code_dtype)
     plane = Batch.of(schema, 0, numbers, codes, {})
-    found = shown.heeding([feature.position for feature in pair]).log_posterior(plane)
+    found = shown.ignore_missingness_except([feature.position for feature in pair]).log_posterior(plane)
     return np.where(np.isnan(found), -np.inf, found).reshape(*across.shape, -1)
 
 

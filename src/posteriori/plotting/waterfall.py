@@ -130,14 +130,14 @@ def _draw_steps(ax: Axes, steps: Array, towards: str, away: str) -> None:
     """Draw a bar a step, each from where the one above it ended, and last a bar from 0 to their sum."""
     after = steps.cumsum()
     starts, ends = np.append(after - steps, 0.0), np.append(after, after[-1])
-    places = np.arange(len(ends))
+    positions = np.arange(len(ends))
     colours = [*(towards if step >= 0 else away for step in steps), INK]
     ax.axvline(0.0, color=GREY, lw=0.8, zorder=0)
-    ax.barh(places, ends - starts, 0.64, left=starts, color=colours)
-    ax.vlines(after, places[:-1] + 0.32, places[1:] - 0.32, color=GREY, lw=0.8)
-    for place, start, end in zip(places, starts, ends, strict=True):
+    ax.barh(positions, ends - starts, 0.64, left=starts, color=colours)
+    ax.vlines(after, positions[:-1] + 0.32, positions[1:] - 0.32, color=GREY, lw=0.8)
+    for position, start, end in zip(positions, starts, ends, strict=True):
         number = f"{end - start:+.2f}".replace("-", "−")
-        _write(ax, end, float(place), number, 1 if end >= start else -1, INK)
+        _write(ax, end, float(position), number, 1 if end >= start else -1, INK)
     low, high = min(ends.min(), 0.0), max(ends.max(), 0.0)
     margin = 0.17 * (high - low or 1.0)
     ax.set(xlim=(low - margin, high + margin), ylim=(len(ends) - 0.4, -1.4))

@@ -15,7 +15,7 @@ from posteriori.classifiers.validation import matched_places
 from posteriori.densities import Binned
 from posteriori.learning.cut_points import binned_schema
 from posteriori.model import Block, reject_outside
-from posteriori.sources import MemorySource
+from posteriori.sources import TableSource
 from posteriori.tables import Batch, Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
 from posteriori.tables.writing import write_column
 from posteriori.typing import Array
@@ -111,15 +111,15 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
         labels = read_labels(y, table)
         classes = labels.infer()
         weight = check_weights(sample_weight, table.n_rows)
-        places = [j for j in range(len(table.names)) if labels.name is None or j != labels.place]
-        if not places:
+        positions = [j for j in range(len(table.names)) if labels.name is None or j != labels.position]
+        if not positions:
             raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
-        schema = _numeric(infer_schema(table, places, target=labels.name))
-        source = MemorySource(table, schema, places, labels, classes, weight, n_jobs=self.n_jobs)
-        self._schema = binned_schema(source, dict.fromkeys(range(len(places)), "mdlp"), self.n_jobs)
+        schema = _numeric(infer_schema(table, positions, target=labels.name))
+        source = TableSource(table, schema, positions, labels, classes, weight, n_jobs=self.n_jobs)
+        self._schema = binned_schema(source, dict.fromkeys(range(len(positions)), "mdlp"), self.n_jobs)
         self.cuts_ = [np.array(column.cuts) for column in self._schema.columns]
         self.classes_ = write_column(classes)
-        self.n_features_in_ = len(places)
+        self.n_features_in_ = len(positions)
         if schema.named:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -145,8 +145,8 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "cuts_")
         table = read_table(X)
-        places = matched_places(table, self._schema, type(self).__name__)
-        return MemorySource(table, self._schema, places, n_jobs=self.n_jobs).map(_bin_numbers)
+        positions = matched_places(table, self._schema, type(self).__name__)
+        return TableSource(table, self._schema, positions, n_jobs=self.n_jobs).map(_bin_numbers)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns, which are those of the input.

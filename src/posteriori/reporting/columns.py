@@ -85,7 +85,9 @@ def column_facts(estimator: Any, X: Any) -> list[ColumnFacts]:
     name_of = dict.fromkeys(range(len(schema.columns)), "pooled")
     if not hasattr(estimator, "members_"):
         model: GenerativeModel = estimator.model_
-        makers = sorted((block for block in model.blocks if not block.masks), key=lambda block: block.shared)
+        makers = sorted(
+            (block for block in model.blocks if not block.models_missingness), key=lambda block: block.shared
+        )
         name_of |= {j: block.density.name for block in makers for j in block.columns}
     continuous = schema.of_kind("continuous")
     return [
@@ -96,22 +98,22 @@ def column_facts(estimator: Any, X: Any) -> list[ColumnFacts]:
     ]
 
 
-def _facts_of_number(column: Column, distribution: str, tally: _Tally, place: int) -> ColumnFacts:
-    present = float(tally.moments.weight[0, place])
+def _facts_of_number(column: Column, distribution: str, tally: _Tally, position: int) -> ColumnFacts:
+    present = float(tally.moments.weight[0, position])
     missing = tally.rows - round(present)
     if not present:
         return ColumnFacts(column, distribution, missing)
-    variance = tally.moments.scatter[0, place] / max(present - 1.0, 1.0)
+    variance = tally.moments.scatter[0, position] / max(present - 1.0, 1.0)
     return ColumnFacts(
         column,
         distribution,
         missing,
-        float(tally.moments.mean[0, place]),
+        float(tally.moments.mean[0, position]),
         float(np.sqrt(variance)),
-        float(tally.low[place]),
-        float(tally.high[place]),
+        float(tally.low[position]),
+        float(tally.high[position]),
     )
 
 
-def _facts_of_category(column: Column, distribution: str, counts: Counts, place: int) -> ColumnFacts:
-    return ColumnFacts(column, distribution, round(counts.missing(place)[0]), counts=counts.column(place)[0])
+def _facts_of_category(column: Column, distribution: str, counts: Counts, position: int) -> ColumnFacts:
+    return ColumnFacts(column, distribution, round(counts.missing(position)[0]), counts=counts.column(position)[0])

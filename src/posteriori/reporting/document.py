@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from posteriori.persistence import write_beside
+from posteriori.persistence import write_file_atomically
 from posteriori.reporting.columns import ColumnFacts, column_facts
+from posteriori.reporting.data import ReportData
 from posteriori.reporting.features import features_section, tree_section
-from posteriori.reporting.judged import Judged, judge_rows
+from posteriori.reporting.held_out import HeldOutPredictions, predict_held_out
 from posteriori.reporting.markup import Html, Section, details, element, page, paragraph
 from posteriori.reporting.overview import summary, table_section
 from posteriori.reporting.rows import explained_section, strangest_section
 from posteriori.reporting.scores import candidates_section, scores_section, weights_section
-from posteriori.reporting.subject import Subject
 from posteriori.reporting.trust import calibration_section, confusion_section
 
 _WORDS = {
@@ -67,7 +67,7 @@ class Report:
         OSError
             The folder does not exist or may not be written to, or the path is that of a folder.
         """
-        write_beside(Path(path), self.html.encode("utf-8", "replace"))
+        write_file_atomically(Path(path), self.html.encode("utf-8", "replace"))
 
     def _repr_html_(self) -> str:
         """Show the page within a notebook, in a frame, so that the looks of neither touch the other."""
@@ -105,7 +105,7 @@ def report(
     path : path, optional
         Where to write the page as well.
     out_of_fold : OutOfFold, LeaveOneOut or array-like (n, C), optional
-        What was said of rows that had not been learned from, as `learning.selection.out_of_fold` and `leave_one_out`
+        What was said of rows that had not been learned from, as `learning.out_of_fold.out_of_fold` and `leave_one_out`
         return it; or p(y | x) itself, as ``estimator.predict_proba(X)`` of rows that are not those of training.
         Default: what the estimator keeps as ``out_of_fold_``, or 5-fold cross-validation of a copy.
     title : str, optional
@@ -145,12 +145,12 @@ def report(
     require_matplotlib()
     if path is not None and not Path(path).parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(Path(path).parent)!r} to write the report in")
-    subject = Subject.of(estimator, X, y)
-    judged = judge_rows(subject, out_of_fold)
+    subject = ReportData.of(estimator, X, y)
+    evaluated = predict_held_out(subject, out_of_fold)
     facts = column_facts(estimator, X)
     title = title or f"What {type(estimator).__name__} has learned of {subject.target}"
-    header = summary(subject, judged, facts)
-    written = Report(title, str(page(title, header, list(_sections(subject, judged, facts)), _footer(estimator))))
+    header = summary(subject, evaluated, facts)
+    written = Report(title, str(page(title, header, list(_sections(subject, evaluated, facts)), _footer(estimator))))
     if path is not None:
         written.save(path)
     return written
@@ -164,22 +164,22 @@ def require_matplotlib() -> None:
         raise ImportError('a report needs matplotlib: pip install "posteriori[plot]"') from error
 
 
-def _sections(subject: Subject, judged: Judged, facts: list[ColumnFacts]) -> Iterator[Section]:
+def _sections(subject: ReportData, evaluated: HeldOutPredictions, facts: list[ColumnFacts]) -> Iterator[Section]:
     estimator = subject.estimator
     yield table_section(subject, facts)
-    yield scores_section(subject, judged)
+    yield scores_section(subject, evaluated)
     if hasattr(estimator, "cv_results_"):
         yield candidates_section(estimator.cv_results_, getattr(estimator, "left_out_", None))
     if hasattr(estimator, "members_"):
         yield weights_section(estimator.weights_, estimator.class_bias_, estimator.classes_.tolist())
-    yield calibration_section(subject, judged)
-    yield confusion_section(subject, judged)
-    yield features_section(subject, judged.importance)
+    yield calibration_section(subject, evaluated)
+    yield confusion_section(subject, evaluated)
+    yield features_section(subject, evaluated.importance)
     tree = tree_section(subject)
     if tree is not None:
         yield tree
     yield strangest_section(subject, facts)
-    yield explained_section(subject, judged)
+    yield explained_section(subject, evaluated)
 
 
 def _footer(estimator: Any) -> list[Html]:

@@ -9,10 +9,10 @@ import numpy as np
 
 from posteriori.learning.importance import Importance
 from posteriori.plotting import plot_densities, plot_tree
+from posteriori.reporting.data import ReportData, take_rows
+from posteriori.reporting.density_strips import MOST_SHADES, plot_density_strips
 from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, table
 from posteriori.reporting.pictures import draw, draw_own, figure
-from posteriori.reporting.shades import MOST_SHADES, plot_shades
-from posteriori.reporting.subject import Subject, take_rows
 from posteriori.reporting.writing import cell_text, count, number, plural
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _MOST_EDGES = 12
 _INFORMS = 1e-3  # nats, below which no picture is drawn
 
 
-def features_section(subject: Subject, importance: Importance) -> Section:
+def features_section(subject: ReportData, importance: Importance) -> Section:
     """Return which features are important, and the densities of those."""
     rows_told = f"{count(importance.n_rows)} rows"
     how = (
@@ -67,13 +67,13 @@ def _signed(nats: float) -> str:
     return f"{nats:.3f}".replace("-", "\N{MINUS SIGN}")
 
 
-def _pictures(subject: Subject, chosen: list[int], importance: Importance) -> Iterator[Html]:
+def _pictures(subject: ReportData, chosen: list[int], importance: Importance) -> Iterator[Html]:
     if not chosen:
         yield paragraph("Without any single column the others predict as well.")
         return
     rows = subject.sampled(_MOST_ROWS)
     X, labels = take_rows(subject.X, rows), subject.estimator.classes_[subject.components[rows]]
-    drawn = (_density(subject, j, X, labels, place, importance) for place, j in enumerate(chosen))
+    drawn = (_density(subject, j, X, labels, position, importance) for position, j in enumerate(chosen))
     yield element("div", *drawn, class_="pictures")
     some = f"{count(len(rows))} rows drawn by chance" if len(rows) < len(subject.labelled) else "the rows"
     mixed = ", the mixture of the members by their weights" if subject.lens_name else ""
@@ -87,7 +87,7 @@ def _pictures(subject: Subject, chosen: list[int], importance: Importance) -> It
     yield paragraph(note, class_="note")
 
 
-def _density(subject: Subject, j: int, X: Any, labels: Any, place: int, importance: Importance) -> Html:
+def _density(subject: ReportData, j: int, X: Any, labels: Any, position: int, importance: Importance) -> Html:
     caption = joined(
         [element("strong", subject.names[j]), f": {importance.information[j]:.3f} nats are lost without it"]
     )
@@ -99,7 +99,7 @@ def _density(subject: Subject, j: int, X: Any, labels: Any, place: int, importan
 
     def paint(ax: Axes) -> None:
         if many:
-            plot_shades(subject.estimator, j, X, ax)
+            plot_density_strips(subject.estimator, j, X, ax)
         else:
             plot_densities(subject.estimator, j, X=X, y=labels, ax=ax)
             ax.set_ylabel(str(ax.get_ylabel()).split(" ")[0])  # without p(column | class), which may be long
@@ -109,7 +109,7 @@ def _density(subject: Subject, j: int, X: Any, labels: Any, place: int, importan
     width = 9.6 if broad else 4.6
     height = 1.0 + 0.16 * min(len(subject.labels), MOST_SHADES) if many else 3.6 if broad else 3.1
     label = f"How each class of {subject.target} makes {column.name}"
-    picture = draw(paint, width, height, label, f"density-{place}")
+    picture = draw(paint, width, height, label, f"density-{position}")
     if broad:
         picture = element("div", picture, class_="scroll", tabindex=0, role="region", aria_label=label)
     return element("div", figure(picture, caption), class_="broad" if broad else None)
@@ -122,7 +122,7 @@ def _turn_names(ax: Axes, column: Column) -> None:
             name.set(rotation=40, ha="right", rotation_mode="anchor")
 
 
-def tree_section(subject: Subject) -> Section | None:
+def tree_section(subject: ReportData) -> Section | None:
     """Return what depends on what given the class, where the model or a member of the pool has learned that."""
     model = subject.member_with("tree_", "parents_")
     if model is None:
@@ -140,7 +140,7 @@ def tree_section(subject: Subject) -> Section | None:
     return Section("tree", "What depends on what", lead, tuple(contents)) if contents else None
 
 
-def _name_in_pool(subject: Subject, model: Any) -> str:
+def _name_in_pool(subject: ReportData, model: Any) -> str:
     members = subject.estimator.members_
     return next(name for name in members if members[name] is model)
 
@@ -153,12 +153,12 @@ def _trees(model: Any) -> Iterator[Html]:
     if len(model.model_.schema.names) > _MOST_NODES:
         yield paragraph(f"There are {len(model.model_.schema.names)} columns, too many to draw.")
     else:
-        for place, label in enumerate(labels[:_MOST_TREES]):
+        for position, label in enumerate(labels[:_MOST_TREES]):
             given = "the class" if label is None else cell_text(label)
             picture = draw_own(
                 lambda label=label: plot_tree(model, label),  # type: ignore[misc]
                 f"Which column depends on which, given {given}",
-                f"tree-{place}",
+                f"tree-{position}",
             )
             yield element("div", picture, class_="scroll", tabindex=0, role="region", aria_label=f"tree given {given}")
         if len(labels) > _MOST_TREES:

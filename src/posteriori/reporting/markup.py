@@ -78,13 +78,14 @@ def table(
 
     def cells(row: Sequence[Any]) -> Iterable[Html]:
         yield element("th", row[0], scope="row")
-        for place, cell in enumerate(row[1:], start=1):
+        for position, cell in enumerate(row[1:], start=1):
             whole = isinstance(cell, Html) and cell.startswith("<td")
-            side = "text" if place in text else None
-            yield cell if whole else element("td", cell, class_=side, data_label=head[place] if stacks else None)
+            side = "text" if position in text else None
+            yield cell if whole else element("td", cell, class_=side, data_label=head[position] if stacks else None)
 
     headers = (
-        element("th", cell, scope="col", class_="text" if place in text else None) for place, cell in enumerate(head)
+        element("th", cell, scope="col", class_="text" if position in text else None)
+        for position, cell in enumerate(head)
     )
     content = element(
         "table",

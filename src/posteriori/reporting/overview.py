@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from posteriori.reporting.columns import ColumnFacts
-from posteriori.reporting.judged import Judged
+from posteriori.reporting.data import ReportData
+from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, bar, element, paragraph, table
-from posteriori.reporting.subject import Subject
 from posteriori.reporting.writing import cell_text, count, number, percent, plural
 from posteriori.typing import Array
 
@@ -18,12 +18,12 @@ _MOST_COLUMNS = 100
 _MOST_CATEGORIES = 5
 
 
-def summary(subject: Subject, judged: Judged, facts: Sequence[ColumnFacts]) -> list[Html]:
+def summary(subject: ReportData, evaluated: HeldOutPredictions, facts: Sequence[ColumnFacts]) -> list[Html]:
     """Return the first words of the page, and its figures."""
     n_rows = len(subject.components)
-    accuracy = float(np.average(judged.right, weights=judged.weight))
-    commonest = int(np.bincount(judged.components, judged.weight).argmax())
-    baseline = float(np.average(judged.components == commonest, weights=judged.weight))
+    accuracy = float(np.average(evaluated.right, weights=evaluated.weight))
+    commonest = int(np.bincount(evaluated.components, evaluated.weight).argmax())
+    baseline = float(np.average(evaluated.components == commonest, weights=evaluated.weight))
     missing, cells = sum(one.missing for one in facts), n_rows * len(facts)
     columns = plural(len(facts), "column")
     sentence = paragraph(
@@ -33,13 +33,13 @@ def summary(subject: Subject, judged: Judged, facts: Sequence[ColumnFacts]) -> l
         element("strong", f"{_of_hundred(accuracy)} into the right class"),
         f"; always answering “{subject.spoken[commonest]}” would be right for {_of_hundred(baseline)}.",
     )
-    truth = float(np.exp(_mean_log(judged)))
+    truth = float(np.exp(_mean_log(evaluated)))
     cards = [
         ("Rows", count(n_rows), _unlabelled(n_rows - len(subject.labelled))),
         ("Columns", str(len(facts)), f"{percent(missing / cells)} of cells missing" if missing else "no cell missing"),
         ("Classes", str(len(subject.labels)), f"“{subject.labels[commonest]}” is the most frequent"),
-        ("Accuracy", percent(accuracy), f"± {percent(judged.standard_error(judged.right.astype(float)))}"),
-        ("Probability of the true class", percent(truth), f"geometric mean; {percent(_chance(judged))} by guessing"),
+        ("Accuracy", percent(accuracy), f"± {percent(evaluated.standard_error(evaluated.right.astype(float)))}"),
+        ("Probability of the true class", percent(truth), f"geometric mean; {percent(_chance(evaluated))} by guessing"),
     ]
     boxes = (
         element("div", element("dt", name), element("dd", value, element("small", note))) for name, value, note in cards
@@ -56,17 +56,17 @@ def _unlabelled(rows: int) -> str:
     return f"{count(rows)} of them without label" if rows else "all with a label"
 
 
-def _mean_log(judged: Judged) -> float:
+def _mean_log(evaluated: HeldOutPredictions) -> float:
     with np.errstate(divide="ignore"):
-        return float(np.average(np.maximum(np.log(judged.of_truth), -36.0), weights=judged.weight))
+        return float(np.average(np.maximum(np.log(evaluated.of_truth), -36.0), weights=evaluated.weight))
 
 
-def _chance(judged: Judged) -> float:
-    of_truth = judged.prior[np.arange(len(judged.components)), judged.components]
-    return float(np.exp(np.average(np.log(np.maximum(of_truth, 1e-16)), weights=judged.weight)))
+def _chance(evaluated: HeldOutPredictions) -> float:
+    of_truth = evaluated.prior[np.arange(len(evaluated.components)), evaluated.components]
+    return float(np.exp(np.average(np.log(np.maximum(of_truth, 1e-16)), weights=evaluated.weight)))
 
 
-def table_section(subject: Subject, facts: Sequence[ColumnFacts]) -> Section:
+def table_section(subject: ReportData, facts: Sequence[ColumnFacts]) -> Section:
     """Return what the classes and the columns are."""
     lead = (
         "What the model was given. A missing cell is not filled in: the model leaves it out of the sum, and answers "

@@ -11,9 +11,9 @@ from posteriori.explain import Explanation
 from posteriori.explain.merging import merge_classes
 from posteriori.plotting.reading import Feature
 from posteriori.reporting.columns import ColumnFacts
-from posteriori.reporting.judged import Judged
+from posteriori.reporting.data import ReportData, take_rows
+from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, details, element, paragraph, table
-from posteriori.reporting.subject import Subject, take_rows
 from posteriori.reporting.writing import cell_text, listed, number, percent, plural, times
 from posteriori.tables import Batch
 from posteriori.typing import Array
@@ -26,7 +26,7 @@ _MOST_CLASSES = 4
 _RARE = 0.01  # the share of a column's cells that are as unlikely, at which one is called unusual
 
 
-def strangest_section(subject: Subject, facts: Sequence[ColumnFacts]) -> Section:
+def strangest_section(subject: ReportData, facts: Sequence[ColumnFacts]) -> Section:
     """Return the rows of least log p(x), and which of their cells are unusual."""
     evidence = subject.log_evidence
     order = np.argsort(evidence, kind="stable")[:_STRANGEST]
@@ -51,12 +51,12 @@ def strangest_section(subject: Subject, facts: Sequence[ColumnFacts]) -> Section
     return Section("strange", "The strangest rows", lead, (grid, paragraph(typical + note, class_="note")))
 
 
-def _label(subject: Subject, row: int) -> str:
-    place = int(subject.components[row])
-    return subject.labels[place] if place >= 0 else "no label"
+def _label(subject: ReportData, row: int) -> str:
+    position = int(subject.components[row])
+    return subject.labels[position] if position >= 0 else "no label"
 
 
-def _reasons(subject: Subject, facts: Sequence[ColumnFacts], rows: Array) -> list[list[str]]:
+def _reasons(subject: ReportData, facts: Sequence[ColumnFacts], rows: Array) -> list[list[str]]:
     """Return for each row its strange cells: those whose log p(x_j) few cells of the column are as low as.
 
     A cell is judged by the model's density of its column, other columns unknown, beside that of typical cells; not by
@@ -69,14 +69,14 @@ def _reasons(subject: Subject, facts: Sequence[ColumnFacts], rows: Array) -> lis
     share = np.stack([np.count_nonzero(usual <= row, axis=0) for row in own]) / present
     share = np.where(np.isnan(own), np.inf, np.maximum(share, 1.0 / present))
     reasons = []
-    for place in range(len(rows)):
-        order = np.lexsort((own[place] - mean, share[place]))
-        strange = [int(j) for j in order if share[place, j] <= _RARE]
-        reasons.append([_unusual(facts[j], cells[place, j], share[place, j]) for j in strange[:_MOST_REASONS]])
+    for position in range(len(rows)):
+        order = np.lexsort((own[position] - mean, share[position]))
+        strange = [int(j) for j in order if share[position, j] <= _RARE]
+        reasons.append([_unusual(facts[j], cells[position, j], share[position, j]) for j in strange[:_MOST_REASONS]])
     return reasons
 
 
-def _log_marginals(subject: Subject, rows: Array) -> tuple[Array, Array]:
+def _log_marginals(subject: ReportData, rows: Array) -> tuple[Array, Array]:
     """Return log p(x_j) of the cells of some rows, (n, d), NaN where missing; and the cells, as numbers or codes."""
     estimator = subject.estimator
     source = estimator._source(take_rows(subject.X, rows))
@@ -104,9 +104,9 @@ def _log_marginals(subject: Subject, rows: Array) -> tuple[Array, Array]:
 def _unusual(facts: ColumnFacts, cell: float, share: float) -> str:
     """Return a strange cell, with what is usual in its column."""
     if facts.counts is not None:
-        place = int(cell) - 1
-        name = f"{facts.column.name} = {cell_text(facts.column.categories[place])}"
-        return f"{name} ({plural(facts.counts[place], 'such row')})"
+        position = int(cell) - 1
+        name = f"{facts.column.name} = {cell_text(facts.column.categories[position])}"
+        return f"{name} ({plural(facts.counts[position], 'such row')})"
     name = f"{facts.column.name} = {cell_text(float(cell))}"
     if facts.mean is None:
         return name
@@ -119,15 +119,15 @@ class Example:
     """A row to explain: what it is an example of, and its place among the judged rows."""
 
     title: str
-    place: int
+    position: int
 
 
-def choose_examples(subject: Subject, judged: Judged) -> list[Example]:
+def choose_examples(subject: ReportData, evaluated: HeldOutPredictions) -> list[Example]:
     """Return five rows, by their held-out answers: typical, sure, in doubt, wrong, and the strangest."""
-    truth, right, sure = judged.of_truth, judged.right, judged.confidence
-    ranked = np.sort(judged.posterior, axis=1)
-    margin = ranked[:, -1] - ranked[:, -2] if judged.posterior.shape[1] > 1 else ranked[:, -1]
-    evidence = subject.log_evidence[judged.rows]
+    truth, right, sure = evaluated.of_truth, evaluated.right, evaluated.confidence
+    ranked = np.sort(evaluated.posterior, axis=1)
+    margin = ranked[:, -1] - ranked[:, -2] if evaluated.posterior.shape[1] > 1 else ranked[:, -1]
+    evidence = subject.log_evidence[evaluated.rows]
     wanted = [
         ("A typical row", np.argsort(np.abs(truth - np.median(truth)), kind="stable")),
         ("As sure as it can be, and right", np.argsort(np.where(right, -sure, np.inf), kind="stable")),
@@ -139,13 +139,13 @@ def choose_examples(subject: Subject, judged: Judged) -> list[Example]:
         wanted[3] = ("Right, but barely", np.argsort(truth, kind="stable"))
     taken: list[Example] = []
     for title, order in wanted:
-        place = next((int(p) for p in order if int(p) not in {one.place for one in taken}), None)
-        if place is not None:
-            taken.append(Example(title, place))
+        position = next((int(p) for p in order if int(p) not in {one.position for one in taken}), None)
+        if position is not None:
+            taken.append(Example(title, position))
     return taken
 
 
-def explained_section(subject: Subject, judged: Judged) -> Section:
+def explained_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section:
     """Return some rows with what each of their cells adds to the answer."""
     lead = (
         "How the model comes to an answer. It begins with how frequent the classes are; then every cell multiplies the "
@@ -153,25 +153,27 @@ def explained_section(subject: Subject, judged: Judged) -> Section:
         "Bars to the right (blue) speak for the first class, bars to the left (orange) for the second. The rows are "
         "chosen, and named, by what was said of them while they were held out; the steps are those of the final model."
     )
-    examples = choose_examples(subject, judged)
-    X = take_rows(subject.X, judged.rows[[one.place for one in examples]])
+    examples = choose_examples(subject, evaluated)
+    X = take_rows(subject.X, evaluated.rows[[one.position for one in examples]])
     explanation = subject.estimator.explain(X)
-    ruled = explanation if subject.lens_name is None else subject.lens.explain(X)
+    ruled = explanation if subject.lens_name is None else subject.main_member.explain(X)
     articles = (
-        element("article", *_article(subject, judged, explanation, row, one), *_bayes_rule(subject, ruled, row))
+        element("article", *_article(subject, evaluated, explanation, row, one), *_bayes_rule(subject, ruled, row))
         for row, one in enumerate(examples)
     )
     return Section("explained", "Some rows explained", lead, tuple(articles))
 
 
-def _article(subject: Subject, judged: Judged, explanation: Explanation, row: int, example: Example) -> Iterator[Html]:
+def _article(
+    subject: ReportData, evaluated: HeldOutPredictions, explanation: Explanation, row: int, example: Example
+) -> Iterator[Html]:
     posterior = np.nan_to_num(explanation.posterior[row])
     order = np.argsort(-explanation.log_joint[row], kind="stable")
-    place, truth = example.place, subject.spoken[judged.components[example.place]]
-    yield element("h3", f"{example.title}: row {judged.rows[place]}")
+    position, truth = example.position, subject.spoken[evaluated.components[example.position]]
+    yield element("h3", f"{example.title}: row {evaluated.rows[position]}")
     said = [f"{subject.spoken[c]}: {percent(posterior[c])}" for c in order[:3]]
-    ranked = np.argsort(-judged.posterior[place], kind="stable")
-    before = [f"{subject.spoken[c]}: {percent(float(judged.posterior[place, c]))}" for c in ranked[:3]]
+    ranked = np.argsort(-evaluated.posterior[position], kind="stable")
+    before = [f"{subject.spoken[c]}: {percent(float(evaluated.posterior[position, c]))}" for c in ranked[:3]]
     yield paragraph("It is truly ", element("strong", truth), f". Held out, it was predicted {listed(before)}.")
     yield paragraph(
         f"The model that has learned from all rows, this one among them, says {listed(said)}. Its steps:",
@@ -181,7 +183,7 @@ def _article(subject: Subject, judged: Judged, explanation: Explanation, row: in
         yield _steps(subject, explanation, row, int(order[0]), int(order[1]))
 
 
-def _bayes_rule(subject: Subject, explanation: Explanation, row: int) -> Iterator[Html]:
+def _bayes_rule(subject: ReportData, explanation: Explanation, row: int) -> Iterator[Html]:
     """Return Bayes' rule, of a pool that of the member shown; none where weights make the sum another than it is."""
     if subject.model.weights is not None:
         return
@@ -190,7 +192,7 @@ def _bayes_rule(subject: Subject, explanation: Explanation, row: int) -> Iterato
     yield details(f"Bayes’ rule, written out{whose}", element("pre", _written_out(explanation, row, order)))
 
 
-def _steps(subject: Subject, explanation: Explanation, row: int, first: int, second: int) -> Html:
+def _steps(subject: ReportData, explanation: Explanation, row: int, first: int, second: int) -> Html:
     """Return what the prior and each cell do to the odds of two classes, the largest steps first."""
     one, other = subject.spoken[first], subject.spoken[second]
     with np.errstate(invalid="ignore"):
@@ -221,7 +223,7 @@ def _steps(subject: Subject, explanation: Explanation, row: int, first: int, sec
     return Html(grid + paragraph(f"Missing, and left out of the sum: {names}.", class_="note"))
 
 
-def _starts_from_prior(subject: Subject) -> bool:
+def _starts_from_prior(subject: ReportData) -> bool:
     """Whether the sum begins with the log prior, not with a bias that was fitted."""
     return subject.lens_name is None and subject.model.weights is None
 

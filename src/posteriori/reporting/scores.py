@@ -9,9 +9,9 @@ import numpy as np
 
 from posteriori.learning import metrics
 from posteriori.learning.against_prior import compare_with_prior
-from posteriori.reporting.judged import Judged
+from posteriori.reporting.data import ReportData
+from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, bar, element, paragraph, table
-from posteriori.reporting.subject import Subject
 from posteriori.reporting.writing import cell_text, number, percent, plural
 
 # What may be known of each candidate, in this order: the heading, and whether it is a share of 1.
@@ -24,14 +24,15 @@ _MEASURES = {
 _POOL = "pool"
 
 
-def scores_section(subject: Subject, judged: Judged) -> Section:
+def scores_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section:
     """Return the scores of the model beside those of guessing by the frequencies of the classes."""
     lead = (
-        f"How good the answers are on rows that the model had not learned from. {judged.how} Beside them stands what "
+        "How good the answers are on rows that the model had not learned from. "
+        f"{evaluated.how} Beside them stands what "
         "one would score by knowing only how frequent the classes are."
     )
-    arguments = judged.components, judged.posterior, judged.weight
-    guess = judged.components, judged.prior, judged.weight
+    arguments = evaluated.components, evaluated.posterior, evaluated.weight
+    guess = evaluated.components, evaluated.prior, evaluated.weight
     losses = [metrics.log_loss(*arguments), metrics.log_loss(*guess)]
     rows = [
         [
@@ -51,9 +52,9 @@ def scores_section(subject: Subject, judged: Judged) -> Section:
             "squared error of the probabilities, 0 to 2; less is better",
         ],
     ]
-    caption = f"Scores of {plural(len(judged.rows), 'row')}"
+    caption = f"Scores of {plural(len(evaluated.rows), 'row')}"
     contents = [table(caption, ["", "the model", "guessing", ""], rows, text=(0, 3))]
-    found = compare_with_prior(judged.components, judged.posterior, judged.prior, judged.weight)
+    found = compare_with_prior(evaluated.components, evaluated.posterior, evaluated.prior, evaluated.weight)
     if found.verdict == "uninformative":
         loss, of_prior = number(losses[0], 4), number(losses[1], 4)
         words = f"log-loss {loss} against {of_prior} for the class prior"
@@ -115,9 +116,9 @@ def _with_error(value: str, error: str | None) -> Html | str:
     return value if error is None else element("span", value, element("span", f" ± {error}", class_="note"))
 
 
-def _measure(results: Mapping[str, Sequence[Any]], key: str, place: int, share: bool) -> Html | str:
-    value = float(results[key][place])
-    error = float(results[f"{key}_se"][place]) if f"{key}_se" in results else 0.0
+def _measure(results: Mapping[str, Sequence[Any]], key: str, position: int, share: bool) -> Html | str:
+    value = float(results[key][position])
+    error = float(results[f"{key}_se"][position]) if f"{key}_se" in results else 0.0
     if share:
         return _with_error(percent(value), percent(error) if error > 0 else None)
     return _with_error(number(value, 3), number(error, 1) if error > 0 else None)
@@ -127,14 +128,14 @@ def _weight(value: Any) -> str:
     return "–" if value is None or not np.isfinite(value) else number(float(value), 2)
 
 
-def _strip(loss: np.ndarray, error: np.ndarray, place: int) -> Html | str:
+def _strip(loss: np.ndarray, error: np.ndarray, position: int) -> Html | str:
     """Return a dot on a line from the least to the greatest loss, with a standard error to both sides."""
     finite = np.isfinite(loss)
-    if not finite[place]:
+    if not finite[position]:
         return ""
     low, high = (loss - error)[finite].min(), (loss + error)[finite].max()
     width = high - low or 1.0
-    at, half = 94.0 * (loss[place] - low) / width + 3.0, 94.0 * error[place] / width
+    at, half = 94.0 * (loss[position] - low) / width + 3.0, 94.0 * error[position] / width
     line = element("i", style=f"left:{at - half:.1f}%;width:{2 * half:.1f}%")
     return element("span", line, element("b", style=f"left:{at:.1f}%"), class_="strip", aria_hidden="true")
 
@@ -164,12 +165,11 @@ def weights_section(
     contents = [table("Weights in the pool", ["member", "weight", ""], rows)]
     if class_bias is not None and len(class_bias):
         moved = np.asarray(class_bias, dtype=np.float64)
-        place = int(np.abs(moved).argmax())
-        if abs(moved[place]) > 0.005:
-            factor = number(float(np.exp(abs(moved[place]))), 2)
-            verb = "multiplied" if moved[place] > 0 else "divided"
-            note = (
-                f"Beside that each class has a bias of its own; that of “{cell_text(labels[place])}” is the largest: "
-            )
+        position = int(np.abs(moved).argmax())
+        if abs(moved[position]) > 0.005:
+            factor = number(float(np.exp(abs(moved[position]))), 2)
+            verb = "multiplied" if moved[position] > 0 else "divided"
+            largest = cell_text(labels[position])
+            note = f"Beside that each class has a bias of its own; that of “{largest}” is the largest: "
             contents.append(paragraph(f"{note}what speaks for it is {verb} by {factor}.", class_="note"))
     return Section("weights", "Weights of the members", lead, tuple(contents))

@@ -6,10 +6,10 @@ import numpy as np
 
 from posteriori.learning import metrics
 from posteriori.plotting import plot_calibration
-from posteriori.reporting.judged import Judged
+from posteriori.reporting.data import ReportData
+from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, bar, details, element, paragraph, table
 from posteriori.reporting.pictures import draw, figure
-from posteriori.reporting.subject import Subject
 from posteriori.reporting.writing import count, percent
 
 _MOST_CURVES = 6
@@ -18,9 +18,9 @@ _MOST_NAMED = 8  # classes whose names stand above the matrix as well
 _MOST_MISTAKES = 10
 
 
-def calibration_section(subject: Subject, judged: Judged) -> Section:
+def calibration_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section:
     """Return how often the model was right, by how sure it was."""
-    bins = metrics.calibration(judged.components, judged.posterior, judged.weight)
+    bins = metrics.calibration(evaluated.components, evaluated.posterior, evaluated.weight)
     lead = (
         "Of 100 rows of which it said “80 %”, how many were right? About 80, if its probabilities can be taken at "
         "their word. In each line the bar is how often it was right, the black mark how sure it was: the nearer the "
@@ -39,10 +39,10 @@ def calibration_section(subject: Subject, judged: Judged) -> Section:
     ]
     contents = [
         table("By how sure it was of its answer", ["it said", "rows", "mean said", "were right", ""], rows),
-        paragraph(_verdict(judged, bins.expected_error)),
+        paragraph(_verdict(evaluated, bins.expected_error)),
     ]
     if 1 < len(subject.labels) <= _MOST_CURVES:
-        contents.append(_picture(subject, judged))
+        contents.append(_picture(subject, evaluated))
     return Section("calibration", "Calibration: can its probabilities be believed?", lead, tuple(contents))
 
 
@@ -52,10 +52,10 @@ def _against(accuracy: float, confidence: float) -> Html:
     return element("span", filled, mark, class_="bar", aria_hidden="true")
 
 
-def _verdict(judged: Judged, expected_error: float) -> str:
-    sure = float(np.average(judged.confidence, weights=judged.weight))
-    right = float(np.average(judged.right, weights=judged.weight))
-    error = judged.standard_error(judged.right - judged.confidence)
+def _verdict(evaluated: HeldOutPredictions, expected_error: float) -> str:
+    sure = float(np.average(evaluated.confidence, weights=evaluated.weight))
+    right = float(np.average(evaluated.right, weights=evaluated.weight))
+    error = evaluated.standard_error(evaluated.right - evaluated.confidence)
     said = f"On average it was {percent(sure)} sure and {percent(right)} of its answers were right"
     if abs(sure - right) <= 2.0 * error:
         verdict = "no more apart than chance would make them"
@@ -64,10 +64,10 @@ def _verdict(judged: Judged, expected_error: float) -> str:
     return f"{said}: {verdict}. The two differ by {percent(expected_error)} on average over these lines."
 
 
-def _picture(subject: Subject, judged: Judged) -> Html:
-    labels = subject.estimator.classes_[judged.components]
+def _picture(subject: ReportData, evaluated: HeldOutPredictions) -> Html:
+    labels = subject.estimator.classes_[evaluated.components]
     picture = draw(
-        lambda ax: plot_calibration(subject.estimator, y=labels, proba=judged.posterior, ax=ax),
+        lambda ax: plot_calibration(subject.estimator, y=labels, proba=evaluated.posterior, ax=ax),
         4.8,
         4.6,
         "Share of each class against its mean probability, in ten bins of rows; the diagonal is where they agree",
@@ -80,9 +80,9 @@ def _picture(subject: Subject, judged: Judged) -> Html:
     return details("A picture of it, class by class", figure(picture, caption))
 
 
-def confusion_section(subject: Subject, judged: Judged) -> Section:
+def confusion_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section:
     """Return which classes are taken for which."""
-    confusion = metrics.confusion_matrix(judged.components, judged.posterior, judged.weight)
+    confusion = metrics.confusion_matrix(evaluated.components, evaluated.posterior, evaluated.weight)
     lead = (
         "Which classes are taken for which. Each line holds the rows of one true class, each column those that were "
         "given one answer: right answers are on the diagonal (blue), mistakes beside it (orange)."
@@ -94,16 +94,16 @@ def confusion_section(subject: Subject, judged: Judged) -> Section:
         contents.append(paragraph(f"There are {len(subject.labels)} classes, too many for a matrix."))
     mistakes = _mistakes(subject, confusion)
     contents.append(mistakes)
-    contents.append(_by_class(subject, judged))
+    contents.append(_by_class(subject, evaluated))
     return Section("confusion", "Confusion matrix: which mistakes it makes", lead, tuple(contents))
 
 
-def _matrix(subject: Subject, confusion: np.ndarray) -> Html:
+def _matrix(subject: ReportData, confusion: np.ndarray) -> Html:
     of_class = np.maximum(confusion.sum(axis=1, keepdims=True), 1e-300)
     share = confusion / of_class
     short = max(map(len, subject.labels)) <= 3
     numbered = len(subject.labels) > _MOST_NAMED and not short
-    names = [str(place) for place in range(1, len(subject.labels) + 1)] if numbered else subject.labels
+    names = [str(position) for position in range(1, len(subject.labels) + 1)] if numbered else subject.labels
     rows = [
         [f"{names[t]}  {label}" if numbered else label]
         + [_matrix_cell(confusion[t, p], share[t, p], t == p) for p in range(len(names))]
@@ -121,7 +121,7 @@ def _matrix_cell(rows: float, share: float, right: bool) -> Html:
     return element("td", count(rows), style=f"background:rgba({colour},{strength:.2f})", title=percent(share))
 
 
-def _mistakes(subject: Subject, confusion: np.ndarray) -> Html:
+def _mistakes(subject: ReportData, confusion: np.ndarray) -> Html:
     wrong = [
         (confusion[t, p], t, p)
         for t in range(len(confusion))
@@ -141,8 +141,8 @@ def _mistakes(subject: Subject, confusion: np.ndarray) -> Html:
     return table(f"The most frequent mistakes{more}", head, rows, text=(0, 1))
 
 
-def _by_class(subject: Subject, judged: Judged) -> Html:
-    found = metrics.precision_recall(judged.components, judged.posterior, judged.weight)
+def _by_class(subject: ReportData, evaluated: HeldOutPredictions) -> Html:
+    found = metrics.precision_recall(evaluated.components, evaluated.posterior, evaluated.weight)
     rows = [
         [label, count(support), percent(recall), percent(precision)]
         for label, support, recall, precision in zip(

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any, Protocol, Self, TypeVar
 
 from posteriori.sources.database import DatabaseSource
-from posteriori.sources.memory import MemorySource
 from posteriori.sources.partitioned import PartitionedSource
-from posteriori.tables import Batch, Column, Schema, Table, Telling
+from posteriori.sources.table_source import TableSource
+from posteriori.tables import Batch, Column, LabelModel, Schema, Table
 from posteriori.tables.database import Query
 from posteriori.tables.partitioned import PartitionedTable
 from posteriori.typing import Array
 
-__all__ = ["LabelledSource", "MemorySource", "Source", "source_of"]
+__all__ = ["LabelledSource", "Source", "TableSource", "source_of"]
 
 S = TypeVar("S")
 
@@ -28,7 +28,7 @@ class Source(Protocol):
     def with_schema(self, schema: Schema) -> Source:
         """Return the same rows with the cut points of another schema of the same columns."""
 
-    def of_numbers(self) -> Source:
+    def numeric_columns(self) -> Source:
         """Return the same rows, their categories not read, as if all were missing."""
 
     def reduce(self, accumulate: Callable[[Batch], S]) -> S:
@@ -46,25 +46,25 @@ class LabelledSource(Source, Protocol):
         """The classes of the labels, where the rows have some."""
 
     @property
-    def telling(self) -> Telling | None:
+    def label_model(self) -> LabelModel | None:
         """What labels say of components, where that is not simply which one made the row."""
 
     @property
-    def comes_anew(self) -> bool:
+    def is_streamed(self) -> bool:
         """Whether every pass fetches the rows from elsewhere."""
 
-    def holding(self) -> LabelledSource:
+    def cached(self) -> LabelledSource:
         """Return the same rows, kept for further passes where they are few."""
 
-    def with_telling(self, telling: Telling | None) -> Self:
+    def with_label_model(self, label_model: LabelModel | None) -> Self:
         """Return the same rows, their labels understood so."""
 
     def with_schema(self, schema: Schema) -> Self:
         """Return the same rows with the cut points of another schema of the same columns."""
 
 
-def source_of(table: Table, schema: Schema, *args: Any, **known: Any) -> MemorySource:
-    """Return the rows of a table as a source, by where they are; the arguments are those of `MemorySource`."""
+def source_of(table: Table, schema: Schema, *args: Any, **known: Any) -> TableSource:
+    """Return the rows of a table as a source, by where they are; the arguments are those of `TableSource`."""
     kinds = ((PartitionedTable, PartitionedSource), (Query, DatabaseSource))
-    kind = next((source for of_table, source in kinds if isinstance(table, of_table)), MemorySource)
+    kind = next((source for of_table, source in kinds if isinstance(table, of_table)), TableSource)
     return kind(table, schema, *args, **known)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import polars as pl
 
-from posteriori.sources.memory import MemorySource
+from posteriori.sources.table_source import TableSource
 from posteriori.statistics import (
     ColumnRanges,
     Counts,
@@ -17,8 +17,8 @@ from posteriori.statistics import (
     JointCounts,
     JointStatistics,
     Moments,
-    OuterBins,
     Pairs,
+    TailMoments,
 )
 from posteriori.statistics.counts import slot_offsets
 from posteriori.statistics.joint_counts import all_pairs
@@ -26,7 +26,7 @@ from posteriori.statistics.pair_moments import PairMoments
 from posteriori.tables import Batch, Column, Labels, Schema
 from posteriori.tables.database import Query, quoted
 from posteriori.tables.frames import PolarsTable
-from posteriori.tables.watching import told
+from posteriori.tables.progress import start_progress
 from posteriori.typing import Array
 
 T = TypeVar("T")
@@ -35,17 +35,17 @@ _MOST_SETS = 200  # of columns, by which one query groups
 _MOST_MEMBERS = 60  # in all of them, so that a bit for each makes a number
 
 
-class DatabaseSource(MemorySource):
+class DatabaseSource(TableSource):
     """The rows of a query. What `Collect` wants of them is asked as sums, where the database can give all of it."""
 
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
         """Add up accumulate(batch) over all batches, in the database where that can be."""
         blocks = getattr(accumulate, "blocks", None)
         if blocks is not None and self._is_plain:
-            sums = Sums(cast(Query, self.table), self.schema, self.places, cast(Labels, self.labels), self._classes)
+            sums = Sums(cast(Query, self.table), self.schema, self.positions, cast(Labels, self.labels), self._classes)
             found = sums.of(blocks)
             if found is not None:
-                (self.progress or told("statistics", self.table.n_rows))(self.table.n_rows)
+                (self.progress or start_progress("statistics", self.table.n_rows))(self.table.n_rows)
                 return cast(T, found)
         return super().reduce(accumulate)
 
@@ -58,7 +58,7 @@ class DatabaseSource(MemorySource):
     def _is_plain(self) -> bool:
         """Whether every row has a label, in a column of the query, and the weight 1."""
         inside = isinstance(self.labels, Labels) and self.labels.table is self.table and self.labels.code is None
-        return inside and self.weight is None and self.folds is None and self.telling is None
+        return inside and self.weight is None and self.folds is None and self.label_model is None
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Sums:
 
     query: Query
     schema: Schema
-    places: Sequence[int]
+    positions: Sequence[int]
     labels: Labels
     classes: Column
 
@@ -77,7 +77,7 @@ class Sums:
         None where the database cannot give them: it does not know the statistics, a density has to see every cell, a
         label is missing, or a cell is infinite, of which streaming says where.
         """
-        if not all(block.density.unbounded for block in blocks):
+        if not all(block.density.has_full_support for block in blocks):
             return None
         wanted = [self._needed(block) for block in blocks]
         if any(one is None for one in wanted):
@@ -93,16 +93,16 @@ class Sums:
 
     def _needed(self, block: Any) -> Callable[[], Any] | None:
         """Return what asks for the statistics of a block; None where the database cannot give them."""
-        needs, columns = block.density.needs, block.columns
-        if needs is Counts:
+        sufficient_statistics, columns = block.density.sufficient_statistics, block.columns
+        if sufficient_statistics is Counts:
             return lambda: self._counts(columns)
-        if needs is Moments:
+        if sufficient_statistics is Moments:
             return lambda: self._moments([self._number(j) for j in columns])
-        if needs is OuterBins:
-            return lambda: self._outer_bins(columns)
-        if isinstance(needs, CountTogether):
-            return lambda: self._joint_counts(columns, needs)
-        if needs is Pairs and all(j in self.schema.coded for j in columns):
+        if sufficient_statistics is TailMoments:
+            return lambda: self._tail_moments(columns)
+        if isinstance(sufficient_statistics, CountTogether):
+            return lambda: self._joint_counts(columns, sufficient_statistics)
+        if sufficient_statistics is Pairs and all(j in self.schema.coded for j in columns):
             return lambda: self._pairs(columns)
         return None
 
@@ -138,13 +138,13 @@ class Sums:
         cardinalities = self.schema.cardinalities(columns)
         offsets = slot_offsets(cardinalities)
         table = np.zeros((len(self.classes.categories), offsets[-1]))
-        for (place,), component, (codes,), count in self._grouped(columns, [(k,) for k in range(len(columns))]):
-            np.add.at(table, (component, offsets[place] + codes), count)
+        for (position,), component, (codes,), count in self._grouped(columns, [(k,) for k in range(len(columns))]):
+            np.add.at(table, (component, offsets[position] + codes), count)
         return Counts(cardinalities, table)
 
-    def _joint_counts(self, columns: Sequence[int], needs: CountTogether) -> JointCounts:
+    def _joint_counts(self, columns: Sequence[int], sufficient_statistics: CountTogether) -> JointCounts:
         cardinalities = self.schema.cardinalities(columns)
-        scopes = all_pairs(len(columns)) if needs.scopes is None else needs.scopes
+        scopes = all_pairs(len(columns)) if sufficient_statistics.scopes is None else sufficient_statistics.scopes
         counts = JointCounts.empty(cardinalities, scopes, len(self.classes.categories))
         for scope, component, codes, count in self._grouped(columns, scopes):
             np.add.at(counts.table(scope), (component, *codes), count)
@@ -158,7 +158,7 @@ class Sums:
         counts = self._joint_counts(columns, CountTogether())
         return Pairs((False,) * len(columns), counts, nothing, (), together)
 
-    def _outer_bins(self, columns: Sequence[int]) -> OuterBins:
+    def _tail_moments(self, columns: Sequence[int]) -> TailMoments:
         below, above = [], []
         for j in columns:
             number, cuts = self._number(j), self.schema.columns[j].cuts or ()
@@ -169,7 +169,7 @@ class Sums:
                 first, last = _literal(cuts[0]), _literal(cuts[-1])
                 below.append(f"CASE WHEN {number} < {first} THEN {first} - {number} END")
                 above.append(f"CASE WHEN {number} >= {last} THEN {number} - {last} END")
-        return OuterBins(tuple(self.schema.columns[j].cuts or () for j in columns), self._moments([*below, *above]))
+        return TailMoments(tuple(self.schema.columns[j].cuts or () for j in columns), self._moments([*below, *above]))
 
     def _moments(self, numbers: Sequence[str]) -> Moments:
         """Return the moments of some expressions, NULL where missing, about a value of each class and column."""
@@ -178,11 +178,11 @@ class Sums:
         if not numbers:
             return Moments(weight, shift, offset, scatter)
         label = quoted(self._label)
-        places = range(len(numbers))
+        positions = range(len(numbers))
         firsts = [f"any_value({number}) AS s{k}" for k, number in enumerate(numbers)]
         found = self.query.ask([f"{label} AS label", *firsts], "GROUP BY ALL")
         component = self._components(found, "label")
-        for k in places:
+        for k in positions:
             shift[component, k] = found[f"s{k}"].fill_null(0.0).to_numpy()
         if not np.isfinite(shift).all():
             return Moments(weight, shift, np.full(shape, np.nan), scatter)  # finite() tells
@@ -195,7 +195,7 @@ class Sums:
         found = self.query.ask([f"{label} AS label", *sums], "GROUP BY ALL")
         component = self._components(found, "label")
         for name, array in (("n", weight), ("m", offset), ("v", scatter)):
-            for k in places:
+            for k in positions:
                 array[component, k] = found[f"{name}{k}"].to_numpy()
         return Moments(weight, shift, offset, scatter)
 
@@ -204,10 +204,12 @@ class Sums:
     ) -> Iterator[tuple[tuple[int, ...], Array, list[Array], Array]]:
         """Yield, of each scope, the class, the codes and the number of the rows of each combination that occurs."""
         for some in _in_queries(scopes):
-            members = sorted({place for scope in some for place in scope})
-            listed = ", ".join(f"c{place}" for place in members)
-            cells = ", ".join(f"{self._cell(columns[place])} AS c{place}" for place in members)
-            sets = ", ".join("(" + ", ".join(["label", *(f"c{place}" for place in scope)]) + ")" for scope in some)
+            members = sorted({position for scope in some for position in scope})
+            listed = ", ".join(f"c{position}" for position in members)
+            cells = ", ".join(f"{self._cell(columns[position])} AS c{position}" for position in members)
+            sets = ", ".join(
+                "(" + ", ".join(["label", *(f"c{position}" for position in scope)]) + ")" for scope in some
+            )
             found = self.query.ask(
                 ["label", listed, f"grouping({listed}) AS absent", "CAST(count(*) AS DOUBLE) AS n"],
                 f"GROUP BY GROUPING SETS ({sets})",
@@ -218,18 +220,20 @@ class Sums:
             }
             for absent, rows in found.partition_by("absent", as_dict=True).items():
                 scope = of_scope[int(absent[0])]
-                codes = [self._codes(rows[f"c{place}"], self.schema.columns[columns[place]]) for place in scope]
+                codes = [
+                    self._codes(rows[f"c{position}"], self.schema.columns[columns[position]]) for position in scope
+                ]
                 yield scope, self._components(rows, "label"), codes, rows["n"].to_numpy()
 
     # How it is said, and understood -----------------------------------------------------------------------------
 
     @property
     def _label(self) -> str:
-        return self.query.names[self.labels.place]
+        return self.query.names[self.labels.position]
 
     def _number(self, j: int) -> str:
         """Return column j as an expression, NULL where it is missing."""
-        name = self.query.names[self.places[j]]
+        name = self.query.names[self.positions[j]]
         number = f"CAST({quoted(name)} AS DOUBLE)"
         return f"CASE WHEN isnan({number}) THEN NULL ELSE {number} END" if self.query.types[name].is_float() else number
 
@@ -237,7 +241,7 @@ class Sums:
         """Return what column j is grouped by: its category, or the number of its bin."""
         column = self.schema.columns[j]
         if column.cuts is None:
-            return quoted(self.query.names[self.places[j]])
+            return quoted(self.query.names[self.positions[j]])
         number = self._number(j)
         bins = "".join(f" WHEN {number} < {_literal(cut)} THEN {k}" for k, cut in enumerate(column.cuts))
         return f"CASE WHEN {number} IS NULL THEN NULL{bins} ELSE {len(column.cuts)} END"

@@ -10,18 +10,18 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from posteriori.sources.memory import MemorySource, warn_of_unseen
+from posteriori.sources.table_source import TableSource, warn_of_unseen
 from posteriori.tables import Batch, Labels, Table
 from posteriori.tables.labels import KnownLabels
 from posteriori.tables.partitioned import PartitionedTable, add
-from posteriori.tables.watching import told
+from posteriori.tables.progress import start_progress
 from posteriori.typing import Array
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Share:
+class PartitionContext:
     """What this process knows of the rows of one partition: the number of the first, and more where rows have it."""
 
     rows: slice
@@ -31,7 +31,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class PartitionedSource(MemorySource):
+class PartitionedSource(TableSource):
     """A table in partitions. Batches, labels and messages are as if all rows were here.
 
     What is sent is the work, once, and each partition's share of what is kept by row: weights, folds and labels that
@@ -69,7 +69,7 @@ class PartitionedSource(MemorySource):
     def _columns(self) -> Sequence[int]:
         """The columns that are read: those of the schema, and that of the labels."""
         inside = self._inside
-        return list(self.places) if inside is None else [*self.places, inside.place]
+        return list(self.positions) if inside is None else [*self.positions, inside.position]
 
     @property
     def _inside(self) -> Labels | None:
@@ -77,32 +77,32 @@ class PartitionedSource(MemorySource):
         return self.labels if isinstance(self.labels, Labels) and self.labels.table is self.table else None
 
     @property
-    def _work(self) -> MemorySource:
+    def _work(self) -> TableSource:
         """What is the same for all partitions: everything but the rows."""
-        inside, places = self._inside, range(len(self.places))
+        inside, positions = self._inside, range(len(self.positions))
         nothing = cast(Table, None)
-        labels = None if inside is None else replace(inside, table=nothing, place=len(places))
-        return MemorySource(
+        labels = None if inside is None else replace(inside, table=nothing, position=len(positions))
+        return TableSource(
             nothing,
             self.schema,
-            places,
+            positions,
             labels,
             self.classes,
             n_jobs=1,  # the engine has others to share the processors with
             unlabelled_weight=self.unlabelled_weight,
-            telling=self.telling,
-            numbers_only=self.numbers_only,
+            label_model=self.label_model,
+            numeric_only=self.numeric_only,
         )
 
     @cached_property
-    def _shares(self) -> list[Share]:
+    def _shares(self) -> list[PartitionContext]:
         labels, classes = self.labels, self.classes
         known = None
         if labels is not None and classes is not None and self._inside is None:
             every = slice(0, self.table.n_rows)
             known = KnownLabels(labels.components(classes, every), labels.allowed(every))
         return [
-            Share(
+            PartitionContext(
                 rows,
                 None if known is None else KnownLabels(known.component[rows], known.allowed(rows)),
                 None if self.weight is None else self.weight[rows],
@@ -113,16 +113,16 @@ class PartitionedSource(MemorySource):
 
     def _done(self, what: str) -> None:
         """Tell of all rows at once: which are done meanwhile, the engine shows in its own way."""
-        (self.progress or told(what, self.table.n_rows))(self.table.n_rows)
+        (self.progress or start_progress(what, self.table.n_rows))(self.table.n_rows)
 
 
 @dataclass(frozen=True)
 class _Work:
     """Work on the rows of a partition, done where these are."""
 
-    source: MemorySource
+    source: TableSource
 
-    def sources(self, tables: Iterable[Table], share: Share) -> Generator[MemorySource, None, None]:
+    def sources(self, tables: Iterable[Table], share: PartitionContext) -> Generator[TableSource, None, None]:
         """Yield the rows of a partition, which may come in several tables, as sources.
 
         Raises
@@ -130,11 +130,11 @@ class _Work:
         ValueError
             They are not as many as they were.
         """
-        place = 0
+        position = 0
         for table in tables:
-            first = share.rows.start + place
-            rows = slice(place, place + table.n_rows)
-            place = rows.stop
+            first = share.rows.start + position
+            rows = slice(position, position + table.n_rows)
+            position = rows.stop
             if not table.n_rows:
                 continue
             if hasattr(table, "offset"):
@@ -147,9 +147,9 @@ class _Work:
             weight = None if share.weight is None else share.weight[rows]
             fold = None if share.fold is None else share.fold[rows]
             yield replace(self.source, table=table, labels=labels, weight=weight, folds=fold, first=first)
-        if place != share.rows.stop - share.rows.start:
+        if position != share.rows.stop - share.rows.start:
             raise ValueError(
-                f"a partition that had {share.rows.stop - share.rows.start} rows has {place} now: the rows come "
+                f"a partition that had {share.rows.stop - share.rows.start} rows has {position} now: the rows come "
                 "differently each time; persist (Dask), or cache or checkpoint (Spark), the table first"
             )
 
@@ -160,7 +160,7 @@ class Fold(_Work):
 
     accumulate: Callable[[Batch], Any]
 
-    def __call__(self, tables: Iterable[Table], share: Share) -> Any:
+    def __call__(self, tables: Iterable[Table], share: PartitionContext) -> Any:
         """Return the sum."""
         total = None
         for source in self.sources(tables, share):
@@ -174,7 +174,7 @@ class Each(_Work):
 
     work: Callable[[Batch], Any]
 
-    def __call__(self, tables: Iterable[Table], share: Share) -> list[Any]:
+    def __call__(self, tables: Iterable[Table], share: PartitionContext) -> list[Any]:
         """Return what comes of each."""
         return [result for source in self.sources(tables, share) for result in source.stream(self.work)]
 

@@ -41,25 +41,25 @@ def independent_normals(
     cells: Cells, columns: Sequence[int], mean: Array, precision: Array, log_peak: Array
 ) -> Iterator[Factor]:
     """Yield log_peak − ½·precision·(x_j − mean)² of parameters (Z, d), 0 where x_j is missing."""
-    for place, j in enumerate(columns):
-        x, centre = cells.centred(j, float(mean[:, place].mean()))
+    for position, j in enumerate(columns):
+        x, centre = cells.centred(j, float(mean[:, position].mean()))
         for z in range(len(mean)):
 
-            def apart(x: str = x, m: float = mean[z, place] - centre) -> Node:
+            def apart(x: str = x, m: float = mean[z, position] - centre) -> Node:
                 return minus(column(x), number(m))
 
-            distance = times(number(0.5 * precision[z, place]), square(apart))
-            yield z, j, otherwise(minus(number(log_peak[z, place]), distance), number(0.0))
+            distance = times(number(0.5 * precision[z, position]), square(apart))
+            yield z, j, otherwise(minus(number(log_peak[z, position]), distance), number(0.0))
 
 
 def poisson_factors(cells: Cells, columns: Sequence[int], parameters: PoissonParameters) -> Iterator[Factor]:
     """Yield x_j·log rate_zj − rate_zj, 0 where x_j is missing; log x_j! is the same for all components."""
-    for place, j in enumerate(columns):
+    for position, j in enumerate(columns):
         x = cells.number(j)
         cells.refuse(exp.LT(this=column(x), expression=number(0.0)))
         cells.refuse(exp.NEQ(this=column(x), expression=exp.Floor(this=column(x))))
         for z, (rate, log_rate) in enumerate(
-            zip(parameters.rate[:, place], parameters.log_rate[:, place], strict=True)
+            zip(parameters.rate[:, position], parameters.log_rate[:, position], strict=True)
         ):
             if rate > 0:
                 expected = minus(times(number(log_rate), column(x)), number(rate))
@@ -71,8 +71,8 @@ def poisson_factors(cells: Cells, columns: Sequence[int], parameters: PoissonPar
 
 def categorical_factors(cells: Cells, columns: Sequence[int], parameters: CategoricalParameters) -> Iterator[Factor]:
     """Yield log p(x_j = k | z), 0 where x_j is missing."""
-    for place, j in enumerate(columns):
-        table = parameters.column(place)
+    for position, j in enumerate(columns):
+        table = parameters.column(position)
         if not table.shape[1]:
             continue
         code = cells.code(j)
@@ -82,8 +82,8 @@ def categorical_factors(cells: Cells, columns: Sequence[int], parameters: Catego
 
 def missingness_factors(cells: Cells, columns: Sequence[int], parameters: MissingnessParameters) -> Iterator[Factor]:
     """Yield log p(m_j | z): of a cell that is missing, or of one that is not."""
-    for place in np.flatnonzero(parameters.told).tolist():
-        present = cells.present(columns[place])
+    for position in np.flatnonzero(parameters.modelled_columns).tolist():
+        present = cells.present(columns[position])
         for z in range(len(parameters.log_missing)):
-            gone, here = parameters.log_missing[z, place], parameters.log_present[z, place]
-            yield z, columns[place], real(cases((missing(present), number(gone)), default=number(here)))
+            gone, here = parameters.log_missing[z, position], parameters.log_present[z, position]
+            yield z, columns[position], real(cases((missing(present), number(gone)), default=number(here)))

@@ -60,7 +60,7 @@ def select_posterior(
     steps = Steps(known, table_of(table, known))
     kept = kept_columns(model, columns)
     results: dict[str, Node] = {
-        one: column(steps.read(f"k{place}", known.named(one))) for place, one in enumerate(kept)
+        one: column(steps.read(f"k{position}", known.named(one))) for position, one in enumerate(kept)
     }
     cells = Cells(steps, model.schema)
     scores = [steps.define(f"score{y}", node) for y, node in enumerate(_scores(model, steps, cells, name))]

@@ -37,12 +37,12 @@ _LOG_TWO_PI = math.log(2.0 * math.pi)
 def tree_factors(steps: Steps, cells: Cells, columns: Sequence[int], parameters: TreeParameters) -> Iterator[Factor]:
     """Yield what each column adds to log p(x | z): nothing where its parent is missing, who says it."""
     names = [
-        cells.centred(j, float(parameters.centre[place]))[0] if is_number else cells.code(j)
-        for j, place, is_number in zip(columns, parameters.place.tolist(), parameters.continuous, strict=True)
+        cells.centred(j, float(parameters.centre[position]))[0] if is_number else cells.code(j)
+        for j, position, is_number in zip(columns, parameters.position.tolist(), parameters.continuous, strict=True)
     ]
     centres = {
-        j: float(parameters.centre[place]) - cells.centred(columns[j], float(parameters.centre[place]))[1]
-        for j, place in enumerate(parameters.place.tolist())
+        j: float(parameters.centre[position]) - cells.centred(columns[j], float(parameters.centre[position]))[1]
+        for j, position in enumerate(parameters.position.tolist())
         if parameters.continuous[j]
     }
     for z in range(parameters.n_components):
@@ -74,13 +74,13 @@ class _Tree:
         for j in self._order:
             if self._parents[j] >= 0:
                 self._children.setdefault(self._parents[j], []).append(j)
-        self._heard: dict[int, list[str]] = {}  # of a missing category: log λ of each value; of a number: g, h, k
+        self._messages: dict[int, list[str]] = {}  # of a missing category: log λ of each value; of a number: g, h, k
 
     def factors(self) -> Iterator[tuple[int, Node]]:
         """Yield what each column adds, children before their parents."""
         for j in reversed(self._order):
             if j in self._children:
-                self._hear(j)
+                self._collect_messages(j)
             yield j, self._factor(j)
 
     def _factor(self, j: int) -> Node:
@@ -110,7 +110,7 @@ class _Tree:
 
     def _of_category(self, j: int, a: int) -> Node:
         slots = self._slots(j, a)
-        unknown = self._summed(j, a, slots) if j in self._heard and slots else number(0.0)
+        unknown = self._summed(j, a, slots) if j in self._messages and slots else number(0.0)
         return real(choice(self._names[j], [number(one) for one in slots], unknown)) if slots else number(0.0)
 
     def _summed(self, j: int, a: int, slots: list[float]) -> Node:
@@ -118,7 +118,7 @@ class _Tree:
         name = f"{self._label}_m{j}_{a}"
         if self._steps.has(name):
             return column(name)
-        possible = [(p, heard) for p, heard in zip(slots, self._heard[j], strict=True) if p > -math.inf]
+        possible = [(p, message) for p, message in zip(slots, self._messages[j], strict=True) if p > -math.inf]
         if not possible:
             return number(-math.inf)
         peak = self._steps.define(
@@ -131,14 +131,14 @@ class _Tree:
     def _if_missing(self, j: int, node: Node) -> Node:
         return cases((missing(self._names[j]), node))
 
-    def _hear(self, j: int) -> None:
+    def _collect_messages(self, j: int) -> None:
         """Add what the children of a column say of it, where it is missing, as columns."""
         label, children = f"{self._label}_h{j}", self._children[j]
         if not self._is_number(j):
             said = [[self._message(c, b) for c in children] for b in range(1, self._width(j))]
         else:
             said = [list(part) for part in zip(*(self._canonical(c) for c in children), strict=True)]
-        self._heard[j] = [
+        self._messages[j] = [
             self._steps.define(f"{label}_{k}", self._if_missing(j, total(nodes))) for k, nodes in enumerate(said)
         ]
 
@@ -164,11 +164,11 @@ class _Tree:
 
         distance = times(number(0.5 / variance), square(lambda: minus(column(self._names[j]), mean())))
         seen = minus(number(-0.5 * (_LOG_TWO_PI + math.log(variance))), distance)
-        unknown = self._integral(j, mean, variance) if j in self._heard else number(0.0)
+        unknown = self._integral(j, mean, variance) if j in self._messages else number(0.0)
         return cases((missing(self._names[j]), unknown), default=seen)
 
     def _integral(self, j: int, mean: object, variance: float) -> Node:
-        g, h, k = (lambda name=name: column(name) for name in self._heard[j])
+        g, h, k = (lambda name=name: column(name) for name in self._messages[j])
         assert callable(mean)
         parts = total(
             [
@@ -200,8 +200,8 @@ class _Tree:
             real(number(slope * slope / variance)),
         )
         unknown: tuple[Node, Node, Node] = (number(0.0), number(0.0), number(0.0))
-        if j in self._heard:
-            h, k = (lambda name=name: column(name) for name in self._heard[j][1:])
+        if j in self._messages:
+            h, k = (lambda name=name: column(name) for name in self._messages[j][1:])
             unknown = (
                 self._integral(j, lambda: number(intercept), variance),
                 over(

@@ -14,12 +14,12 @@ from posteriori.statistics.counts import Counts, Presence
 from posteriori.statistics.differences import difference
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.statistics.moments import Moments, gather
-from posteriori.statistics.outer_bins import OuterBins
 from posteriori.statistics.pair_moments import PairMoments
 from posteriori.statistics.pairs import Pairs
 from posteriori.statistics.row_sample import RowSample
 from posteriori.statistics.scatter import Scatter
-from posteriori.tables import Assignment, one_by_one
+from posteriori.statistics.tail_moments import TailMoments
+from posteriori.tables import Assignment, split_by_component
 from posteriori.typing import Array
 
 __all__ = [
@@ -29,21 +29,21 @@ __all__ = [
     "JointCounts",
     "JointStatistics",
     "Moments",
-    "Needs",
-    "OuterBins",
     "PairMoments",
     "Pairs",
     "Presence",
+    "ResponsibilityStatisticsFactory",
     "ReversibleStatistics",
     "RowSample",
     "Scatter",
-    "SharingNeeds",
     "Statistics",
-    "of_shares",
+    "StatisticsFactory",
+    "TailMoments",
+    "from_responsibilities",
 ]
 
 
-class Needs(Protocol):
+class StatisticsFactory(Protocol):
     """What makes statistics of rows: a kind of them, or one with what it is to count."""
 
     def of(self, tile: Any, assignment: Assignment) -> Any:
@@ -51,29 +51,31 @@ class Needs(Protocol):
 
 
 @runtime_checkable
-class SharingNeeds(Needs, Protocol):
+class ResponsibilityStatisticsFactory(StatisticsFactory, Protocol):
     """What makes statistics, also of rows of which every component has a share, without copying them."""
 
-    def of_shares(self, tile: Any, shares: Array) -> Any:
+    def from_responsibilities(self, tile: Any, responsibilities: Array) -> Any:
         """Return the statistics of the rows of a tile, each of which counts for component z with weight shares[i, z].
 
         Laws (tests/test_statistics.py): they are the sums over the rows of each component, weighted by their shares.
         """
 
 
-def of_shares(needs: Needs, tile: Any, shares: Array) -> Any:
+def from_responsibilities(sufficient_statistics: StatisticsFactory, tile: Any, responsibilities: Array) -> Any:
     """Return the statistics of the rows of a tile, each of which counts for component z with weight shares[i, z].
 
     Parameters
     ----------
-    needs : Needs
+    sufficient_statistics : StatisticsFactory
     tile : Numbers, Codes or Mixed
-    shares : ndarray (n, Z)
+    responsibilities : ndarray (n, Z)
         ≥ 0, in rows.
     """
-    if isinstance(needs, SharingNeeds):
-        return needs.of_shares(tile, shares)
-    return functools.reduce(operator.add, (needs.of(*part) for part in one_by_one(tile, shares)))
+    if isinstance(sufficient_statistics, ResponsibilityStatisticsFactory):
+        return sufficient_statistics.from_responsibilities(tile, responsibilities)
+    return functools.reduce(
+        operator.add, (sufficient_statistics.of(*part) for part in split_by_component(tile, responsibilities))
+    )
 
 
 class Statistics(Protocol):
@@ -116,7 +118,7 @@ class ReversibleStatistics(Protocol):
 
     def __sub__(self, other: Self) -> Self: ...
 
-    def lacks(self, other: Self) -> Array:
+    def would_go_negative(self, other: Self) -> Array:
         """Return where other holds what is not in these sums, (Z, d), and so cannot be taken out of them."""
 
 

@@ -70,5 +70,5 @@ class ColumnRanges:
 
     def take(self, columns: Sequence[int]) -> ColumnRanges:
         """Return the ranges of some columns, by their positions."""
-        places = list(columns)
-        return ColumnRanges(self.lowest[places], self.highest[places], self.whole[places])
+        positions = list(columns)
+        return ColumnRanges(self.lowest[positions], self.highest[positions], self.whole[positions])

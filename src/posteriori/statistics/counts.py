@@ -61,11 +61,11 @@ class Counts:
         return cls(tile.cardinalities, table)
 
     @classmethod
-    def of_shares(cls, tile: Codes, shares: Array) -> Counts:
+    def from_responsibilities(cls, tile: Codes, responsibilities: Array) -> Counts:
         """Return the counts of rows of which every component has a share, (n, Z). O(n·Z·d)."""
         offsets = slot_offsets(tile.cardinalities)
-        table = np.zeros((offsets[-1], shares.shape[1]))
-        kernels.add_shared_counts(tile.values, shares, offsets, table)
+        table = np.zeros((offsets[-1], responsibilities.shape[1]))
+        kernels.add_weighted_counts(tile.values, responsibilities, offsets, table)
         return cls(tile.cardinalities, np.ascontiguousarray(table.T))
 
     def __add__(self, other: Counts) -> Counts:
@@ -74,7 +74,7 @@ class Counts:
     def __sub__(self, other: Counts) -> Counts:
         return Counts(self.cardinalities, difference(self.table, other.table))
 
-    def lacks(self, other: Counts) -> Array:
+    def would_go_negative(self, other: Counts) -> Array:
         """Return where other holds what these counts do not, (Z, d)."""
         over = exceeds(other.table, self.table).astype(np.int64)
         return np.asarray(np.add.reduceat(over, self.offsets[:-1], axis=1) > 0)
@@ -106,21 +106,21 @@ class Counts:
         if columns is None:
             return Counts(self.cardinalities, table)
         parts = []
-        for j, places in enumerate(columns):
+        for j, positions in enumerate(columns):
             start, stop = self.offsets[j], self.offsets[j + 1]
-            slots = [0, *(place + 1 if place >= 0 else -1 for place in places)]
+            slots = [0, *(position + 1 if position >= 0 else -1 for position in positions)]
             parts.append(gather(table[:, start:stop].T, slots).T)
-        return Counts(tuple(len(places) for places in columns), np.concatenate(parts, axis=1))
+        return Counts(tuple(len(positions) for positions in columns), np.concatenate(parts, axis=1))
 
-    def placed(self, places: Sequence[int], weight: Array) -> Counts:
+    def placed(self, positions: Sequence[int], weight: Array) -> Counts:
         """Return the counts of other columns, by their places here, −1 for one without categories or present cells.
 
         weight (Z,) is that of all rows of each component.
         """
         parts = [
-            self.table[:, self.offsets[j] : self.offsets[j + 1]] if j >= 0 else weight[:, np.newaxis] for j in places
+            self.table[:, self.offsets[j] : self.offsets[j + 1]] if j >= 0 else weight[:, np.newaxis] for j in positions
         ]
-        cardinalities = tuple(self.cardinalities[j] if j >= 0 else 0 for j in places)
+        cardinalities = tuple(self.cardinalities[j] if j >= 0 else 0 for j in positions)
         return Counts(cardinalities, np.concatenate([np.empty((len(weight), 0)), *parts], axis=1))
 
 

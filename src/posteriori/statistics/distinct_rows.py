@@ -69,12 +69,12 @@ class DistinctRows:
 
     def reindexed(self, columns: Sequence[Sequence[int]]) -> DistinctRows:
         """Return the rows in other codes; columns lists for each category of the result its place here, or −1."""
-        cardinalities = tuple(len(places) for places in columns)
+        cardinalities = tuple(len(positions) for positions in columns)
         dtype = np.uint8 if max(cardinalities, default=0) < 256 else np.uint16
         codes = np.empty(self._whole[0].shape, dtype)
-        for j, places in enumerate(columns):
+        for j, positions in enumerate(columns):
             moved = np.zeros(self.cardinalities[j] + 1, dtype)
-            for new, old in enumerate(places, start=1):
+            for new, old in enumerate(positions, start=1):
                 if old >= 0:
                     moved[old + 1] = new
             codes[:, j] = moved[self._whole[0][:, j]]
@@ -84,7 +84,7 @@ class DistinctRows:
 def _merged(codes: Array, weight: Array) -> tuple[Array, Array]:
     codes = np.require(codes, requirements=["C", "A", "W"])
     number, first = np.empty((2, len(codes)), np.int64)
-    n_distinct = kernels.number_rows(codes, number, first)
+    n_distinct = kernels.index_distinct_rows(codes, number, first)
     if n_distinct == len(codes):
         return codes, weight
     return codes[first[:n_distinct]], np.bincount(number, weight, n_distinct)

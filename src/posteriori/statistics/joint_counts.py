@@ -58,12 +58,12 @@ class JointCounts:
         check_equal("the number of categories of the counts", self.cardinalities, cardinalities)
         check_equal("what is counted together", self.scopes, scopes)
         check_equal("the number of components of the counts", self.n_components, n_components)
-        places = set(range(len(columns)))
-        require(all(scope and places.issuperset(scope) for scope in scopes), "there is no such column to count")
+        positions = set(range(len(columns)))
+        require(all(scope and positions.issuperset(scope) for scope in scopes), "there is no such column to count")
         check_numbers("the table of counts", self.cells, (int(self.offsets[-1]),), 0.0)
 
     @cached_property
-    def places(self) -> dict[Scope, int]:
+    def positions(self) -> dict[Scope, int]:
         """The number of each scope."""
         return {scope: number for number, scope in enumerate(self.scopes)}
 
@@ -74,7 +74,7 @@ class JointCounts:
 
     def table(self, scope: Scope) -> Array:
         """Return the weights of a scope, (Z, K_a + 1, K_b + 1, …), a view: code 0 is a missing cell."""
-        number = self.places[scope]
+        number = self.positions[scope]
         shape = (self.n_components, *(self.cardinalities[j] + 1 for j in scope))
         return self.cells[self.offsets[number] : self.offsets[number + 1]].reshape(shape)
 
@@ -103,9 +103,9 @@ class JointCounts:
     def __sub__(self, other: JointCounts) -> JointCounts:
         return replace(self, cells=difference(self.cells, other.cells))
 
-    def lacks(self, other: JointCounts) -> Array:
+    def would_go_negative(self, other: JointCounts) -> Array:
         """Return where other holds what these counts do not, (Z, d): single columns, or else the first scope."""
-        alone = self.singles().lacks(other.singles())
+        alone = self.singles().would_go_negative(other.singles())
         if alone.any():
             return alone
         for scope in self.scopes:
@@ -138,14 +138,14 @@ class JointCounts:
             tables = [gather(self.table(scope), components).ravel() for scope in self.scopes]
             cells = np.concatenate([np.empty(0), *tables])
             return JointCounts(self.cardinalities, self.scopes, len(components), cells)
-        slots = [[0, *(place + 1 if place >= 0 else -1 for place in places)] for places in columns]
+        slots = [[0, *(position + 1 if position >= 0 else -1 for position in positions)] for positions in columns]
         parts = []
         for scope in self.scopes:
             table = gather(self.table(scope), components)
             for axis, j in enumerate(scope, start=1):
                 table = gather(table.swapaxes(0, axis), slots[j]).swapaxes(0, axis)
             parts.append(table.ravel())
-        cardinalities = tuple(len(places) for places in columns)
+        cardinalities = tuple(len(positions) for positions in columns)
         return JointCounts(cardinalities, self.scopes, len(components), np.concatenate([np.empty(0), *parts]))
 
     def has_missing(self) -> bool:

@@ -57,10 +57,10 @@ def moments_without(statistics: Moments, tile: Numbers, assignment: Assignment) 
 
 def constant_left(statistics: Moments, tile: Numbers, assignment: Assignment) -> tuple[Array, Array]:
     """Return which columns have no scatter at all without the one row of a tile, (d,), and their value there."""
-    left = moments_left(statistics.pooled(), tile, everyone(assignment))
+    left = moments_left(statistics.pooled(), tile, as_one_component(assignment))
     return (left.scatter[0, 0] <= 0) & (left.weight[0, 0] > 0), left.mean[0, 0]
 
 
-def everyone(assignment: Assignment) -> Assignment:
+def as_one_component(assignment: Assignment) -> Assignment:
     """Return the rows as those of one component."""
     return Assignment(np.zeros_like(assignment.component), assignment.weight, 1)

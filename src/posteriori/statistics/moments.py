@@ -78,14 +78,14 @@ class Moments:
         return cls._about(shift, weight, first, second)
 
     @classmethod
-    def of_shares(cls, tile: Numbers, shares: Array) -> Moments:
+    def from_responsibilities(cls, tile: Numbers, responsibilities: Array) -> Moments:
         """Return the moments of rows of which every component has a share, (n, Z). O(n·Z·d), one read."""
-        shape = (shares.shape[1], tile.values.shape[1])
+        shape = (responsibilities.shape[1], tile.values.shape[1])
         shift, total, first, second = (np.zeros(shape) for _ in range(4))
         weight = np.zeros(len(total))
-        kernels.weightiest_numbers(tile.values, shares, shift)
-        done = kernels.add_complete_moments(tile.values, shares, shift, weight, first, second)
-        kernels.add_shared_moments(tile.values[done:], shares[done:], shift, total, first, second)
+        kernels.weightiest_numbers(tile.values, responsibilities, shift)
+        done = kernels.add_complete_moments(tile.values, responsibilities, shift, weight, first, second)
+        kernels.add_weighted_moments(tile.values[done:], responsibilities[done:], shift, total, first, second)
         return cls._about(shift, total + weight[:, np.newaxis], first, second)
 
     @classmethod
@@ -108,7 +108,7 @@ class Moments:
         return Moments(weight, shift, offset, scatter)
 
     def __sub__(self, other: Moments) -> Moments:
-        weight, delta, share = self._parted(other)
+        weight, delta, share = self._downdate_terms(other)
         scatter = squares_left(self.scatter, other.scatter + self.weight * share * delta**2)
         offset = self.offset - share * delta
         # Of counts that are all 0 the mean is 0, and no rounding of either sign.
@@ -119,9 +119,9 @@ class Moments:
             weight, np.where(kept, self.shift, 0.0), np.where(kept, offset, 0.0), np.where(left, scatter, 0.0)
         )
 
-    def lacks(self, other: Moments) -> Array:
+    def would_go_negative(self, other: Moments) -> Array:
         """Return where other holds what is not in these moments, (Z, d): weight, or deviations from the mean."""
-        weight, delta, share = self._parted(other)
+        weight, delta, share = self._downdate_terms(other)
         with np.errstate(over="ignore"):
             gone = other.scatter + self.weight * np.where(weight > 0, share, 1.0) * delta**2
         slack = slack_of(self.weight, self.mean, variance_of_all(self.weight, self.mean, self.scatter))
@@ -129,7 +129,7 @@ class Moments:
         remains = everything & squares_exceed(self.scatter, gone, slack)
         return exceeds(other.weight, self.weight) | squares_exceed(gone, self.scatter, slack) | remains
 
-    def _parted(self, other: Moments) -> tuple[Array, Array, Array]:
+    def _downdate_terms(self, other: Moments) -> tuple[Array, Array, Array]:
         """Return the weight without other's, how far other's mean lies above this one, and other's weight / the rest's.
 
         Chan's update backwards: the mean moves by −share·δ, and the scatter falls by that of other and by n·share·δ².
@@ -160,10 +160,10 @@ class Moments:
         del columns  # numbers have no categories
         return Moments(*(gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter)))
 
-    def placed(self, places: Sequence[int]) -> Moments:
+    def placed(self, positions: Sequence[int]) -> Moments:
         """Return the moments of other columns, by their places here, −1 for one that has no present cell."""
         parts = (self.weight, self.shift, self.offset, self.scatter)
-        return Moments(*(np.ascontiguousarray(gather(_with_column(part).T, places).T) for part in parts))
+        return Moments(*(np.ascontiguousarray(gather(_with_column(part).T, positions).T) for part in parts))
 
 
 def _with_column(sums: Array) -> Array:
@@ -171,16 +171,16 @@ def _with_column(sums: Array) -> Array:
     return sums if sums.shape[1] else np.zeros((len(sums), 1))
 
 
-def gather(sums: Array, places: Sequence[int]) -> Array:
+def gather(sums: Array, positions: Sequence[int]) -> Array:
     """Return sums[places] with zeros where a place is −1."""
-    if isinstance(places, range) and places.step == 1 and places.start >= 0:
-        return sums[places.start : places.stop].copy()
-    index = np.asarray(places, np.int64)
+    if isinstance(positions, range) and positions.step == 1 and positions.start >= 0:
+        return sums[positions.start : positions.stop].copy()
+    index = np.asarray(positions, np.int64)
     return np.where((index >= 0).reshape(-1, *[1] * (sums.ndim - 1)), sums[index], 0.0)
 
 
-def sums_of_shares(shares: Array) -> Array:
+def sums_from_responsibilities(responsibilities: Array) -> Array:
     """Return the weight of each component, (Z,): the sums over the rows, faster than NumPy's of a narrow matrix."""
-    total = np.zeros(shares.shape[1])
-    kernels.add_shares(shares, total)
+    total = np.zeros(responsibilities.shape[1])
+    kernels.add_responsibilities(responsibilities, total)
     return total

@@ -106,7 +106,7 @@ class PairMoments:
         return PairMoments(weight, shift, offset, scatter, cross)
 
     def __sub__(self, other: PairMoments) -> PairMoments:
-        weight, delta, share = self._parted(other)
+        weight, delta, share = self._downdate_terms(other)
         left, between = weight > 0, self.weight * share
         scatter = np.where(left, squares_left(self.scatter, other.scatter + between * delta**2), 0.0)
         cross = (self.cross - other.cross) - between * delta * delta.swapaxes(1, 2)
@@ -115,9 +115,9 @@ class PairMoments:
         offset = np.where(left, self.offset - share * delta, 0.0)
         return PairMoments(weight, np.where(seen, self.shift, 0.0), offset, scatter, np.where(varying, cross, 0.0))
 
-    def lacks(self, other: PairMoments) -> Array:
+    def would_go_negative(self, other: PairMoments) -> Array:
         """Return where other holds what is not in these moments, (Z, d): weight, deviations, or their products."""
-        weight, delta, share = self._parted(other)
+        weight, delta, share = self._downdate_terms(other)
         with np.errstate(over="ignore"):
             gone = other.scatter + self.weight * np.where(weight > 0, share, 1.0) * delta**2
         mean = self.shift[:, :, np.newaxis] + self.offset
@@ -131,7 +131,7 @@ class PairMoments:
         beyond = squares_exceed(np.abs(rest.cross) - largest + before, before, rounding)
         return np.asarray((over | beyond).any(axis=2))
 
-    def _parted(self, other: PairMoments) -> tuple[Array, Array, Array]:
+    def _downdate_terms(self, other: PairMoments) -> tuple[Array, Array, Array]:
         """Return the weight without other's, how far other's means lie above, and other's weight / the rest's."""
         weight = difference(self.weight, other.weight)
         shift, others = self.shift[:, :, np.newaxis], other.shift[:, :, np.newaxis]

@@ -102,12 +102,12 @@ class Pairs:
             self.exact,
         )
 
-    def lacks(self, other: Pairs) -> Array:
+    def would_go_negative(self, other: Pairs) -> Array:
         """Return where other holds what is not in these statistics, (Z, d)."""
-        numbers = self.numbers.lacks(other.numbers) | self.together.lacks(other.together)
+        numbers = self.numbers.would_go_negative(other.numbers) | self.together.would_go_negative(other.together)
         for mine, theirs, k in zip(self.across, other.across, self.codes.cardinalities, strict=False):
-            numbers |= mine.lacks(theirs).reshape(len(numbers), k + 1, -1).any(axis=1)
-        return self._interleaved(numbers, self.codes.lacks(other.codes))
+            numbers |= mine.would_go_negative(theirs).reshape(len(numbers), k + 1, -1).any(axis=1)
+        return self._interleaved(numbers, self.codes.would_go_negative(other.codes))
 
     def without(self, tile: Mixed, assignment: Assignment) -> Pairs:
         """Return the statistics without one row that they are of."""
@@ -156,8 +156,8 @@ class Pairs:
         cardinalities = self.codes.cardinalities
         coded = [range(k) for k in cardinalities] if columns is None else columns
         across = []
-        for sums, k, places in zip(self.across, cardinalities, coded if self.across else (), strict=False):
-            slots = [-1 if place < 0 else place + 1 for place in places]
+        for sums, k, positions in zip(self.across, cardinalities, coded if self.across else (), strict=False):
+            slots = [-1 if position < 0 else position + 1 for position in positions]
             across.append(
                 sums.reindexed(
                     [z * (k + 1) + slot if z >= 0 and slot >= 0 else -1 for z in components for slot in (0, *slots)]

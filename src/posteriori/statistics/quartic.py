@@ -39,12 +39,12 @@ class OfComplete:
 
     Parameters
     ----------
-    needs : object with a method ``of(tile, assignment)``
+    sufficient_statistics : object with a method ``of(tile, assignment)``
     """
 
-    needs: Any
+    sufficient_statistics: Any
 
     def of(self, tile: Numbers, assignment: Assignment) -> Any:
         """Return what it makes of the complete rows of a tile."""
         complete = ~np.isnan(tile.values).any(axis=1)
-        return self.needs.of(tile, replace(assignment, weight=assignment.weight * complete))
+        return self.sufficient_statistics.of(tile, replace(assignment, weight=assignment.weight * complete))

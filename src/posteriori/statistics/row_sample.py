@@ -46,8 +46,8 @@ class RowSample:
     @classmethod
     def of(cls, batch: Batch, columns: Sequence[int], size: int) -> RowSample:
         """Return the sample of a batch's rows: some continuous columns, by their positions in the schema."""
-        places = [batch.schema.of_kind("continuous").index(column) for column in columns]
-        values = np.ascontiguousarray(batch.numbers.values[:, places])
+        positions = [batch.schema.of_kind("continuous").index(column) for column in columns]
+        values = np.ascontiguousarray(batch.numbers.values[:, positions])
         n, labels = len(batch), batch.assignment
         weight = np.ones(n) if labels is None else labels.weight
         component = np.full(n, -1, np.int32) if labels is None else labels.component
@@ -81,10 +81,10 @@ class RowSample:
         """Return the sample itself, or, where it holds more than `most` rows, `size` of them."""
         if len(self.number) <= most:
             return self
-        return self._take(np.argpartition(scatter(self.number), self.size - 1)[: self.size])
+        return self._take(np.argpartition(splitmix64(self.number), self.size - 1)[: self.size])
 
 
-def scatter(number: Array) -> Array:
+def splitmix64(number: Array) -> Array:
     """Return a hash of each number, no two alike: the finaliser of SplitMix64 (Steele, Lea & Flood, 2014)."""
     x = number + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

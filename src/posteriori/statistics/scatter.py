@@ -12,7 +12,7 @@ from posteriori import kernels
 from posteriori.invariants import LARGEST_SQUARE, check_numbers, require_kind
 from posteriori.statistics.differences import difference, indefinite, ratio, squares_left, variance_of_all
 from posteriori.statistics.left_out import constant_left, less, moments_without, weights_left
-from posteriori.statistics.moments import Moments, gather, sums_of_shares
+from posteriori.statistics.moments import Moments, gather, sums_from_responsibilities
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.schema import Column
 from posteriori.typing import Array
@@ -89,13 +89,13 @@ class Scatter:
             rows = slice(start, start + size)
             component, w = assignment.component[rows], assignment.weight[rows]
             ends = np.cumsum(np.bincount(component, minlength=n_components))
-            place = np.concatenate([[0], ends[:-1]])
+            position = np.concatenate([[0], ends[:-1]])
             deviation = np.empty((len(component), d))
-            kernels.deviations_by_component(values[rows], component, w, shift, place.copy(), deviation, offset)
+            kernels.deviations_by_component(values[rows], component, w, shift, position.copy(), deviation, offset)
             if np.isnan(offset).any():
                 return None
-            for z in np.flatnonzero(ends > place).tolist():
-                mine = deviation[place[z] : ends[z]]
+            for z in np.flatnonzero(ends > position).tolist():
+                mine = deviation[position[z] : ends[z]]
                 # NumPy sees that both sides are one array, and does half the work; unlike SciPy's dsyrk it lets
                 # other threads run meanwhile.
                 if begun[z]:
@@ -118,33 +118,35 @@ class Scatter:
         return cls(weight, shift, offset, scatter, cells)
 
     @classmethod
-    def of_shares(cls, tile: Numbers, shares: Array) -> Scatter:
+    def from_responsibilities(cls, tile: Numbers, responsibilities: Array) -> Scatter:
         """Return the second moments of rows of which every component has a share, (n, Z). O(n·Z·d²) in BLAS."""
         with np.errstate(invalid="ignore", over="ignore"):  # finite() tells
-            complete = cls._of_complete_shares(tile.values, shares)
+            complete = cls._from_complete_responsibilities(tile.values, responsibilities)
             if complete is not None:
                 return complete
-            counted = np.asarray(shares.any(axis=1))
+            counted = np.asarray(responsibilities.any(axis=1))
             if not counted.all():
-                return cls.of_shares(tile.rows(counted), shares[counted])
-            return cls._of_cells(sums_of_shares(shares), Moments.of_shares(tile, shares))
+                return cls.from_responsibilities(tile.rows(counted), responsibilities[counted])
+            return cls._of_cells(
+                sums_from_responsibilities(responsibilities), Moments.from_responsibilities(tile, responsibilities)
+            )
 
     @classmethod
-    def _of_complete_shares(cls, values: Array, shares: Array) -> Scatter | None:
+    def _from_complete_responsibilities(cls, values: Array, responsibilities: Array) -> Scatter | None:
         """Return the second moments where no cell is missing, and None where one is."""
-        (n, d), n_components = values.shape, shares.shape[1]
+        (n, d), n_components = values.shape, responsibilities.shape[1]
         shift, sums = np.zeros((n_components, d)), np.zeros((n_components, d + 1, d + 1))
-        kernels.weightiest_numbers(values, shares, shift)
+        kernels.weightiest_numbers(values, responsibilities, shift)
         size = max(1, _SHARED_CELLS // (d + 1), 2 * d)
         deviation, product = np.empty((min(size, n), d + 1)), np.empty((d + 1, d + 1))
         for start in range(0, n, size):
             rows = slice(start, start + size)
             for z in range(n_components):
-                mine = deviation[: kernels.shared_deviations(values[rows], shares[rows], z, shift, deviation)]
+                mine = deviation[: kernels.shared_deviations(values[rows], responsibilities[rows], z, shift, deviation)]
                 sums[z] += np.matmul(mine.T, mine, out=product)
             if np.isnan(sums[:, d, :d]).any():
                 return None
-        weight = sums_of_shares(shares)
+        weight = sums_from_responsibilities(responsibilities)
         offset = sums[:, d, :d] / np.where(weight > 0, weight, 1.0)[:, np.newaxis]
         return cls._about(weight, shift, offset, sums[:, :d, :d].copy())
 
@@ -163,9 +165,9 @@ class Scatter:
         if len(whole) in (0, len(tile.values)):  # all, where cells are infinite: finite() finds them
             return sums
         exact = cls.of(tile.rows(whole), assignment.rows(whole))
-        places = np.where(lacking | (weight == 0), -1, np.arange(len(weight)))
-        rest = np.where(places < 0, np.arange(len(weight)), -1)
-        return sums.reindexed(rest.tolist()) + exact.reindexed(places.tolist())
+        positions = np.where(lacking | (weight == 0), -1, np.arange(len(weight)))
+        rest = np.where(positions < 0, np.arange(len(weight)), -1)
+        return sums.reindexed(rest.tolist()) + exact.reindexed(positions.tolist())
 
     @classmethod
     def _of_cells(cls, weight: Array, cells: Moments) -> Scatter:
@@ -217,9 +219,9 @@ class Scatter:
         offset = np.where(left, self.offset - share[:, np.newaxis] * delta, 0.0)  # share is 0 where other has no row
         return Scatter(weight, np.where(left, self.shift, 0.0), offset, scatter, self.cells - other.cells)
 
-    def lacks(self, other: Scatter) -> Array:
+    def would_go_negative(self, other: Scatter) -> Array:
         """Return where other holds what is not in these moments of complete rows, (Z, d)."""
-        found = self.cells.lacks(other.cells) | (other.cells.weight < other.weight[:, np.newaxis])
+        found = self.cells.would_go_negative(other.cells) | (other.cells.weight < other.weight[:, np.newaxis])
         if not found.any():
             rest = (self - other).scatter
             variance = variance_of_all(self.cells.weight, self.cells.mean, self.cells.scatter)

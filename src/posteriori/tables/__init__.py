@@ -1,13 +1,13 @@
 """Any table in, arrays out: columns and their kinds, and batches of rows as tiles."""
 
-from posteriori.tables.batch import Assignment, Batch, Codes, Numbers, Tile, Told, one_by_one
+from posteriori.tables.batch import Assignment, Batch, Codes, LabelLikelihood, Numbers, Tile, split_by_component
 from posteriori.tables.database import Query, scan_sql
 from posteriori.tables.files import Scan, scan
+from posteriori.tables.label_model import LabelModel
 from posteriori.tables.labels import Labels, PartialLabels, read_labels, read_teaching_labels
 from posteriori.tables.reading import Table, infer_schema, open_table, read_table
 from posteriori.tables.schema import Cell, Column, Schema, quote
 from posteriori.tables.targets import TargetCuts, quantile_classes
-from posteriori.tables.telling import Telling
 from posteriori.tables.weights import check_weights
 
 __all__ = [
@@ -16,6 +16,8 @@ __all__ = [
     "Cell",
     "Codes",
     "Column",
+    "LabelLikelihood",
+    "LabelModel",
     "Labels",
     "Numbers",
     "PartialLabels",
@@ -24,12 +26,9 @@ __all__ = [
     "Schema",
     "Table",
     "TargetCuts",
-    "Telling",
     "Tile",
-    "Told",
     "check_weights",
     "infer_schema",
-    "one_by_one",
     "open_table",
     "quantile_classes",
     "quote",
@@ -38,4 +37,5 @@ __all__ = [
     "read_teaching_labels",
     "scan",
     "scan_sql",
+    "split_by_component",
 ]

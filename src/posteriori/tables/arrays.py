@@ -86,8 +86,10 @@ class ArrayTable:
             values = values[:, columns]
         if values.dtype.kind in "OU":
             tile = np.empty(values.shape)
-            for place, column in enumerate(schema_columns):
-                tile[:, place] = object_numbers(values[:, place].tolist(), column, self.offset + (rows.start or 0))
+            for position, column in enumerate(schema_columns):
+                tile[:, position] = object_numbers(
+                    values[:, position].tolist(), column, self.offset + (rows.start or 0)
+                )
             return tile
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
@@ -109,8 +111,8 @@ class ArrayTable:
                 column.require_kinds(["numbers"] if count else [])
         else:
             unmatched = []
-            for place, column in enumerate(schema_columns):
-                codes[:, place], count = self._column_codes(values[:, place], column)
+            for position, column in enumerate(schema_columns):
+                codes[:, position], count = self._column_codes(values[:, position], column)
                 unmatched.append(count)
         return codes, {column.name: count for column, count in zip(schema_columns, unmatched, strict=True) if count}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posteriori import kernels
-from posteriori.tables.schema import Schema, View
+from posteriori.tables.schema import CellKind, Schema
 from posteriori.typing import Array
 
 
@@ -22,10 +22,10 @@ class Numbers:
     values: Array
     cuts: tuple[tuple[float, ...] | None, ...] = ()
 
-    def take(self, places: Sequence[int]) -> Numbers:
+    def take(self, positions: Sequence[int]) -> Numbers:
         """Return some of the columns."""
-        cuts = tuple(self.cuts[place] for place in places) if self.cuts else ()
-        return Numbers(np.ascontiguousarray(self.values[:, places]), cuts)
+        cuts = tuple(self.cuts[position] for position in positions) if self.cuts else ()
+        return Numbers(np.ascontiguousarray(self.values[:, positions]), cuts)
 
     def rows(self, chosen: Array | slice) -> Numbers:
         """Return some of the rows, by a mask or by their places."""
@@ -42,9 +42,12 @@ class Codes:
     values: Array
     cardinalities: tuple[int, ...]
 
-    def take(self, places: Sequence[int]) -> Codes:
+    def take(self, positions: Sequence[int]) -> Codes:
         """Return some of the columns."""
-        return Codes(np.ascontiguousarray(self.values[:, places]), tuple(self.cardinalities[place] for place in places))
+        return Codes(
+            np.ascontiguousarray(self.values[:, positions]),
+            tuple(self.cardinalities[position] for position in positions),
+        )
 
     def rows(self, chosen: Array | slice) -> Codes:
         """Return some of the rows, by a mask or by their places."""
@@ -77,7 +80,7 @@ Tile = Numbers | Codes | Mixed
 
 
 @dataclass(frozen=True)
-class Told:
+class LabelLikelihood:
     """What labels say where they are not simply the component of a row.
 
     Attributes
@@ -94,7 +97,7 @@ class Told:
     log_likelihood: Array
     n_classes: int
 
-    def rows(self, chosen: Array) -> Told:
+    def rows(self, chosen: Array) -> LabelLikelihood:
         """Return what is told of some of the rows, chosen by a mask or by their places."""
         return replace(self, recorded=self.recorded[chosen], log_likelihood=self.log_likelihood[chosen])
 
@@ -103,20 +106,21 @@ class Told:
 class Assignment:
     """Which component made each row: component (n,), −1 where it is hidden, with a weight (n,), out of n_components.
 
-    Statistics are sums over rows whose component is known (`Batch.labelled`), or over shares of rows (`one_by_one`).
-    Where labels say more, or less, than the component, `told` is what.
+    Statistics are sums over rows whose component is known (`Batch.labelled`), or over rows weighted by their
+    responsibilities (`split_by_component`).
+    Where labels say more, or less, than the component, `label_likelihood` is what.
     """
 
     component: Array
     weight: Array
     n_components: int
-    told: Told | None = None
+    label_likelihood: LabelLikelihood | None = None
 
     @property
     def log_likelihood(self) -> Array | None:
         """Log p(label | z) in nats, (n, Z), 0 in a row of which nothing is told; None where that is every row."""
-        if self.told is not None:
-            return self.told.log_likelihood
+        if self.label_likelihood is not None:
+            return self.label_likelihood.log_likelihood
         if (self.component < 0).all():
             return None
         component = self.component[:, np.newaxis]
@@ -125,11 +129,13 @@ class Assignment:
 
     def rows(self, chosen: Array) -> Assignment:
         """Return the assignment of some of the rows, chosen by a mask or by their places."""
-        told = None if self.told is None else self.told.rows(chosen)
-        return replace(self, component=self.component[chosen], weight=self.weight[chosen], told=told)
+        label_likelihood = None if self.label_likelihood is None else self.label_likelihood.rows(chosen)
+        return replace(
+            self, component=self.component[chosen], weight=self.weight[chosen], label_likelihood=label_likelihood
+        )
 
 
-def one_by_one(tile: Tile, shares: Array) -> Iterator[tuple[Tile, Assignment]]:
+def split_by_component(tile: Tile, responsibilities: Array) -> Iterator[tuple[Tile, Assignment]]:
     """Yield, component by component, the rows that have a share in it, each with that share for its weight.
 
     What is linear in the weights, as every sufficient statistic is, adds up over these to its expectation.
@@ -137,14 +143,14 @@ def one_by_one(tile: Tile, shares: Array) -> Iterator[tuple[Tile, Assignment]]:
     Parameters
     ----------
     tile : Numbers, Codes or Mixed
-    shares : ndarray (n, Z)
+    responsibilities : ndarray (n, Z)
         The weight with which each row counts for each component.
     """
-    n_components = shares.shape[1]
+    n_components = responsibilities.shape[1]
     for z in range(n_components):
-        rows = np.flatnonzero(shares[:, z])
+        rows = np.flatnonzero(responsibilities[:, z])
         component = np.full(len(rows), z, np.int32)
-        yield tile.rows(rows), Assignment(component, shares[rows, z], n_components)
+        yield tile.rows(rows), Assignment(component, responsibilities[rows, z], n_components)
 
 
 @dataclass(frozen=True)
@@ -202,15 +208,15 @@ class Batch:
         tile = Numbers(numbers, _cuts_of(schema))
         return cls(schema, start, tile, _coded(schema, numbers, categories), unseen, assignment, fold)
 
-    def take(self, columns: Sequence[int], view: View) -> Tile:
+    def take(self, columns: Sequence[int], view: CellKind) -> Tile:
         """Return the tile of some columns, by their positions in the schema: as numbers, as codes, or mixed.
 
         Where it is mixed, categories and bins are codes and the other columns numbers.
         """
         if view == "mixed":
             coded = [column in self.schema.coded for column in columns]
-            places = [[j for j, is_coded in zip(columns, coded, strict=True) if is_coded == kind] for kind in (0, 1)]
-            return Mixed(self._numbers(places[0]), self._codes(places[1]), tuple(not one for one in coded))
+            positions = [[j for j, is_coded in zip(columns, coded, strict=True) if is_coded == kind] for kind in (0, 1)]
+            return Mixed(self._numbers(positions[0]), self._codes(positions[1]), tuple(not one for one in coded))
         return self._numbers(columns) if view == "continuous" else self._codes(columns)
 
     def _numbers(self, columns: Sequence[int]) -> Numbers:
@@ -240,8 +246,8 @@ class Batch:
         wanted = (labels.component >= 0) == known
         if wanted.all():
             return self
-        places = np.flatnonzero(wanted)
-        return replace(self.rows(places), assignment=labels.rows(places))
+        positions = np.flatnonzero(wanted)
+        return replace(self.rows(positions), assignment=labels.rows(positions))
 
     def with_schema(self, schema: Schema) -> Batch:
         """Return the same rows with the cut points of another schema of the same columns."""
@@ -272,7 +278,7 @@ def joined(batches: Sequence[Batch]) -> Batch:
     """Return the rows of several batches of one schema as one, without their assignments."""
     numbers = np.concatenate([batch.numbers.values for batch in batches])
     codes = np.concatenate([batch.codes.values for batch in batches])
-    places = [batch.start + np.arange(len(batch)) if batch.chosen is None else batch.chosen for batch in batches]
+    positions = [batch.start + np.arange(len(batch)) if batch.chosen is None else batch.chosen for batch in batches]
     first = batches[0]
     return replace(
         first,
@@ -280,7 +286,7 @@ def joined(batches: Sequence[Batch]) -> Batch:
         codes=replace(first.codes, values=codes),
         assignment=None,
         fold=None,
-        chosen=np.concatenate(places),
+        chosen=np.concatenate(positions),
     )
 
 

@@ -106,8 +106,8 @@ def _search(values: Array, column: Column) -> Array:
     known, code = column.numbers_as(values.dtype.newbyteorder("="))
     if not len(known):
         return np.zeros(len(values), np.uint16)
-    place = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    return np.where(known[place] == values, code[place], 0).astype(np.uint16)
+    position = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return np.where(known[position] == values, code[position], 0).astype(np.uint16)
 
 
 def encode_present(values: Array, present: Array, column: Column) -> tuple[Array, int]:

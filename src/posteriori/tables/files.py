@@ -17,6 +17,7 @@ from posteriori.tables.forking import require_threads
 from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable, too_many_categories
 from posteriori.tables.names import exactly
+from posteriori.tables.progress import start_progress
 from posteriori.tables.scanning import (
     Types,
     common_types,
@@ -29,7 +30,6 @@ from posteriori.tables.scanning import (
 from posteriori.tables.schema import MAX_CATEGORIES, quote
 from posteriori.tables.targets import TargetCuts
 from posteriori.tables.text import empty_lines_at_the_end, reason_of, short_row
-from posteriori.tables.watching import told
 
 _READ_AHEAD = 1 << 17  # rows that polars is asked for at a time
 _GLANCED_ROWS = 1 << 18
@@ -49,7 +49,7 @@ class Scan(StreamedTable):
         The polars data type of each column.
     categorical : frozenset of str
         The columns of numbers that are categories all the same.
-    is_glance : bool
+    from_first_rows : bool
         Whether the categories are those of the first rows, on the chance that the others have no more.
     """
 
@@ -59,7 +59,7 @@ class Scan(StreamedTable):
     target: str | None = None
     categorical: frozenset[str] = frozenset()
     _stamps: tuple[tuple[int, int], ...] = ()
-    is_glance: bool = False
+    from_first_rows: bool = False
 
     @cached_property
     def n_rows(self) -> int:
@@ -84,13 +84,13 @@ class Scan(StreamedTable):
             f"\n  {listed}{more}{target}"
         )
 
-    def glance(self) -> Scan | None:
+    def head_sample(self) -> Scan | None:
         """Return the same rows with the categories of the first of them; None where that would not be worth it.
 
-        Who reads them learns by a `Stranger` that a later row has another one, and has to begin anew.
+        Who reads them learns by a `UnseenCategoryError` that a later row has another one, and has to begin anew.
         """
         worth = self.n_rows >= _MANY_ROWS and any(self._cells_tell(j, False) for j in range(len(self.names)))
-        return replace(self, is_glance=True) if worth and not self._distinct else None
+        return replace(self, from_first_rows=True) if worth and not self._distinct else None
 
     def narrowed(self, names: Sequence[str], labels: str | None = None) -> Scan:
         """Return some of the columns; where labels names one of them, of the rows only that it has a label for."""
@@ -122,12 +122,12 @@ class Scan(StreamedTable):
 
     def _find_distinct(self, names: Sequence[str]) -> dict[str, PolarsTable]:
         types = {name: self.types[name] for name in names}
-        if self.is_glance:
+        if self.from_first_rows:
             with self._explained():
                 return distinct_of(
                     [self.frame.select(exactly(*names)).head(_GLANCED_ROWS).collect()], types, lambda _: None
                 )
-        return distinct_of(self._frames(names), types, told("categories", self.n_rows))
+        return distinct_of(self._frames(names), types, start_progress("categories", self.n_rows))
 
     def _require_full_rows(self) -> None:
         """Raise ValueError if a row of a text file has fewer cells than the header; polars calls them missing."""
@@ -175,14 +175,14 @@ class Scan(StreamedTable):
     def _explanation(self, error: BaseException) -> Exception:
         self._require_unchanged()
         kind = format_of(self.paths[0])
-        culprit, place = self._listed, self.paths[0]
+        culprit, position = self._listed, self.paths[0]
         for path in self.paths:
             try:
                 lazily(path, kind, self._file_types(kind)).select(pl.all().count()).collect(engine="streaming")
             except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-                culprit, place = repr(str(path)), path
+                culprit, position = repr(str(path)), path
                 break
-        return ValueError(f"cannot read {culprit}: {reason_of(error, place)}")
+        return ValueError(f"cannot read {culprit}: {reason_of(error, position)}")
 
     def _file_types(self, kind: str) -> Types | None:
         return None if kind in ("parquet", "arrow") else self.types
@@ -330,11 +330,11 @@ def _joined(
         return lazily(paths, kind, types if text else None).select(exactly(*types))
     cells = {key: pl.Series(key, values) for key, values in partitions.items()}
     frames = []
-    for place, path in enumerate(paths):
+    for position, path in enumerate(paths):
         one = lazily(path, kind, types if text else None)
         one = one.head(rows[path]) if path in rows else one
         chosen = [exactly(name).cast(dtype) for name, dtype in types.items() if name not in cells]
-        keys = [pl.lit(series[place], dtype=series.dtype).alias(key) for key, series in cells.items()]
+        keys = [pl.lit(series[position], dtype=series.dtype).alias(key) for key, series in cells.items()]
         frames.append(one.select(*chosen).with_columns(*keys))
     return pl.concat(frames)
 

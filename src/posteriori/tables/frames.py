@@ -210,8 +210,8 @@ def _tile(arrays: list[Array], n_rows: int) -> Array:
     """Return columns as one row-major tile: float32 where all of them are, else float64."""
     narrow = bool(arrays) and all(array.dtype == np.float32 for array in arrays)
     tile = np.empty((n_rows, len(arrays)), np.float32 if narrow else np.float64)
-    for place, array in enumerate(arrays):
-        tile[:, place] = array
+    for position, array in enumerate(arrays):
+        tile[:, position] = array
     return tile
 
 
@@ -219,8 +219,8 @@ def _code_tile(
     encoded: list[tuple[Array, int]], schema: Schema, columns: Sequence[Column], n_rows: int
 ) -> tuple[Array, dict[str, int]]:
     tile = np.empty((n_rows, len(encoded)), schema.code_dtype)
-    for place, (codes, _) in enumerate(encoded):
-        tile[:, place] = codes
+    for position, (codes, _) in enumerate(encoded):
+        tile[:, position] = codes
     pairs = zip(columns, encoded, strict=True)
     return tile, {column.name: unmatched for column, (_, unmatched) in pairs if unmatched}
 

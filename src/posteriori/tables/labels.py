@@ -14,7 +14,7 @@ from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.frames import PandasTable, PolarsTable
 from posteriori.tables.lazy import LazyTable
 from posteriori.tables.reading import Table
-from posteriori.tables.schema import Column, Schema, Stranger, categorical_column, quote
+from posteriori.tables.schema import Column, Schema, UnseenCategoryError, categorical_column, quote
 from posteriori.typing import Array
 
 
@@ -25,7 +25,7 @@ class Labels:
     Attributes
     ----------
     table : Table
-    place : int
+    position : int
         The position of the labels in the table.
     name : str or None
         Their name, where they are a column of X.
@@ -38,7 +38,7 @@ class Labels:
     """
 
     table: Table
-    place: int = 0
+    position: int = 0
     name: str | None = None
     code: Any = None
     may_miss: bool = False
@@ -48,7 +48,7 @@ class Labels:
     @property
     def target_place(self) -> int | None:
         """The position of the labels among the columns of X; None where they are apart."""
-        return None if self.name is None else self.place
+        return None if self.name is None else self.position
 
     def infer(self) -> Column:
         """Return the labels' column: its categories are the classes seen here, sorted.
@@ -59,8 +59,8 @@ class Labels:
             The labels are continuous, or none is present.
         """
         if isinstance(self.table, LazyTable):
-            return replace(self, table=self.table.cells(self.place), place=0).infer()
-        column = self.table.column(self.place, categorical=True)
+            return replace(self, table=self.table.cells(self.position), position=0).infer()
+        column = self.table.column(self.position, categorical=True)
         if column.declared or column.kinds == {"booleans"}:
             column = self._observed(column)
         if self.code in column.lookup:
@@ -81,7 +81,7 @@ class Labels:
 
     def _observed(self, column: Column) -> Column:
         """Return the column without the categories that no row has."""
-        codes, _ = self.table.codes([self.place], Schema((column,)), [column], slice(0, self.table.n_rows))
+        codes, _ = self.table.codes([self.position], Schema((column,)), [column], slice(0, self.table.n_rows))
         seen = np.flatnonzero(np.bincount(codes[:, 0]))
         return categorical_column(column.name, [column.categories[code - 1] for code in seen if code], column.dtype)
 
@@ -93,11 +93,11 @@ class Labels:
         ValueError
             A label is missing, or is none of the classes.
         """
-        codes, unseen = self.table.codes([self.place], Schema((column,)), [column], rows)
+        codes, unseen = self.table.codes([self.position], Schema((column,)), [column], rows)
         if codes.all():
             return codes[:, 0].astype(np.int32) - 1
-        if unseen and (self.code is None or self._strangers(column, rows)):
-            raise Stranger(f"y holds {self._strangers(column, rows)}, which is not among the classes")
+        if unseen and (self.code is None or self._unseen(column, rows)):
+            raise UnseenCategoryError(f"y holds {self._unseen(column, rows)}, which is not among the classes")
         if self.may_miss:
             return codes[:, 0].astype(np.int32) - 1
         first = self.offset + (rows.start or 0)
@@ -109,8 +109,8 @@ class Labels:
         """Return which classes each row may be of; None, for labels name one, or none."""
         del rows
 
-    def _strangers(self, column: Column, rows: slice) -> str:
-        seen = self.table.column(self.place, categorical=True).categories
+    def _unseen(self, column: Column, rows: slice) -> str:
+        seen = self.table.column(self.position, categorical=True).categories
         return ", ".join(repr(label) for label in seen if label not in column.lookup and label != self.code)
 
 

@@ -64,9 +64,9 @@ class LazyTable(ABC):
     def _distinct(self) -> dict[str, Table]:
         return {}
 
-    def look(self, places: Iterable[int], categorical: Collection[int] = (), target: str | None = None) -> None:
+    def look(self, positions: Iterable[int], categorical: Collection[int] = (), target: str | None = None) -> None:
         """Find the categories of some columns in one pass, those that their data type does not say."""
-        wanted = [self.names[j] for j in places if self._cells_tell(j, j in categorical)]
+        wanted = [self.names[j] for j in positions if self._cells_tell(j, j in categorical)]
         self._look([*wanted, target] if target in self.names and target not in wanted else wanted)
 
     def cells(self, j: int) -> Table:
@@ -186,12 +186,12 @@ class StreamedTable(LazyTable):
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
     ) -> tuple[Array, dict[str, int]]:
         """Return columns of some rows as codes, two bytes or one a cell, and how many cells no category matches."""
-        places = list(range(len(columns)))
+        positions = list(range(len(columns)))
         starts = range(0, self.n_rows, _CODED_ROWS)
         slices = [slice(start, min(start + _CODED_ROWS, self.n_rows)) for start in starts]
         tiles, unseen = [], dict[str, int]()
         for part, one in zip(self.parts(slices, columns), slices, strict=True):
-            tile, strange = part.codes(places, schema, schema_columns, one)
+            tile, strange = part.codes(positions, schema, schema_columns, one)
             tiles.append(tile)
             for name, count in strange.items():
                 unseen[name] = unseen.get(name, 0) + count

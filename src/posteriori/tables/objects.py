@@ -117,9 +117,9 @@ def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
     unmatched = np.flatnonzero(codes == 0)
     if len(unmatched) == cells.count(None):
         return codes, 0
-    strangers = [cell for cell in (cells[i] for i in unmatched) if not is_missing(cell)]
-    column.require_kinds({kind_of(plain_cell(cell, column.name)) for cell in strangers})
-    return codes, len(strangers)
+    unseen = [cell for cell in (cells[i] for i in unmatched) if not is_missing(cell)]
+    column.require_kinds({kind_of(plain_cell(cell, column.name)) for cell in unseen})
+    return codes, len(unseen)
 
 
 def _is_number(kind: type[Any]) -> bool:

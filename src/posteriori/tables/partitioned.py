@@ -99,9 +99,9 @@ class PartitionedTable(LazyTable):
         return self._table_of(j, [])
 
     def _find_distinct(self, names: Sequence[str]) -> Mapping[str, Table]:
-        places = [self.names.index(name) for name in names]
-        found = self.fold(_find_cells, places)
-        return {self.names[j]: self._table_of(j, list(cells)) for j, cells in zip(places, found.cells, strict=True)}
+        positions = [self.names.index(name) for name in names]
+        found = self.fold(_find_cells, positions)
+        return {self.names[j]: self._table_of(j, list(cells)) for j, cells in zip(positions, found.cells, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,10 @@ class _Encode:
 
     def __call__(self, tables: Iterable[Table], share: None) -> tuple[Array, dict[str, int]]:
         del share
-        places = list(range(len(self.columns)))
-        tiles, unseen = [np.empty((0, len(places)), self.schema.code_dtype)], dict[str, int]()
+        positions = list(range(len(self.columns)))
+        tiles, unseen = [np.empty((0, len(positions)), self.schema.code_dtype)], dict[str, int]()
         for table in tables:
-            tile, strange = table.codes(places, self.schema, self.columns, slice(0, table.n_rows))
+            tile, strange = table.codes(positions, self.schema, self.columns, slice(0, table.n_rows))
             tiles.append(tile)
             for name, count in strange.items():
                 unseen[name] = unseen.get(name, 0) + count

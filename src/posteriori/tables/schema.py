@@ -16,7 +16,7 @@ from posteriori.invariants import require
 from posteriori.typing import Array
 
 Kind = Literal["continuous", "categorical"]
-View = Literal["continuous", "categorical", "mixed"]  # what a density reads of its columns
+CellKind = Literal["continuous", "categorical", "mixed"]  # what a density reads of its columns
 Cell = str | bool | int | float
 
 MAX_CATEGORIES = 65_535  # codes are 16 bits wide, and code 0 is "missing"
@@ -347,7 +347,7 @@ class Schema:
         return replace(self, columns=tuple(mine.extended(theirs, j in mixed) for j, (mine, theirs) in pairs))
 
 
-class Stranger(ValueError):
+class UnseenCategoryError(ValueError):
     """A category that was taken not to occur does."""
 
 

@@ -107,8 +107,8 @@ class TargetCuts:
     def apply(self, values: Any) -> Array:
         """Return the name of the class of each number, (n,) objects; None where it is missing."""
         numbers = _numbers(values)
-        place = np.searchsorted(self.cuts, numbers, side="left")  # NaN is placed last
-        named = np.array(self.names, dtype=object)[place]
+        position = np.searchsorted(self.cuts, numbers, side="left")  # NaN is placed last
+        named = np.array(self.names, dtype=object)[position]
         named[np.isnan(numbers)] = None
         return named
 

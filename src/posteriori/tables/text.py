@@ -34,7 +34,7 @@ def lazy_text(source: Any, kind: str, types: Types | None, sampled: int | None =
     """Return CSV or TSV files as a table that polars has not read yet; a column without a name is called column_1."""
     read: dict[str, Any] = {"glob": False, "separator": SEPARATORS[kind], "null_values": list(MISSING)}
     names = pl.scan_csv(source, infer_schema=False, **read).collect_schema().names()
-    new: dict[str, str] = {name: f"column_{place}" for place, name in enumerate(names, start=1) if not name}
+    new: dict[str, str] = {name: f"column_{position}" for position, name in enumerate(names, start=1) if not name}
     old = {given: name for name, given in new.items()}
     overrides: Any = None if types is None else {old.get(name, name): dtype for name, dtype in types.items()}
     frame = pl.scan_csv(source, infer_schema_length=sampled, schema_overrides=overrides, **read)
@@ -54,13 +54,13 @@ def reason_of(error: BaseException, path: Path) -> str:
         return "it is damaged"
     unparsed = _UNPARSED.search(text)
     if unparsed is not None:
-        cell, kind, name, place = unparsed[1], unparsed[2], unparsed[3], int(unparsed[4]) - 1
+        cell, kind, name, position = unparsed[1], unparsed[2], unparsed[3], int(unparsed[4]) - 1
         if kind == "str" or cell.count('"') % 2 or "\n" in cell:
             start = cell.partition("\n")[0].rstrip("\r")
             shown = reprlib.repr(start)
             where = _in_line(path, start)
             return f"{where}column {name!r} holds {shown}, where quotes do not pair; close them, or double one inside"
-        where = _in_row(path, lambda cells: len(cells) > place and cells[place] == cell)
+        where = _in_row(path, lambda cells: len(cells) > position and cells[position] == cell)
         wanted = _KINDS.get(kind.rstrip("0123456789"), f"is not of type {kind}")
         return f"{where}column {name!r} holds {reprlib.repr(cell)}, which {wanted}; mend the cell, or leave it empty"
     if "more fields than defined" in text:

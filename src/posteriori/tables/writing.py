@@ -33,13 +33,13 @@ def decode(batch: Batch) -> Array:
     """Return the cells of a batch as Python values, (n, d) objects, None where missing."""
     schema = batch.schema
     cells = np.empty((len(batch), len(schema.columns)), dtype=object)
-    for place, j in enumerate(schema.of_kind("continuous")):
-        cells[:, j] = [None if x != x else x for x in batch.numbers.values[:, place].tolist()]
-    for place, j in enumerate(schema.coded):
+    for position, j in enumerate(schema.of_kind("continuous")):
+        cells[:, j] = [None if x != x else x for x in batch.numbers.values[:, position].tolist()]
+    for position, j in enumerate(schema.coded):
         if schema.columns[j].is_binned:
             continue
         known = (None, *schema.columns[j].categories)
-        cells[:, j] = [known[code] for code in batch.codes.values[:, place].tolist()]
+        cells[:, j] = [known[code] for code in batch.codes.values[:, position].tolist()]
     return cells
 
 
@@ -283,6 +283,6 @@ def _arrow_categories(column: Column, codes: Array) -> Any:
         known = pa.array(cells or [None], type=pa.type_for_alias(column.dtype))
     except (ValueError, OverflowError):  # no such type, or later rows held what it cannot
         known = pa.array(cells or [None])
-    places = codes.astype(np.int64) - 1 if cells else np.zeros(len(codes), np.int64)
-    drawn = known.take(pa.array(places, mask=places < 0))
+    positions = codes.astype(np.int64) - 1 if cells else np.zeros(len(codes), np.int64)
+    drawn = known.take(pa.array(positions, mask=positions < 0))
     return drawn.dictionary_encode() if column.dtype.startswith("dictionary") else drawn

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from posteriori.cli.messages import Refusal, closest
+from posteriori.cli.messages import UserError, closest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +21,7 @@ class Unlabelled(StrEnum):
     learn = "learn"
 
 
-def taught(
+def apply_label_options(
     estimator: GenerativeEstimator,
     model: str,
     labels: pl.Series,
@@ -49,12 +49,12 @@ def taught(
     able = "unlabelled" in known
     for option, wanted in asked.items():
         if wanted and not able:
-            raise Refusal(f"{option} takes EM, which --model {model} has not; use nb, lda, qda, rda, tan or chow-liu")
+            raise UserError(f"{option} takes EM, which --model {model} has not; use nb, lda, qda, rda, tan or chow-liu")
     if not able:
         return estimator, Unlabelled.ignore
     use = unlabelled or Unlabelled.learn
     if weight is not None and use is Unlabelled.ignore:
-        raise Refusal("--unlabelled-weight is of rows that --unlabelled ignore leaves out; leave out one of the two")
+        raise UserError("--unlabelled-weight is of rows that --unlabelled ignore leaves out; leave out one of the two")
     parameters: dict[str, Any] = {"unlabelled": "learn" if use is Unlabelled.learn else "error", "random_state": seed}
     if weight is not None:
         parameters["unlabelled_weight"] = _weight(weight)
@@ -77,7 +77,7 @@ def _noise(text: str) -> float | str:
         return text
     share = _share(text, message)
     if share == 1:
-        raise Refusal(message)
+        raise UserError(message)
     return share
 
 
@@ -85,9 +85,9 @@ def _share(text: str, message: str) -> float:
     try:
         share = float(text)
     except ValueError:
-        raise Refusal(message) from None
+        raise UserError(message) from None
     if not 0 <= share <= 1:
-        raise Refusal(message)
+        raise UserError(message)
     return share
 
 
@@ -101,7 +101,7 @@ def _components(text: str, classes: Sequence[Any]) -> int | dict[Any, int]:
         name, _, many = part.rpartition("=")
         if name.strip() not in spelled:
             hint = closest(name.strip(), list(spelled)).replace("the columns are", "the classes are")
-            raise Refusal(f"--components names {name.strip()!r}, which is no class; {hint}")
+            raise UserError(f"--components names {name.strip()!r}, which is no class; {hint}")
         found[spelled[name.strip()]] = _many(many, text)
     return found
 
@@ -115,7 +115,7 @@ def _spellings(label: Any) -> list[str]:
 
 def _many(part: str, text: str) -> int:
     if not part.strip().isdecimal() or int(part) < 1:
-        raise Refusal(f"--components is {text!r}; write 2, or CLASS=2,OTHER=3, with whole numbers of at least 1")
+        raise UserError(f"--components is {text!r}; write 2, or CLASS=2,OTHER=3, with whole numbers of at least 1")
     return int(part)
 
 

@@ -11,7 +11,7 @@ _AT_ONCE = 64  # rows
 
 
 @kernel
-def weigh_shares(responsibilities, weight):
+def weight_responsibilities(responsibilities, weight):
     """Multiply each row of responsibilities by its weight, with 0 where the share is too small to be seen in a sum."""
     n, n_components = responsibilities.shape
     for i in range(n):
@@ -22,37 +22,37 @@ def weigh_shares(responsibilities, weight):
 
 
 @kernel
-def add_shares(shares, total):
+def add_responsibilities(responsibilities, total):
     """Add the shares (n, Z) of each component to total (Z,)."""
-    n, n_components = shares.shape
+    n, n_components = responsibilities.shape
     for i in range(n):
         for z in range(n_components):
-            total[z] += shares[i, z]
+            total[z] += responsibilities[i, z]
 
 
 @kernel
-def weightiest_numbers(values, shares, shift):
+def weightiest_numbers(values, responsibilities, shift):
     """Set shift[z, j] to the number of column j of which component z has the largest share; leave it where none is."""
     n, d = values.shape
-    n_components = shares.shape[1]
+    n_components = responsibilities.shape[1]
     largest = np.zeros((n_components, d))
     least = np.zeros(n_components)  # of a component's largest shares: a smaller one needs no further look
     for i in range(n):
         for z in range(n_components):
-            if shares[i, z] > least[z]:
+            if responsibilities[i, z] > least[z]:
                 least[z] = math.inf
                 for j in range(d):
-                    if shares[i, z] > largest[z, j] and not math.isnan(values[i, j]):
-                        largest[z, j] = shares[i, z]
+                    if responsibilities[i, z] > largest[z, j] and not math.isnan(values[i, j]):
+                        largest[z, j] = responsibilities[i, z]
                         shift[z, j] = values[i, j]
                     least[z] = min(least[z], largest[z, j])
 
 
 @kernel(fastmath=REORDERED)
-def add_complete_moments(values, shares, shift, total, first, second):
-    """Do what `add_shared_moments` does, four rows at a time, as long as no cell is missing; return for how many."""
+def add_complete_moments(values, responsibilities, shift, total, first, second):
+    """Do what `add_weighted_moments` does, four rows at a time, as long as no cell is missing; return for how many."""
     n, d = values.shape
-    n_components = shares.shape[1]
+    n_components = responsibilities.shape[1]
     for i in range(0, n - 3, 4):
         row0, row1, row2, row3 = values[i], values[i + 1], values[i + 2], values[i + 3]
         probe = 0.0
@@ -61,7 +61,12 @@ def add_complete_moments(values, shares, shift, total, first, second):
         if math.isnan(probe):
             return i
         for z in range(n_components):
-            w0, w1, w2, w3 = shares[i, z], shares[i + 1, z], shares[i + 2, z], shares[i + 3, z]
+            w0, w1, w2, w3 = (
+                responsibilities[i, z],
+                responsibilities[i + 1, z],
+                responsibilities[i + 2, z],
+                responsibilities[i + 3, z],
+            )
             row_shift, row_first, row_second = shift[z], first[z], second[z]
             for j in range(d):
                 x0, x1, x2, x3 = row0[j], row1[j], row2[j], row3[j]
@@ -74,10 +79,10 @@ def add_complete_moments(values, shares, shift, total, first, second):
 
 
 @kernel(fastmath=REORDERED)
-def add_shared_moments(values, shares, shift, total, first, second):
+def add_weighted_moments(values, responsibilities, shift, total, first, second):
     """Add w, w·(x − shift) and w·(x − shift)² of every present cell to (Z, d) sums, for each component's share w."""
     n, d = values.shape
-    n_components = shares.shape[1]
+    n_components = responsibilities.shape[1]
     # Column by column, so that the sums of a component stay in registers.
     cells, present = np.empty((d, _AT_ONCE)), np.empty((d, _AT_ONCE))
     weight = np.empty((n_components, _AT_ONCE))
@@ -90,7 +95,7 @@ def add_shared_moments(values, shares, shift, total, first, second):
                 cells[j, k] = 0.0 if missing else x
                 present[j, k] = 0.0 if missing else 1.0
             for z in range(n_components):
-                weight[z, k] = shares[start + k, z] if k < m else 0.0
+                weight[z, k] = responsibilities[start + k, z] if k < m else 0.0
         for z in range(n_components):
             mine = weight[z]
             for j in range(d):
@@ -109,26 +114,26 @@ def add_shared_moments(values, shares, shift, total, first, second):
 
 
 @kernel
-def add_shared_counts(codes, shares, offsets, table):
+def add_weighted_counts(codes, responsibilities, offsets, table):
     """Add each row's shares to the line of each of its cells in the (S, Z) table: offset of the column + code."""
     n, d = codes.shape
-    n_components = shares.shape[1]
+    n_components = responsibilities.shape[1]
     for i in range(n):
         for j in range(d):
             slot = offsets[j] + codes[i, j]
             for z in range(n_components):
-                table[slot, z] += shares[i, z]
+                table[slot, z] += responsibilities[i, z]
 
 
 @kernel
-def shared_deviations(values, shares, z, shift, deviation):
+def shared_deviations(values, responsibilities, z, shift, deviation):
     """Write √w·(x − shift[z]) and √w side by side, for the rows that have a share w in component z; return how many."""
     n, d = values.shape
     row_shift = shift[z]
     m = 0
     for i in range(n):
-        if shares[i, z] > 0:
-            root = math.sqrt(shares[i, z])
+        if responsibilities[i, z] > 0:
+            root = math.sqrt(responsibilities[i, z])
             row, target = values[i], deviation[m]
             for j in range(d):
                 target[j] = root * (row[j] - row_shift[j])

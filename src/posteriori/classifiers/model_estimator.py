@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.row_by_row import row_by_row
+from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.validation import categorical_places, matched_places
 from posteriori.invariants import require
 from posteriori.model import Block, GenerativeModel
-from posteriori.sources import MemorySource, source_of
+from posteriori.sources import TableSource, source_of
 from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.tables import Batch, Column, Schema, Table, read_table
 from posteriori.typing import Array
@@ -23,14 +23,14 @@ from posteriori.typing import Array
 _NO_TRACE = "the trace of log-likelihoods is no list of numbers"
 
 
-class ModelledEstimator(BaseEstimator, ABC):
+class ModelEstimator(BaseEstimator, ABC):
     """Reads rows under a `GenerativeModel`, and scores them."""
 
     distributions: Any
     categorical_features: Any
     n_jobs: int | None
 
-    @row_by_row("log_density")
+    @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,): the lower, the stranger the row."""
         return self._map(X, lambda model: model.log_evidence)
@@ -58,7 +58,7 @@ class ModelledEstimator(BaseEstimator, ABC):
         statistics: JointStatistics | None = getattr(self, "statistics_", None)
         return None if statistics is None else statistics.ranges
 
-    def _keep_model(self, model: GenerativeModel, target: Column) -> None:
+    def _set_fitted_attributes(self, model: GenerativeModel, target: Column) -> None:
         """Set the model, and what the columns of its rows and its components are."""
         self.model_ = model
         self.target_ = target
@@ -97,11 +97,11 @@ class ModelledEstimator(BaseEstimator, ABC):
         learned = hasattr(self, "statistics_")
         return matched_places(table, self.model_.schema, type(self).__name__, target, warn_of_lost_names=learned)
 
-    def _source(self, X: Any) -> MemorySource:
+    def _source(self, X: Any) -> TableSource:
         check_is_fitted(self, "model_")
         table = read_table(X)
-        places = self._places(table, self.model_.schema.target)
-        return source_of(table, self.model_.schema, places, n_jobs=self.n_jobs)
+        positions = self._places(table, self.model_.schema.target)
+        return source_of(table, self.model_.schema, positions, n_jobs=self.n_jobs)
 
     def _map(self, X: Any, score: Callable[[GenerativeModel], Callable[[Batch], Array]]) -> Array:
         source = self._source(X)

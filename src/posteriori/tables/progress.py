@@ -12,7 +12,7 @@ _watching: ContextVar[Begin | None] = ContextVar("watching", default=None)
 
 
 @contextmanager
-def watched(begin: Begin) -> Iterator[None]:
+def report_progress(begin: Begin) -> Iterator[None]:
     """Have begin(what, n_rows) called as each pass over rows begins, and what it returns with the rows of each batch.
 
     What is done is "categories", "statistics" or "scores". Batches are told of from the threads that they are read by;
@@ -25,7 +25,7 @@ def watched(begin: Begin) -> Iterator[None]:
         _watching.reset(token)
 
 
-def told(what: str, n_rows: int) -> Callable[[int], None]:
+def start_progress(what: str, n_rows: int) -> Callable[[int], None]:
     """Return the function to call with the number of rows of each batch that is done, as a pass begins."""
     begin = _watching.get()
     return _nobody if begin is None else begin(what, n_rows)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from posteriori.tables.batch import Assignment, Told
+from posteriori.tables.batch import Assignment, LabelLikelihood
 from posteriori.typing import Array
 
 _START = 0.9  # of the labels are taken to be right before any row is seen
@@ -14,7 +14,7 @@ _PSEUDO_ROWS = 10.0  # a class that say so
 
 
 @dataclass(frozen=True)
-class Telling:
+class LabelModel:
     """Labels say which components may have made a row: those of their class, or of several, more or less surely.
 
     A row has a recorded class, or none; or a set of classes that it may be of. The likelihood of component z is
@@ -35,7 +35,7 @@ class Telling:
     learned: bool = False
 
     @classmethod
-    def learning(cls, of_class: tuple[int, ...]) -> Telling:
+    def learning(cls, of_class: tuple[int, ...]) -> LabelModel:
         """Return one that learns how often labels are wrong, and starts from few that are."""
         return cls(of_class, _believed(of_class[-1] + 1), learned=True)
 
@@ -50,19 +50,19 @@ class Telling:
             Which classes are possible; None where `recorded` says all.
         weight : ndarray (n,)
         """
-        places, n_classes = list(self.of_class), self.of_class[-1] + 1
+        positions, n_classes = list(self.of_class), self.of_class[-1] + 1
         with np.errstate(divide="ignore"):
             if allowed is not None:
-                log_likelihood = np.log(allowed[:, places].astype(np.float64))
+                log_likelihood = np.log(allowed[:, positions].astype(np.float64))
             else:
                 confusion = np.eye(n_classes) if self.confusion is None else self.confusion
-                table = np.vstack([np.log(confusion.T[:, places]), np.zeros(len(places))])  # the last for −1
+                table = np.vstack([np.log(confusion.T[:, positions]), np.zeros(len(positions))])  # the last for −1
                 log_likelihood = table[recorded]
         possible = log_likelihood > -np.inf
         component = np.where(possible.sum(axis=1) == 1, possible.argmax(axis=1), -1).astype(np.int32)
-        return Assignment(component, weight, len(places), Told(recorded, log_likelihood, n_classes))
+        return Assignment(component, weight, len(positions), LabelLikelihood(recorded, log_likelihood, n_classes))
 
-    def updated(self, weight: Array) -> Telling:
+    def updated(self, weight: Array) -> LabelModel:
         """Return what the expected weight (C, Z) of each recorded class by component teaches of the confusions."""
         if not self.learned:
             return self

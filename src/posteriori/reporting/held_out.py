@@ -10,13 +10,13 @@ from sklearn.base import clone
 
 from posteriori.learning import metrics
 from posteriori.learning.importance import Importance
-from posteriori.learning.selection import out_of_fold as cross_validate
-from posteriori.reporting.subject import Subject
+from posteriori.learning.out_of_fold import out_of_fold as cross_validate
+from posteriori.reporting.data import ReportData
 from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class Judged:
+class HeldOutPredictions:
     """Rows with their classes, and what was predicted of each by a model that had not learned from it.
 
     Attributes
@@ -68,12 +68,12 @@ class Judged:
         return float(np.sqrt((share**2) @ (losses - share @ losses) ** 2))
 
 
-def judge_rows(subject: Subject, out_of_fold: Any = None) -> Judged:
+def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOutPredictions:
     """Return what was said of the labelled rows of a subject, by cross-validation where nothing else is given.
 
     Parameters
     ----------
-    subject : Subject
+    subject : ReportData
     out_of_fold : OutOfFold, LeaveOneOut or array-like (n, C), optional
 
     Raises
@@ -87,7 +87,7 @@ def judge_rows(subject: Subject, out_of_fold: Any = None) -> Judged:
         out_of_fold = getattr(estimator, "out_of_fold_", None)
     if out_of_fold is None and hasattr(estimator, "members_"):
         raise ValueError("this pool does not know what it said of rows left out; give that as out_of_fold")
-    if out_of_fold is None and not hasattr(subject.lens, "statistics_"):
+    if out_of_fold is None and not hasattr(subject.main_member, "statistics_"):
         how = "The model was given, not learned from these rows; each row is predicted by it as it is."
         return replace(_of_array(subject, estimator.predict_proba(subject.X)), how=how)
     if out_of_fold is None:
@@ -103,10 +103,12 @@ def judge_rows(subject: Subject, out_of_fold: Any = None) -> Judged:
     posterior = metrics.fill_undefined(out_of_fold.posterior, out_of_fold.prior)
     importance = getattr(out_of_fold, "estimator", estimator).importance_
     weight = out_of_fold.weight
-    return Judged(out_of_fold.components, posterior, out_of_fold.prior, weight, rows, _how(out_of_fold), importance)
+    return HeldOutPredictions(
+        out_of_fold.components, posterior, out_of_fold.prior, weight, rows, _how(out_of_fold), importance
+    )
 
 
-def _cross_validated(subject: Subject, labels: Array) -> Any:
+def _cross_validated(subject: ReportData, labels: Array) -> Any:
     """Return what copies of the estimator say of rows left out; those without label teach as they did."""
     learner = clone(subject.estimator)
     labels = np.asarray(labels, dtype=object)
@@ -131,14 +133,14 @@ def _how(out_of_fold: Any) -> str:
     )
 
 
-def _of_array(subject: Subject, proba: Any) -> Judged:
+def _of_array(subject: ReportData, proba: Any) -> HeldOutPredictions:
     posterior = np.asarray(proba, dtype=np.float64)
     shape = (len(subject.components), len(subject.labels))
     if posterior.shape != shape:
         raise ValueError(f"out_of_fold is of shape {posterior.shape}; give p(y | x) of each row and class, {shape}")
     rows = subject.labelled
     prior = np.tile(np.exp(subject.model.class_log_prior), (len(rows), 1))
-    return Judged(
+    return HeldOutPredictions(
         subject.components[rows],
         metrics.fill_undefined(posterior[rows], prior),
         prior,

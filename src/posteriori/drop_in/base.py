@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from posteriori import kernels
 from posteriori.model import log_sum
-from posteriori.sources import MemorySource, Source
+from posteriori.sources import Source, TableSource
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment, Batch, Codes, Column, Labels, Numbers, Schema
 from posteriori.tables.arrays import ArrayTable
@@ -55,14 +55,14 @@ class LabelledRows:
 class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
     """A classifier that adds up the rows and derives its attributes from the sums: `fit` and `partial_fit`.
 
-    A classifier says how rows are taken in (`_absorb`).
+    A classifier says how rows are taken in (`_update`).
     """
 
     classes_: Array
     statistics_: JointStatistics
 
     @abstractmethod
-    def _absorb(self, rows: LabelledRows) -> None:
+    def _update(self, rows: LabelledRows) -> None:
         """Set classes_, statistics_ and the fitted attributes."""
 
     # Learning -----------------------------------------------------------------------------------------------
@@ -115,9 +115,9 @@ class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
         X, y = self._validate(X, y, reset=first)
         seen = unique_labels(_distinct(y))
         known = seen if refit else self._known_classes(classes, first)
-        strangers = np.setdiff1d(seen, known)
-        if len(strangers):
-            raise ValueError(f"The target label(s) {strangers} in y do not exist in the initial classes {known}")
+        unseen = np.setdiff1d(seen, known)
+        if len(unseen):
+            raise ValueError(f"The target label(s) {unseen} in y do not exist in the initial classes {known}")
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -125,7 +125,7 @@ class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
         source = _open_labelled(X, y, known, weight)
         past = None if first else self.statistics_
         dtype = np.float32 if X.dtype == np.float32 else np.float64
-        self._absorb(LabelledRows(source, known, weight is not None, past, refit, dtype))
+        self._update(LabelledRows(source, known, weight is not None, past, refit, dtype))
         return self
 
     def _known_classes(self, classes: Any, first: bool) -> Array:
@@ -146,8 +146,8 @@ class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
 class DropInClassifier(SummingClassifier, ABC):
     """A class prior times a class-conditional density, under scikit-learn's names.
 
-    A classifier says what is summed (`_sum`), which attributes follow from the sums (`_publish`), and what
-    those attributes, by whomever they were set, give for p(y) and p(x | y) (`_log_prior`, `_log_density`).
+    A classifier defines what is summed (`_sum`), which attributes follow from the sums (`_set_fitted_attributes`), and
+    how p(y) and p(x | y) follow from those attributes (`_log_prior`, `_log_density`), which users may set as well.
     """
 
     @abstractmethod
@@ -155,7 +155,7 @@ class DropInClassifier(SummingClassifier, ABC):
         """Return the statistics of the rows."""
 
     @abstractmethod
-    def _publish(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
+    def _set_fitted_attributes(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
         """Set the fitted attributes; dtype is the precision that X came in."""
 
     @abstractmethod
@@ -166,11 +166,11 @@ class DropInClassifier(SummingClassifier, ABC):
     def _log_density(self, n_features: int) -> Callable[[Any], Array]:
         """Return the function that takes rows (n, n_features) to log p(x | y) in nats, float64 (n, C)."""
 
-    def _absorb(self, rows: LabelledRows) -> None:
+    def _update(self, rows: LabelledRows) -> None:
         statistics = self._sum(rows.source, rows.weighted)
         self.classes_ = rows.classes
         self.statistics_ = statistics if rows.past is None else rows.past + statistics
-        self._publish(self.statistics_, rows.dtype)
+        self._set_fitted_attributes(self.statistics_, rows.dtype)
 
     # Predicting ---------------------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class _OneBatch:
         """Empty: no column of a sparse matrix is looked at by itself."""
         return self.batch.schema
 
-    def of_numbers(self) -> _OneBatch:
+    def numeric_columns(self) -> _OneBatch:
         """Return the same rows: they are read already."""
         return self
 
@@ -269,7 +269,7 @@ def open_rows(X: Any) -> Source:
     if issparse(X):
         return _one_batch(X)
     schema = _numeric_schema(X.shape[1])
-    return MemorySource(ArrayTable(X), schema, range(X.shape[1]))
+    return TableSource(ArrayTable(X), schema, range(X.shape[1]))
 
 
 def _open_labelled(X: Any, y: Array, classes: Array, weight: Array | None) -> Source:
@@ -281,7 +281,7 @@ def _open_labelled(X: Any, y: Array, classes: Array, weight: Array | None) -> So
         weight = np.ones(n) if weight is None else weight
         return _one_batch(X, Assignment(component, weight, len(classes)))
     schema = _numeric_schema(X.shape[1])
-    return MemorySource(ArrayTable(X), schema, range(X.shape[1]), labels, target, weight)
+    return TableSource(ArrayTable(X), schema, range(X.shape[1]), labels, target, weight)
 
 
 def _numeric_schema(n_features: int) -> Schema:

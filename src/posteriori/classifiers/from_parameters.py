@@ -28,10 +28,10 @@ from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class KnownParameters:
+class GivenParameters:
     """The arguments of `NaiveBayes.from_parameters`."""
 
-    stated_priors: Any
+    given_priors: Any
     classes: Sequence[Any] | None
     gaussian: Mapping[str, Mapping[str, Any]]
     categorical: Mapping[str, Mapping[Any, Any]]
@@ -43,7 +43,7 @@ class KnownParameters:
         """The classes, in the order in which they are stated."""
         labels = self.classes
         if labels is None:
-            stated = self.stated_priors
+            stated = self.given_priors
             labels = list(stated) if isinstance(stated, Mapping) else list(range(len(stated)))
         cells = [plain_cell(label, "classes") for label in labels]
         if len(set(cells)) < len(cells) or not cells:
@@ -53,7 +53,7 @@ class KnownParameters:
     @cached_property
     def priors(self) -> list[float]:
         """p(y) in the order of the classes."""
-        return list(check_priors(self.stated_priors, self.target))
+        return list(check_priors(self.given_priors, self.target))
 
     @cached_property
     def names(self) -> list[str]:
@@ -138,8 +138,8 @@ class KnownParameters:
         return array
 
 
-def known_discriminant(
-    known: KnownParameters, means: Any, covariance: Any, covariances: Any, features: Sequence[str] | None
+def discriminant_from_parameters(
+    known: GivenParameters, means: Any, covariance: Any, covariances: Any, features: Sequence[str] | None
 ) -> GenerativeModel:
     """Return the model of stated means (C, d), and one covariance (d, d) or one a class (C, d, d)."""
     labels = list(known.target.categories)

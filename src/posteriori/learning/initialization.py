@@ -10,8 +10,8 @@ import numpy as np
 
 from posteriori.model import Block, reject_outside
 from posteriori.sources import LabelledSource
-from posteriori.statistics import JointStatistics, of_shares
-from posteriori.statistics.row_sample import scatter
+from posteriori.statistics import JointStatistics, from_responsibilities
+from posteriori.statistics.row_sample import splitmix64
 from posteriori.tables import Batch
 from posteriori.typing import Array
 
@@ -20,7 +20,7 @@ _APART = 2.0  # the expected squared distance of two cells of a column of varian
 
 
 @dataclass(frozen=True)
-class Rows:
+class SampledRows:
     """A uniform sample of the distinct rows, each with the weight of all rows that equal it.
 
     The rows kept are those whose cells have the smallest hashes. So the sample depends neither on the order nor on
@@ -46,23 +46,23 @@ class Rows:
     count: Array
 
     @classmethod
-    def of(cls, batch: Batch, chosen: Array) -> Rows:
+    def of(cls, batch: Batch, chosen: Array) -> SampledRows:
         """Return the sample of some rows of a batch, chosen by a mask."""
         weight = np.ones(len(batch)) if batch.assignment is None else batch.assignment.weight
         numbers, codes = batch.numbers.values[chosen], batch.codes.values[chosen]
         return cls(_hashes(numbers, codes), numbers, codes, weight[chosen], np.ones(len(numbers)))._smallest()
 
-    def __add__(self, other: Rows) -> Rows:
+    def __add__(self, other: SampledRows) -> SampledRows:
         names = ("key", "numbers", "codes", "weight", "count")
-        return Rows(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))._smallest()
+        return SampledRows(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))._smallest()
 
-    def _smallest(self) -> Rows:
+    def _smallest(self) -> SampledRows:
         """Return as many distinct rows as are kept, in the order of their hashes."""
-        key, first, place = np.unique(self.key, return_index=True, return_inverse=True)
-        weight, count = (np.bincount(place, part, len(key)) for part in (self.weight, self.count))
+        key, first, position = np.unique(self.key, return_index=True, return_inverse=True)
+        weight, count = (np.bincount(position, part, len(key)) for part in (self.weight, self.count))
         first = first[:_SAMPLED_ROWS]
         m = len(first)
-        return Rows(key[:m], self.numbers[first], self.codes[first], weight[:m], count[:m])
+        return SampledRows(key[:m], self.numbers[first], self.codes[first], weight[:m], count[:m])
 
 
 def _hashes(numbers: Array, codes: Array) -> Array:
@@ -71,7 +71,7 @@ def _hashes(numbers: Array, codes: Array) -> Array:
     cells = numbers.astype(np.float64) + 0.0  # −0.0 becomes 0.0
     cells[np.isnan(cells)] = np.nan  # of all the bit patterns of NaN, one
     for column in (*cells.view(np.uint64).T, *codes.astype(np.uint64).T):
-        key = scatter(key ^ column)
+        key = splitmix64(key ^ column)
     return key
 
 
@@ -102,7 +102,7 @@ class Seeds:
 class Samples:
     """A sample of rows for each group of them; samples of more rows add up."""
 
-    rows: tuple[Rows, ...]
+    rows: tuple[SampledRows, ...]
 
     def __add__(self, other: Samples) -> Samples:
         return Samples(tuple(a + b for a, b in zip(self.rows, other.rows, strict=True)))
@@ -110,7 +110,7 @@ class Samples:
 
 def sampled(
     source: LabelledSource, blocks: tuple[Block, ...], members: Callable[[Batch], Array] | None = None
-) -> tuple[Rows, ...]:
+) -> tuple[SampledRows, ...]:
     """Return distinct rows of any weight to start from; of each group in members(batch), (n, G) booleans.
 
     Raises
@@ -125,13 +125,13 @@ def sampled(
         weight = np.ones(len(batch)) if batch.assignment is None else batch.assignment.weight
         groups = np.ones((len(batch), 1), np.bool_) if members is None else members(batch)
         counted = groups & (weight > 0)[:, np.newaxis]
-        return Samples(tuple(Rows.of(batch, chosen) for chosen in counted.T))
+        return Samples(tuple(SampledRows.of(batch, chosen) for chosen in counted.T))
 
     return source.reduce(accumulate).rows
 
 
 @dataclass(frozen=True)
-class Beginning:
+class Initialization:
     """How rows are shared out before there is a model: as their labels say, and by the nearest seed of a class.
 
     Attributes
@@ -142,13 +142,13 @@ class Beginning:
 
     seeds: tuple[Seeds, ...]
 
-    def shares(self, batch: Batch) -> Array:
+    def responsibilities(self, batch: Batch) -> Array:
         """Return the share of each row that each component has, (n, Z): 0 in a row of which nothing is told."""
         assert batch.assignment is not None
-        told = batch.assignment.told
-        assert told is not None
-        says = (told.recorded >= 0) | np.isneginf(told.log_likelihood).any(axis=1)
-        share = np.exp(told.log_likelihood) * says[:, np.newaxis]
+        label_likelihood = batch.assignment.label_likelihood
+        assert label_likelihood is not None
+        says = (label_likelihood.recorded >= 0) | np.isneginf(label_likelihood.log_likelihood).any(axis=1)
+        share = np.exp(label_likelihood.log_likelihood) * says[:, np.newaxis]
         if self.seeds:
             nearest = [
                 np.eye(len(seeds.numbers))[seeds.nearest(batch)] if len(seeds.numbers) > 1 else np.ones((len(batch), 1))
@@ -162,16 +162,19 @@ class Beginning:
 
         def accumulate(batch: Batch) -> JointStatistics:
             assert batch.assignment is not None
-            shares = self.shares(batch) * batch.assignment.weight[:, np.newaxis]
-            sums = tuple(of_shares(block.density.needs, block.tile(batch), shares) for block in blocks)
-            return JointStatistics(shares.sum(axis=0), sums)
+            responsibilities = self.responsibilities(batch) * batch.assignment.weight[:, np.newaxis]
+            sums = tuple(
+                from_responsibilities(block.density.sufficient_statistics, block.tile(batch), responsibilities)
+                for block in blocks
+            )
+            return JointStatistics(responsibilities.sum(axis=0), sums)
 
         return accumulate
 
 
-def beginnings(
+def initializations(
     source: LabelledSource, blocks: tuple[Block, ...], of_class: tuple[int, ...], n_starts: int, seed: int
-) -> list[Beginning]:
+) -> list[Initialization]:
     """Return ways to begin: several, from seeds drawn anew, where a class has several components.
 
     Raises
@@ -180,17 +183,19 @@ def beginnings(
         A class has fewer rows than components.
     """
     if not of_class:
-        return [Beginning(())]
+        return [Initialization(())]
     many = np.bincount(of_class)
     first = np.searchsorted(of_class, np.arange(len(many)))
 
     def members(batch: Batch) -> Array:
         assert batch.assignment is not None
-        assert batch.assignment.told is not None
-        told = batch.assignment.told
-        likely = np.where(told.recorded >= 0, told.recorded, -1)[:, np.newaxis] == np.arange(len(many))
-        partly = (told.recorded < 0) & np.isneginf(told.log_likelihood).any(axis=1)
-        return likely | (partly[:, np.newaxis] & (told.log_likelihood[:, first] > -np.inf))
+        assert batch.assignment.label_likelihood is not None
+        label_likelihood = batch.assignment.label_likelihood
+        likely = np.where(label_likelihood.recorded >= 0, label_likelihood.recorded, -1)[:, np.newaxis] == np.arange(
+            len(many)
+        )
+        partly = (label_likelihood.recorded < 0) & np.isneginf(label_likelihood.log_likelihood).any(axis=1)
+        return likely | (partly[:, np.newaxis] & (label_likelihood.log_likelihood[:, first] > -np.inf))
 
     samples = sampled(source, blocks, members)
     for c, (rows, wanted) in enumerate(zip(samples, many, strict=True)):
@@ -201,12 +206,12 @@ def beginnings(
             )
     rng = np.random.default_rng(seed)
     return [
-        Beginning(tuple(spread_seeds(rows, int(wanted), rng) for rows, wanted in zip(samples, many, strict=True)))
+        Initialization(tuple(spread_seeds(rows, int(wanted), rng) for rows, wanted in zip(samples, many, strict=True)))
         for _ in range(n_starts)
     ]
 
 
-def spread_seeds(rows: Rows, n_components: int, rng: np.random.Generator) -> Seeds:
+def spread_seeds(rows: SampledRows, n_components: int, rng: np.random.Generator) -> Seeds:
     """Return seeds that lie far apart: each the best of some rows drawn by their squared distance from those before.
 
     References
@@ -216,22 +221,22 @@ def spread_seeds(rows: Rows, n_components: int, rng: np.random.Generator) -> See
     unit = _standard_deviations(rows)
     tries = 2 + int(math.log(n_components))
     share = rows.weight / rows.weight.sum()
-    places = [int(rng.choice(len(share), p=share))]
+    positions = [int(rng.choice(len(share), p=share))]
     nearest = np.full(len(share), np.inf)
     while True:
-        last = Seeds(rows.numbers[places[-1:]], rows.codes[places[-1:]], unit)
+        last = Seeds(rows.numbers[positions[-1:]], rows.codes[positions[-1:]], unit)
         nearest = np.minimum(nearest, last.distance(rows.numbers, rows.codes)[:, 0])
-        if len(places) == n_components:
-            return Seeds(rows.numbers[places], rows.codes[places], unit)
+        if len(positions) == n_components:
+            return Seeds(rows.numbers[positions], rows.codes[positions], unit)
         chance = rows.weight * nearest
         chance = chance / chance.sum() if chance.sum() > 0 else share
         drawn = rng.choice(len(share), size=tries, p=chance)
         distance = Seeds(rows.numbers[drawn], rows.codes[drawn], unit).distance(rows.numbers, rows.codes)
         left = rows.weight @ np.minimum(nearest[:, np.newaxis], distance)
-        places.append(int(drawn[left.argmin()]))
+        positions.append(int(drawn[left.argmin()]))
 
 
-def _standard_deviations(rows: Rows) -> Array:
+def _standard_deviations(rows: SampledRows) -> Array:
     """Return that of each column of numbers, (d,); 1 where it does not vary."""
     weight = np.where(np.isnan(rows.numbers), 0.0, rows.weight[:, np.newaxis])
     values = np.where(np.isnan(rows.numbers), 0.0, rows.numbers)

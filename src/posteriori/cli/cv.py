@@ -9,7 +9,7 @@ import typer
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import Classes, TargetIsClass, columns_named, target_as_classes
-from posteriori.cli.messages import Refusal, refusing
+from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import read_frame
 
@@ -75,10 +75,10 @@ def cv(
     ignored = columns_named(ignore, features, "--ignore")
     grouping = columns_named(None if groups is None else [groups], features, "--groups")
     if groups is not None and len(grouping) != 1:
-        raise Refusal(f"--groups is {groups!r}; name one column")
+        raise UserError(f"--groups is {groups!r}; name one column")
     kept = [name for name in features if name not in (*ignored, *grouping)]
     if not kept:
-        raise Refusal(f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature")
+        raise UserError(f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature")
     stated = columns_named(categorical, kept, "--categorical")
     names = [part.strip() for value in models or [] for part in value.split(",") if part.strip()] or list(_MODELS)
 
@@ -86,7 +86,7 @@ def cv(
     from posteriori.tables.names import exactly
     from posteriori.tables.targets import numbers_as_classes
 
-    with refusing(), numbers_as_classes(), progress_bar("judging", 2 * len(names) * frame.height) as progress:
+    with as_user_errors(), numbers_as_classes(), progress_bar("judging", 2 * len(names) * frame.height) as progress:
         found = cross_validate(
             names,
             frame.select(exactly(*kept, target)),
@@ -127,5 +127,5 @@ def _groups_of(frame: pl.DataFrame, name: str) -> Array:
     """Return the number of each row's group; rows where the column is empty are one group."""
     dtype = frame[name].dtype
     if dtype.is_nested() or str(dtype) == "Object":
-        raise Refusal(f"--groups names {name!r}, which is {dtype}; groups must be strings, numbers or dates")
+        raise UserError(f"--groups names {name!r}, which is {dtype}; groups must be strings, numbers or dates")
     return frame[name].alias("group").rank("dense").fill_null(0).to_numpy()

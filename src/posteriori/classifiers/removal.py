@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.additivity import why_not_additive
+from posteriori.classifiers.additivity import reason_not_mergeable
 from posteriori.classifiers.validation import columns_with_values
 from posteriori.densities import Poisson
-from posteriori.learning.em import Learned, resumed
+from posteriori.learning.em import FitResult, carry_over_structure
 from posteriori.learning.fit import Collect, estimate
 from posteriori.model import GenerativeModel
 from posteriori.statistics import ColumnRanges, JointStatistics, Moments, Pairs, ReversibleStatistics, Scatter
@@ -24,27 +24,27 @@ _AGREE = "give rows, and weights, that it learned from"
 _LOST = 1e-7  # of a sum of squares, below which what is left of it is sure to fewer than nine digits
 
 
-def take_out(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+def remove_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Take rows out of a fitted estimator; it is left as it is where they cannot be among those it learned from."""
     check_is_fitted(estimator, "model_")
-    obstacle = why_not_additive(estimator, "forget", "fit the rows that are to be left")
+    obstacle = reason_not_mergeable(estimator, "forget", "fit the rows that are to be left")
     if obstacle:
         raise ValueError(obstacle)
     model, target, past = estimator.model_, estimator.target_, estimator.statistics_
-    source, classes = estimator._open(X, y, None, sample_weight, first=False, last=False)
+    source, classes = estimator._read_training_rows(X, y, None, sample_weight, first=False, last=False)
     _reject_new_classes(classes, target)
-    blocks = resumed(estimator._blocks(model.schema), model.blocks)
+    blocks = carry_over_structure(estimator._blocks(model.schema), model.blocks)
     estimator._past_statistics(model.schema, target, blocks)  # which tells if parameters have changed meanwhile
     gone = source.with_schema(model.schema).reduce(_recognising(Collect(blocks), source.schema))
-    _reject_strangers(model, target, past, gone)
+    _reject_unseen(model, target, past, gone)
     rest = past - gone
     if not rest.weight.any():
         raise ValueError("these are all the rows that the model has learned from; leave some, or fit others")
     rest = replace(rest, ranges=_ranges_of_rest(model, rest))
-    learned = Learned(estimate(model.schema, blocks, estimator._component_prior(target), rest), rest)
+    learned = FitResult(estimate(model.schema, blocks, estimator._component_prior(target), rest), rest)
     if hasattr(estimator, "transduction_"):
         del estimator.transduction_  # of rows of which some are gone
-    estimator._adopt(learned, target, getattr(estimator, "unlabelled_weight_", 1.0))
+    estimator._store_fit(learned, target, getattr(estimator, "unlabelled_weight_", 1.0))
     _warn_of_lost_digits(learned.model, target, past, rest)
     return estimator
 
@@ -64,9 +64,9 @@ def _ranges_of_rest(model: GenerativeModel, rest: JointStatistics) -> ColumnRang
 
 
 def _reject_new_classes(classes: Column, target: Column) -> None:
-    strangers = [label for label in classes.categories if label not in target.lookup]
-    if strangers:
-        raise ValueError(f"the model has learned of no row of class {strangers[0]!r}; {_AGREE}")
+    unseen = [label for label in classes.categories if label not in target.lookup]
+    if unseen:
+        raise ValueError(f"the model has learned of no row of class {unseen[0]!r}; {_AGREE}")
 
 
 def _recognising(accumulate: Callable[[Batch], JointStatistics], seen: Schema) -> Callable[[Batch], JointStatistics]:
@@ -74,16 +74,16 @@ def _recognising(accumulate: Callable[[Batch], JointStatistics], seen: Schema) -
 
     def recognise(batch: Batch) -> JointStatistics:
         for name in batch.unseen:
-            place = batch.schema.names.index(name)
-            known = batch.schema.columns[place].lookup
-            stranger = next((cell for cell in seen.columns[place].categories if cell not in known), None)
+            position = batch.schema.names.index(name)
+            known = batch.schema.columns[position].lookup
+            stranger = next((cell for cell in seen.columns[position].categories if cell not in known), None)
             raise ValueError(f"the model has learned of no row with {stranger!r} in column {name!r}; {_AGREE}")
         return accumulate(batch)
 
     return recognise
 
 
-def _reject_strangers(model: GenerativeModel, target: Column, past: JointStatistics, gone: JointStatistics) -> None:
+def _reject_unseen(model: GenerativeModel, target: Column, past: JointStatistics, gone: JointStatistics) -> None:
     """Raise an error if some rows cannot be among those that the statistics are of: it names the class and columns."""
     heavy = exceeds(gone.weight, past.weight)
     if heavy.any():
@@ -96,12 +96,12 @@ def _reject_strangers(model: GenerativeModel, target: Column, past: JointStatist
         if not isinstance(mine, ReversibleStatistics):
             raise TypeError(
                 f"the statistics of the density {block.density.name!r} can be added to, but nothing can be taken out "
-                "of them (`__sub__` and `lacks`); fit the rows that are to be left"
+                "of them (`__sub__` and `would_go_negative`); fit the rows that are to be left"
             )
-        lacking = mine.lacks(theirs)
+        lacking = mine.would_go_negative(theirs)
         if lacking.any():
             z = int(np.argmax(lacking.any(axis=1)))
-            names = [model.schema.columns[block.columns[place]].name for place in np.flatnonzero(lacking[z])]
+            names = [model.schema.columns[block.columns[position]].name for position in np.flatnonzero(lacking[z])]
             verb = "hold" if len(names) > 1 else "holds"
             raise ValueError(
                 f"in rows of class {target.categories[z]!r}, {quote(names)} {verb} what the model has not learned from "
@@ -117,9 +117,9 @@ def _warn_of_lost_digits(model: GenerativeModel, target: Column, past: JointStat
             continue
         lost = (now[1].weight > 1.0) & (now[1].scatter < _LOST * was[1].scatter)
         if lost.any():
-            z, place = np.argwhere(lost)[0]
+            z, position = np.argwhere(lost)[0]
             warnings.warn(
-                f"column {model.schema.columns[now[0][place]].name!r} varies so much less in class "
+                f"column {model.schema.columns[now[0][position]].name!r} varies so much less in class "
                 f"{target.categories[z]!r} without these rows that few digits are left of its variance there; fit the "
                 "remaining rows anew",
                 UserWarning,

@@ -18,7 +18,7 @@ MOST_SHADES = 40  # classes, the most frequent ones
 _POINTS = 200
 
 
-def plot_shades(model: Any, feature: int, X: Any, ax: Axes) -> Axes:
+def plot_density_strips(model: Any, feature: int, X: Any, ax: Axes) -> Axes:
     """Draw p(x_j | y) as a line of shades for each class, as dark at its greatest for all of them.
 
     Parameters

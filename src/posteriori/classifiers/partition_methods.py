@@ -17,7 +17,7 @@ from posteriori.typing import Array
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def row_by_row(title: str) -> Callable[[Method], Method]:
+def supports_partitions(title: str) -> Callable[[Method], Method]:
     """Return what lets a method of an estimator take tables in partitions, of which it says nothing but a plan.
 
     A Dask table gives a Dask array. A Spark DataFrame gives the same with one more column, of this title.
@@ -35,19 +35,19 @@ def row_by_row(title: str) -> Callable[[Method], Method]:
             with warnings.catch_warnings():  # of the one row, which nobody asked about
                 warnings.simplefilter("ignore")
                 example: Array = np.asarray(method(self, self.sample(1, random_state=0)[0]))
-            return table.each(functools.partial(method, _to_send(self)), title, example)
+            return table.each(functools.partial(method, _for_workers(self)), title, example)
 
         return cast(Method, say)
 
     return decorate
 
 
-def _to_send(estimator: Any) -> Any:
+def _for_workers(estimator: Any) -> Any:
     """Return an estimator that predicts the same, without what it has counted: that may be large."""
     light = copy.copy(estimator)
     light.n_jobs = 1
     for name in ("statistics_", "transduction_", "out_of_fold_", "log_likelihood_trace_"):
         vars(light).pop(name, None)
     if hasattr(light, "members_"):
-        light.members_ = {name: _to_send(one) for name, one in light.members_.items()}
+        light.members_ = {name: _for_workers(one) for name, one in light.members_.items()}
     return light

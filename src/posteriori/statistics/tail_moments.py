@@ -16,7 +16,7 @@ from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class OuterBins:
+class TailMoments:
     """Per component and binned column: the moments of what lies below the first cut and above the last.
 
     Attributes
@@ -33,31 +33,31 @@ class OuterBins:
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the statistics are of these columns and so many components."""
-        require_kind(self, OuterBins)
+        require_kind(self, TailMoments)
         check_equal("the cut points of the sums", self.cuts, tuple(column.cuts for column in columns))
         self.excess.check_shape(n_components, 2 * len(columns))
 
     @classmethod
-    def of(cls, tile: Numbers, assignment: Assignment) -> OuterBins:
+    def of(cls, tile: Numbers, assignment: Assignment) -> TailMoments:
         """Return the sums of the rows of a tile. O(n·d), one read."""
         cuts, excess = _excess(tile)
         return cls(cuts, Moments.of(excess, assignment))
 
     @classmethod
-    def of_shares(cls, tile: Numbers, shares: Array) -> OuterBins:
+    def from_responsibilities(cls, tile: Numbers, responsibilities: Array) -> TailMoments:
         """Return the sums of rows of which every component has a share, (n, Z). O(n·Z·d)."""
         cuts, excess = _excess(tile)
-        return cls(cuts, Moments.of_shares(excess, shares))
+        return cls(cuts, Moments.from_responsibilities(excess, responsibilities))
 
-    def __add__(self, other: OuterBins) -> OuterBins:
-        return OuterBins(self.cuts, self.excess + other.excess)
+    def __add__(self, other: TailMoments) -> TailMoments:
+        return TailMoments(self.cuts, self.excess + other.excess)
 
-    def __sub__(self, other: OuterBins) -> OuterBins:
-        return OuterBins(self.cuts, self.excess - other.excess)
+    def __sub__(self, other: TailMoments) -> TailMoments:
+        return TailMoments(self.cuts, self.excess - other.excess)
 
-    def lacks(self, other: OuterBins) -> Array:
+    def would_go_negative(self, other: TailMoments) -> Array:
         """Return where other holds what is not in these sums, (Z, d)."""
-        below, above = np.split(self.excess.lacks(other.excess), 2, axis=1)
+        below, above = np.split(self.excess.would_go_negative(other.excess), 2, axis=1)
         return np.asarray(below | above)
 
     def finite(self) -> Array:
@@ -73,16 +73,16 @@ class OuterBins:
         below, above = np.split(self.excess.observed(), 2, axis=1)
         return np.asarray(below + above)
 
-    def placed(self, places: Sequence[int], cuts: tuple[tuple[float, ...], ...]) -> OuterBins:
+    def placed(self, positions: Sequence[int], cuts: tuple[tuple[float, ...], ...]) -> TailMoments:
         """Return the sums of other columns, by their places here, −1 for one without present cells; cuts are theirs."""
         d = len(self.cuts)
-        above = [place + d if place >= 0 else -1 for place in places]
-        return OuterBins(cuts, self.excess.placed([*places, *above]))
+        above = [position + d if position >= 0 else -1 for position in positions]
+        return TailMoments(cuts, self.excess.placed([*positions, *above]))
 
-    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> OuterBins:
+    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> TailMoments:
         """Return the sums of other components: components[z] is the place of z here, −1 where it is new."""
         del columns  # cut points stay what they are
-        return OuterBins(self.cuts, self.excess.reindexed(components))
+        return TailMoments(self.cuts, self.excess.reindexed(components))
 
 
 def _excess(tile: Numbers) -> tuple[tuple[tuple[float, ...], ...], Numbers]:
@@ -90,5 +90,5 @@ def _excess(tile: Numbers) -> tuple[tuple[tuple[float, ...], ...], Numbers]:
     cuts = tuple(points or () for points in tile.cuts)
     first, last = (np.array([points[end] if points else np.nan for points in cuts]) for end in (0, -1))
     excess = np.empty((len(tile.values), 2 * len(cuts)))
-    kernels.beyond_cuts(tile.values, first, last, excess)
+    kernels.add_tail_moments(tile.values, first, last, excess)
     return cuts, Numbers(excess)

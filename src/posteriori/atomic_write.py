@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 @contextmanager
-def beside(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """Give a place in the same folder to write to, which takes the final name only once all is written.
 
     After an error, or Ctrl-C, what had the name before has it still, and nothing else is left.
@@ -26,20 +26,20 @@ def beside(path: Path) -> Iterator[Path]:
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder; name a file in it")
     try:
-        handle, place = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        handle, position = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     except PermissionError:
         raise PermissionError(f"the folder {str(path.parent)!r} may not be written to; choose another") from None
     os.close(handle)
     try:
-        yield Path(place)
+        yield Path(position)
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(place, 0o666 & ~umask)  # mkstemp makes files that only their owner can read
-        os.replace(place, path)
+        os.chmod(position, 0o666 & ~umask)  # mkstemp makes files that only their owner can read
+        os.replace(position, path)
     except OSError as error:
-        if error.errno is None or error.filename not in (None, place):
+        if error.errno is None or error.filename not in (None, position):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         with suppress(FileNotFoundError):
-            os.unlink(place)
+            os.unlink(position)

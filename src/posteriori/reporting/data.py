@@ -19,13 +19,13 @@ from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class Subject:
+class ReportData:
     """A fitted classifier with rows and their labels.
 
     Attributes
     ----------
     estimator : fitted classifier
-    lens : fitted classifier
+    main_member : fitted classifier
         One that is a product of densities, so that Bayes' rule can be written out: the estimator, or of a pool the
         member of most weight.
     lens_name : str or None
@@ -36,13 +36,13 @@ class Subject:
     """
 
     estimator: Any
-    lens: Any
+    main_member: Any
     lens_name: str | None
     X: Any
     components: Array
 
     @classmethod
-    def of(cls, estimator: Any, X: Any, y: Any) -> Subject:
+    def of(cls, estimator: Any, X: Any, y: Any) -> ReportData:
         """Read the labels of the rows.
 
         Raises
@@ -55,18 +55,18 @@ class Subject:
         check_is_fitted(estimator)
         members = dict(getattr(estimator, "members_", {}))
         name = max(members, key=lambda one: float(estimator.weights_[one])) if members else None
-        lens = estimator if name is None else members[name]
-        if not (hasattr(estimator, "classes_") and isinstance(getattr(lens, "model_", None), GenerativeModel)):
+        main_member = estimator if name is None else members[name]
+        if not (hasattr(estimator, "classes_") and isinstance(getattr(main_member, "model_", None), GenerativeModel)):
             raise TypeError(f"a {type(estimator).__name__} cannot be reported on; give a classifier of posteriori")
         table = read_table(X)
         unlabelled = getattr(estimator, "unlabelled", "error")
         labels = labels_to_learn(read_labels(y, table), unlabelled, True, True)
-        return cls(estimator, lens, name, X, labels.components(lens.target_, slice(0, table.n_rows)))
+        return cls(estimator, main_member, name, X, labels.components(main_member.target_, slice(0, table.n_rows)))
 
     @property
     def model(self) -> GenerativeModel:
         """The model of the lens."""
-        return self.lens.model_
+        return self.main_member.model_
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -133,12 +133,12 @@ def take_rows(X: Any, rows: Sequence[int] | Array) -> Any:
     >>> take_rows([[1, "a"], [2, "b"]], [1])
     [[2, 'b']]
     """
-    places = [int(row) for row in rows]
+    positions = [int(row) for row in rows]
     if isinstance(X, np.ndarray):
-        return X[places]
+        return X[positions]
     if hasattr(X, "iloc"):  # pandas, whose columns need no name that is a string
-        return X.iloc[places]
+        return X.iloc[positions]
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        return frame[places].to_native()
-    return [X[row] for row in places]
+        return frame[positions].to_native()
+    return [X[row] for row in positions]

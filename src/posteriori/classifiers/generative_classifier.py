@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.accuracy import accuracy_of
 from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.classifiers.candidates import CANDIDATES, named_estimator, worthwhile
+from posteriori.classifiers.candidates import CANDIDATES, affordable_candidates, named_estimator
 from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.naive_bayes import NaiveBayes
-from posteriori.classifiers.row_by_row import row_by_row
+from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.validation import (
     generator,
     matched_places,
@@ -30,19 +30,19 @@ from posteriori.explain import Explanation
 from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.importance import Predictor
-from posteriori.learning.pool import Pool, fit_pool, heard
-from posteriori.learning.scores import scores_of
-from posteriori.learning.selection import (
-    MOST_JUDGED,
-    Opened,
+from posteriori.learning.out_of_fold import (
+    MOST_EVALUATED,
+    FoldedData,
     OutOfFold,
     held_out_rows,
     judge_and_sample,
     results_of,
     sample_of,
 )
+from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool
+from posteriori.learning.scores import scores_of
 from posteriori.model import GenerativeModel
-from posteriori.sources import MemorySource, source_of
+from posteriori.sources import TableSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.tables import Batch, Column, Schema, Table, read_table
 from posteriori.tables.writing import decode, write_table
@@ -202,39 +202,41 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         self._validate_params()
         self.__dict__.pop("target_cuts_", None)  # of an earlier target
         seed = int(generator(self.random_state).integers(2**31))
-        opened = self._opened(X, y, sample_weight, seed)
-        estimators = self._estimators(opened)
+        folded = self._folded(X, y, sample_weight, seed)
+        estimators = self._estimators(folded)
         with warnings.catch_warnings():  # of members whose share says how good they are
             warnings.simplefilter("ignore")
-            sampled = sample_of(opened)
-            found, fitted, batch = judge_and_sample(list(estimators.values()), opened, progress, sampled)
-        log_posteriors = heard(found)
+            sampled = sample_of(folded)
+            found, fitted, batch = judge_and_sample(list(estimators.values()), folded, progress, sampled)
+        log_posteriors = clip_log_posteriors(found)
         for estimator, one in zip(estimators.values(), fitted, strict=True):
             estimator._classes_closed = False
-            estimator._keep(one.full, opened.target)
+            estimator._keep(one.full, folded.target)
         with blas().limit(limits=1, user_api="blas"):  # many products of short rows
-            pool = self._pool_of(log_posteriors, opened)
-            self._adopt(estimators, pool)
-            pools = [self._pool_of(log_posteriors, opened, opened.fold != k, pool) for k in range(opened.folds)]
-            self._judge(opened, estimators, log_posteriors, fitted, pool, pools)
+            pool = self._pool_of(log_posteriors, folded)
+            self._store_fit(estimators, pool)
+            pools = [self._pool_of(log_posteriors, folded, folded.fold != k, pool) for k in range(folded.folds)]
+            self._judge(folded, estimators, log_posteriors, fitted, pool, pools)
             assert batch is not None
-            self._keep_held_out(held_out_rows(opened, sampled, batch, _predictors(fitted, pools)))
+            self._keep_held_out(held_out_rows(folded, sampled, batch, _predictors(fitted, pools)))
         warn_of_empty_columns(fitted[0].full.model, fitted[0].full.statistics)
         return self
 
-    def _opened(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Opened:
+    def _folded(self, X: Any, y: Any, sample_weight: Any, seed: int) -> FoldedData:
         """Return the rows dealt out to folds; as many as there are rows, where these are fewer."""
         reader = _Reader(categorical_features=self.categorical_features, n_jobs=self.n_jobs)
-        return Opened.of(reader, X, y, sample_weight, self.folds, random_state=seed, at_most=True, most=MOST_JUDGED)
+        return FoldedData.of(
+            reader, X, y, sample_weight, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED
+        )
 
-    def _estimators(self, opened: Opened) -> dict[str, GenerativeEstimator]:
+    def _estimators(self, folded: FoldedData) -> dict[str, GenerativeEstimator]:
         common = {"categorical_features": self.categorical_features, "n_jobs": self.n_jobs}
         self.left_out_: dict[str, str] = {}
         if isinstance(self.members, str):
-            numbers = opened.source.schema.of_kind("continuous")
-            gaps = opened.source.reduce(_rows_lacking_a_number) if numbers else 0
-            n_classes = len(opened.target.categories)
-            estimators, self.left_out_ = worthwhile(opened.source.schema, n_classes, gaps, common)
+            numbers = folded.source.schema.of_kind("continuous")
+            gaps = folded.source.reduce(_rows_lacking_a_number) if numbers else 0
+            n_classes = len(folded.target.categories)
+            estimators, self.left_out_ = affordable_candidates(folded.source.schema, n_classes, gaps, common)
             if self.left_out_:
                 name, reason = next(iter(self.left_out_.items()))
                 others = f" (and {len(self.left_out_) - 1} more)" if len(self.left_out_) > 1 else ""
@@ -245,14 +247,14 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
                     stacklevel=3,
                 )
         else:
-            estimators = _stated(self.members, common)
+            estimators = _resolve_members(self.members, common)
         return estimators
 
     def _pool_of(
-        self, log_posteriors: Array, opened: Opened, rows: Any = slice(None), start: Pool | None = None
+        self, log_posteriors: Array, folded: FoldedData, rows: Any = slice(None), start: Pool | None = None
     ) -> Pool:
         """Return how the members are pooled, by what they say of some rows."""
-        part, components, weight = log_posteriors[rows], opened.components[rows], opened.weight[rows]
+        part, components, weight = log_posteriors[rows], folded.y_true[rows], folded.weight[rows]
         if self.pool == "log_linear":
             return fit_pool(part, components, weight, self.penalty, start)
         losses = [scores_of(components, np.exp(one), weight).log_loss for one in np.moveaxis(part, 2, 0)]
@@ -260,7 +262,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         chosen[int(np.argmin(losses))] = 1.0
         return Pool(chosen, np.zeros(part.shape[1]))
 
-    def _adopt(self, estimators: dict[str, GenerativeEstimator], pool: Pool) -> None:
+    def _store_fit(self, estimators: dict[str, GenerativeEstimator], pool: Pool) -> None:
         kept = [m for m in range(len(estimators)) if pool.weight[m] > 0] or [int(np.argmax(pool.weight))]
         names = list(estimators)
         self.members_ = {names[m]: estimators[names[m]] for m in kept}
@@ -269,7 +271,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
 
     def _judge(
         self,
-        opened: Opened,
+        folded: FoldedData,
         estimators: dict[str, GenerativeEstimator],
         log_posteriors: Array,
         fitted: Sequence[CrossFitted],
@@ -279,11 +281,11 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         """Set what cross-validation says of every candidate, and of the pool."""
         pooled = np.empty(log_posteriors.shape[:2])
         for k, others in enumerate(pools):
-            held_out = opened.fold == k
+            held_out = folded.fold == k
             pooled[held_out] = others.log_posterior(log_posteriors[held_out])
-        self.out_of_fold_: OutOfFold = results_of(opened, pooled, fitted[0], self)
+        self.out_of_fold_: OutOfFold = results_of(folded, pooled, fitted[0], self)
         each = [*np.exp(np.moveaxis(log_posteriors, 2, 0)), np.exp(pooled)]
-        found = [scores_of(opened.components, one, opened.weight, self.out_of_fold_.prior, opened.fold) for one in each]
+        found = [scores_of(folded.y_true, one, folded.weight, self.out_of_fold_.prior, folded.fold) for one in each]
         self.cv_results_: dict[str, list[Any]] = {
             "member": [*estimators, _POOL],
             "weight": [*pool.weight.tolist(), float(pool.weight.sum())],
@@ -291,24 +293,24 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
 
     # Predicting -------------------------------------------------------------------------------------------------
 
-    @row_by_row("prediction")
+    @supports_partitions("prediction")
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, (n,)."""
         return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
-    @row_by_row("probability")
+    @supports_partitions("probability")
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | x), (n, C), classes in the order of `classes_`; each row sums to 1."""
         return np.exp(self.predict_log_proba(X))
 
-    @row_by_row("log_probability")
+    @supports_partitions("log_probability")
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
         return self._source(X).map(self._log_posterior)
 
     def _log_posterior(self, batch: Batch) -> Array:
         each = [model.log_posterior(batch.with_schema(model.schema)) for model in self._models()]
-        return self._pool.log_posterior(heard(np.stack(each, axis=2)))
+        return self._pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
@@ -318,7 +320,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
 
         return accuracy_of(self._source(X), y, sample_weight, self.target_, best, 0).share
 
-    @row_by_row("log_density")
+    @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,), of the mixture of the members: the lower, the stranger the row."""
         models, log_share = self._models(), np.log(self._shares)
@@ -393,8 +395,8 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
             if len(rows):
                 of_class = None if wanted is None else wanted[rows]
                 columns, labels[rows] = estimator._draw(len(rows), of_class, rng, respect_ranges)
-                for place, column in enumerate(columns):
-                    drawn[place][rows] = column
+                for position, column in enumerate(columns):
+                    drawn[position][rows] = column
         for j in self.schema_.of_kind("categorical"):
             drawn[j] = drawn[j].astype(np.uint16)
         return write_table(self.schema_, drawn), labels
@@ -484,11 +486,11 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         """Return where the columns of the models stand in a table."""
         return matched_places(table, self.schema_, type(self).__name__, target)
 
-    def _source(self, X: Any) -> MemorySource:
+    def _source(self, X: Any) -> TableSource:
         check_is_fitted(self, "members_")
         table = read_table(X)
-        places = self._places(table, self.schema_.target)
-        return source_of(table, self.schema_, places, n_jobs=self.n_jobs)
+        positions = self._places(table, self.schema_.target)
+        return source_of(table, self.schema_, positions, n_jobs=self.n_jobs)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -498,7 +500,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         return tags
 
 
-def _stated(members: Any, common: Mapping[str, Any]) -> dict[str, GenerativeEstimator]:
+def _resolve_members(members: Any, common: Mapping[str, Any]) -> dict[str, GenerativeEstimator]:
     """Return the estimators that `members` states, by name."""
     pairs = members.items() if isinstance(members, Mapping) else ((None, one) for one in members)
     estimators: dict[str, GenerativeEstimator] = {}

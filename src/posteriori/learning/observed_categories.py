@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from posteriori.learning.em import Learned
+from posteriori.learning.em import FitResult
 from posteriori.learning.fit import estimate
 from posteriori.model import GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
@@ -15,7 +15,7 @@ from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class Trimmed:
+class ObservedCategoriesModel:
     """A model that knows only the categories its own rows show, as if it had never met the others.
 
     Attributes
@@ -34,7 +34,7 @@ class Trimmed:
     statistics: JointStatistics
 
     @classmethod
-    def of(cls, learned: Learned, prior: Prior) -> Trimmed:
+    def of(cls, learned: FitResult, prior: Prior) -> ObservedCategoriesModel:
         """Return the model that the same statistics give where the categories that they lack are not known."""
         model, statistics = learned.model, learned.statistics
         schema = model.schema
@@ -44,12 +44,12 @@ class Trimmed:
         anything = False
         for block, sums in zip(model.blocks, statistics.blocks, strict=True):
             kept = []
-            for place, j in enumerate(block.coded(schema)):
+            for position, j in enumerate(block.coded(schema)):
                 column = schema.columns[j]
                 if column.declared or column.is_binned:
                     seen = np.ones(column.cardinality, np.bool_)
                 else:
-                    seen = sums.column(place).any(axis=0)
+                    seen = sums.column(position).any(axis=0)
                     anything = anything or not seen.all()
                 kept.append(np.flatnonzero(seen).tolist())
                 recode[j] = np.concatenate([[0], np.where(seen, np.cumsum(seen), 0)]).astype(schema.code_dtype)
@@ -66,16 +66,16 @@ class Trimmed:
 
     def log_posterior(self, batch: Batch) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
-        return self.model.log_posterior(self.recoded(batch))
+        return self.model.log_posterior(self.to_observed_codes(batch))
 
-    def recoded(self, batch: Batch) -> Batch:
+    def to_observed_codes(self, batch: Batch) -> Batch:
         """Return the rows in the codes of the trimmed schema."""
         batch = batch.with_schema(self.full)
         if not self.recode:
             return batch
         codes = batch.codes.values.copy()
-        for place, table in enumerate(self.recode):
-            codes[:, place] = table[codes[:, place]]
+        for position, table in enumerate(self.recode):
+            codes[:, position] = table[codes[:, position]]
         schema = self.model.schema
         trimmed = Codes(codes, schema.cardinalities(schema.coded))
         return replace(batch, schema=schema, codes=trimmed)

@@ -14,7 +14,7 @@ from posteriori.networks.naming import States, closest, state_by_state, state_co
 from posteriori.typing import Array
 
 
-def state_cpt(
+def cpt_from(
     variable: str,
     probabilities: Any,
     states: Sequence[Any] | None,
@@ -57,16 +57,16 @@ def _from_mapping(variable: str, rows: Mapping[Any, Any], own: States | None, pa
         own = check_states(variable, list(first))
     table = np.full((*map(len, parents.values()), len(own)), np.nan)
     for key, row in rows.items():
-        place = _row_place(variable, key, parents)
+        position = _row_place(variable, key, parents)
         if isinstance(row, Mapping):
             for state, p in row.items():
-                table[(*place, state_code(variable, state, own))] = _number(variable, p)
+                table[(*position, state_code(variable, state, own))] = _number(variable, p)
         elif np.shape(row) != (len(own),):
             raise ValueError(
                 f"the row {key!r} of the table of {variable!r} must have {len(own)} numbers; it is {row!r}"
             )
         else:
-            table[place] = row
+            table[position] = row
     return _complete(variable, own, parents, table)
 
 
@@ -93,7 +93,7 @@ def _from_frame(variable: str, frame: nw.DataFrame[Any], own: States | None, par
     if own is None:
         own = check_states(variable, list(dict.fromkeys(frame[variable].to_list())) if long else others)
     table = np.full((*map(len, parents.values()), len(own)), np.nan)
-    places = [_row_place(variable, tuple(row), parents) for row in zip(*cells, strict=True)] or [()] * len(frame)
+    positions = [_row_place(variable, tuple(row), parents) for row in zip(*cells, strict=True)] or [()] * len(frame)
     if long:
         (column,) = [name for name in others if name != variable] if len(others) == 2 else [None]
         if column is None:
@@ -101,25 +101,25 @@ def _from_frame(variable: str, frame: nw.DataFrame[Any], own: States | None, par
                 f"the table of {variable!r} has the columns {', '.join(frame.columns)}; beside {variable!r} and its "
                 "parents exactly one is needed, the probability"
             )
-        for place, state, p in zip(places, frame[variable].to_list(), frame[column].to_list(), strict=True):
-            cell = (*place, state_code(variable, state, own))
+        for position, state, p in zip(positions, frame[variable].to_list(), frame[column].to_list(), strict=True):
+            cell = (*position, state_code(variable, state, own))
             if not np.isnan(table[cell]):
                 raise _twice(variable, {**parents, variable: own}, cell)
             table[cell] = _number(variable, p)
         return _complete(variable, own, parents, table)
-    if len(set(places)) < len(places):
-        raise _twice(variable, parents, next(place for place in places if places.count(place) > 1))
+    if len(set(positions)) < len(positions):
+        raise _twice(variable, parents, next(position for position in positions if positions.count(position) > 1))
     titles = {str(state): state for state in own}
     for title in others:
         if title not in titles:
             raise ValueError(f"{variable!r} has no state {title!r}; {closest(title, own)}")
-        for place, p in zip(places, frame[title].to_list(), strict=True):
-            table[(*place, own.index(titles[title]))] = _number(variable, p)
+        for position, p in zip(positions, frame[title].to_list(), strict=True):
+            table[(*position, own.index(titles[title]))] = _number(variable, p)
     return _complete(variable, own, parents, table)
 
 
-def _twice(variable: str, states: Mapping[str, States], place: tuple[int, ...]) -> ValueError:
-    where = f" for {state_by_state(states, place)}" if states else ""
+def _twice(variable: str, states: Mapping[str, States], position: tuple[int, ...]) -> ValueError:
+    where = f" for {state_by_state(states, position)}" if states else ""
     return ValueError(f"the table of {variable!r} has two rows{where}; leave one out")
 
 
