@@ -1,45 +1,64 @@
-"""Files that take their name only once they are whole."""
+"""Write files so that they are either whole or as they were."""
 
 from __future__ import annotations
 
-import os
+import secrets
+import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Give a place in the same folder to write to, which takes the final name only once all is written.
+    """Yield a path to write to; after the block, its content is renamed to the final path in one step.
 
-    After an error, or Ctrl-C, what had the name before has it still, and nothing else is left.
+    After an error or Ctrl-C, the final path holds what it held before, and nothing else is left. A link is followed.
+    A device or a named pipe is never replaced: it gets the content once the content is whole.
 
     Raises
     ------
     OSError
-        The folder does not exist or may not be written to, the path is that of a folder, or writing fails: then the
-        error names the path.
+        The folder does not exist or is not writable, the path is a folder, or writing fails: the error names the path.
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to write {path.name!r} in")
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        with tempfile.TemporaryDirectory() as folder:
+            part = Path(folder) / "content"
+            with _errors_that_name(path, part):
+                yield part
+                with part.open("rb") as whole, path.open("wb") as device:
+                    shutil.copyfileobj(whole, device)
+        return
+    final = path.resolve()
+    # The name is chosen before the file is made, so that an interrupt at any point leaves nothing behind.
+    part = final.with_name(f".{final.name[:100]}.{secrets.token_hex(4)}.part")
     try:
-        handle, position = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        with _errors_that_name(path, part):
+            _create(part, path.parent)
+            yield part
+            part.replace(final)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _create(part: Path, folder: Path) -> None:
+    try:
+        part.open("xb").close()
     except PermissionError:
-        raise PermissionError(f"the folder {str(path.parent)!r} may not be written to; choose another") from None
-    os.close(handle)
+        raise PermissionError(f"the folder {str(folder)!r} may not be written to; choose another") from None
+
+
+@contextmanager
+def _errors_that_name(path: Path, part: Path) -> Iterator[None]:
+    """Let errors of the operating system about the part, or about no file, name the final path."""
     try:
-        yield Path(position)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(position, 0o666 & ~umask)  # mkstemp makes files that only their owner can read
-        os.replace(position, path)
+        yield
     except OSError as error:
-        if error.errno is None or error.filename not in (None, position):
+        if error.errno is None or error.filename not in (None, str(part)):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from None
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(position)
