@@ -3,18 +3,24 @@
 import os
 import stat
 import threading
+from pathlib import Path
 
 import pytest
 
 from posteriori.atomic_write import atomic_write
 
 
+def write_half(path):
+    with atomic_write(path) as part:
+        part.write_text("half")
+        raise KeyboardInterrupt
+
+
 def test_an_error_leaves_the_file_as_it_was(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with pytest.raises(KeyboardInterrupt), atomic_write(path) as part:
-        part.write_text("half")
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        write_half(path)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
 
@@ -52,8 +58,6 @@ def test_a_pipe_gets_the_content_and_stays_a_pipe(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this platform has no /dev/full")
 def test_a_full_device_is_named_and_not_replaced(tmp_path):
-    from pathlib import Path
-
     device = tmp_path / "full"
     device.symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left") as refused, atomic_write(device) as part:

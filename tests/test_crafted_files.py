@@ -63,7 +63,7 @@ def test_every_model_is_read_again_as_it_was(name, path):
 
 @pytest.mark.parametrize("name", ["tan", "gaussian tan", "tan em", "chow-liu", "tree"])
 @pytest.mark.parametrize("array", ["parents", "start"])
-@pytest.mark.parametrize("place", [1_000_000, -2, -(2**62), 2**62])
+@pytest.mark.parametrize("position", [1_000_000, -2, -(2**62), 2**62])
 def test_an_index_of_a_tree_out_of_range(name, array, position, path):
     _, _, arrays = parts_of(name)
     [key] = [key for key in arrays if key.endswith(f"parameters.0.{array}")]
@@ -73,7 +73,7 @@ def test_an_index_of_a_tree_out_of_range(name, array, position, path):
 
 
 @pytest.mark.parametrize("name", ["kdb", "kdb 1"])
-@pytest.mark.parametrize("place", [1_000_000, -1, 2**62])
+@pytest.mark.parametrize("position", [1_000_000, -1, 2**62])
 def test_parents_out_of_range(name, position, path):
     _, content, _ = parts_of(name)
     crafted, count = replaced(content, "parents", {"tuple": [{"tuple": [position]}] * 5})

@@ -17,7 +17,7 @@ from posteriori.learning import cut_points
 from posteriori.learning.binning import mdlp_of_counts, quantile_cuts
 from posteriori.learning.cut_points import CutPoints, binned_schema
 from posteriori.sources import TableSource
-from posteriori.statistics.row_sample import scatter
+from posteriori.statistics.row_sample import splitmix64
 from posteriori.tables import infer_schema, read_labels, read_table
 
 RULES = (3, 8, "mdlp")
@@ -92,7 +92,7 @@ def sampled(monkeypatch):
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 2000)
     values, weight = rng.normal(labels[:, np.newaxis], 1.0, (2000, 2)), rng.integers(1, 4, 2000).astype(float)
-    chosen = np.sort(np.argsort(scatter(np.arange(2000, dtype=np.uint64)))[:200])
+    chosen = np.sort(np.argsort(splitmix64(np.arange(2000, dtype=np.uint64)))[:200])
     return values, labels, weight, rng.integers(0, 4, 2000).astype(np.int32), chosen
 
 

@@ -455,7 +455,7 @@ def test_fit_writes_a_report(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("place", "message"),
+    ("position", "message"),
     [
         ("out.txt", "name it .html"),
         ("nowhere/out.html", "no folder"),
