@@ -18,6 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import posteriori as po
 from posteriori.networks import AIC, BIC, CPT, DAG, BDeu, learn_structure, score_structure
+from posteriori.networks.cases import open_cases
+from posteriori.networks.scores import FamilyScores, read_rows
 
 DAYS = {
     "rain": ["yes", "yes", "no", "no", "no", "no"],
@@ -363,6 +365,47 @@ def test_hill_climbing_finds_an_acyclic_summit_within_the_constraints(seed, scor
                 continue
             if nx.is_directed_acyclic_graph(nx.DiGraph(changed)):
                 assert score_structure(DAG(tuple(names), tuple(changed)), frame, score) <= found.score + 1e-6
+
+
+def plain_tabu_search(scores, tabu):
+    """Return the score after each move of tabu search: every neighbour is a set of edges, scored from scratch."""
+    d = scores.n_variables
+
+    def score_of(edges):
+        return scores.graph([sorted(u for u, w in edges if w == v) for v in range(d)])
+
+    edges, best, past, last_changed, trace = frozenset(), score_of(()), 0, {}, []
+    tenure = min(tabu, d * (d - 1) // 4)
+    while True:
+        moves = []
+        for turns, u, v in itertools.product((False, True), range(d), range(d)):
+            neighbour = (edges - {(u, v)}) | {(v, u)} if turns else edges ^ {(u, v)}
+            if u == v or (turns and (u, v) not in edges) or not nx.is_directed_acyclic_graph(nx.DiGraph(neighbour)):
+                continue
+            score, age = score_of(neighbour), len(trace) - last_changed.get(frozenset((u, v)), -tenure)
+            if age >= tenure or score > best + 1e-9 * abs(best):
+                moves.append((score, neighbour, frozenset((u, v))))
+        most = max((score for score, *_ in moves), default=-np.inf)
+        now = score_of(edges)
+        if not moves or (past >= 3 * tabu and most <= now + 1e-9 * abs(now)):
+            return trace
+        score, edges, pair = next(move for move in moves if move[0] >= most - 1e-9 * abs(most))
+        trace.append(score)
+        last_changed[pair] = len(trace)
+        best, past = (score, 0) if score > best + 1e-9 * abs(best) else (best, past + 1)
+
+
+@pytest.mark.parametrize("tabu", [0, 1, 4, 15])
+@pytest.mark.parametrize("seed", range(3))
+def test_hill_climbing_moves_as_plain_tabu_search_does(seed, tabu):
+    rng = np.random.default_rng(seed)
+    names, states = tuple("abcdef"), {name: ("x", "y", "z")[: rng.integers(2, 4)] for name in "abcdef"}
+    frame = random_tables(rng, random_dag(rng, names, 0.5), states).sample(400, random_state=rng)
+    scores = FamilyScores.of(read_rows(open_cases(frame, None, {}, None, 1), "a test"), BIC(), 1)
+    expected = plain_tabu_search(scores, tabu)
+    found = learn_structure(frame, tabu=tabu)
+    assert_allclose(found.trace, expected, rtol=1e-9)
+    assert_allclose(found.score, max(expected), rtol=1e-9)
 
 
 def skeleton_and_colliders(dag):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ from posteriori.networks.scores import FamilyScores
 from posteriori.typing import Array
 
 _ROUNDING = 1e-10  # of the score: a smaller gain may be none
+_PATIENCE = 3  # moves without a better graph before the search stops, per move that a pair is tabu
 _SHAKES = 40  # random moves of a restart, fewer among few variables
 
 
@@ -50,20 +50,20 @@ def climb(
     constraints : EdgeConstraints
         The search starts from the required edges.
     tabu : int
-        For so many moves past a summit the least bad one is taken, though never back to one of the last so many
-        graphs (Glover 1989).
+        After a move the edge between its two variables stays as it is for so many moves, but at most as many as half
+        of the pairs of variables; only a move to a better graph than all before is exempt (Glover 1989: tabu list with
+        aspiration). Past a summit the search takes the least bad move that is left, and stops after 3·tabu moves
+        without a better graph. 0 stops at the first summit.
     restarts : int
         How often the best graph is shaken by random moves and the search goes on from there.
     rng : Generator
         Of these moves.
     """
-    d = scores.n_variables
-    marks = np.random.default_rng(0).integers(1, 2**63, (d, d), dtype=np.int64)  # a graph is known by their xor
-    path = _Path(scores, constraints, constraints.required.copy(), marks)
+    path = _Path(scores, constraints, constraints.required.copy())
     best = _local_optimum(path, tabu)
     for _ in range(restarts):
         path.restart(best[1])
-        path.perturb(min(d, _SHAKES), rng)
+        path.perturb(min(scores.n_variables, _SHAKES), rng)
         best = max(best, _local_optimum(path, tabu), key=lambda found: found[0])
     return HillClimbResult(best[1], best[0], tuple(path.trace))
 
@@ -71,14 +71,17 @@ def climb(
 def _local_optimum(path: _Path, tabu: int) -> tuple[float, Array]:
     """Return the best score on the way up from here and beyond, and its graph."""
     best = path.score, path.edges.copy()
-    recent = deque([path.mark], maxlen=max(tabu, 1))
-    past = 0
+    d = len(path.edges)
+    tenure = min(tabu, d * (d - 1) // 4)  # of few pairs some must be free, or the search ends early
+    until = np.zeros((d, d), np.int64)  # how many moves have to be made before the pair may change again
+    made = past = 0
     while True:
-        move = path.best_move(np.array(recent) if tabu else None)
-        if move is None or (move.gain <= path.rounding and past >= tabu):
+        move = path.best_move(until > made, best[0])
+        if move is None or (move.gain <= path.rounding and past >= _PATIENCE * tabu):
             return best
         path.make(move)
-        recent.append(path.mark)
+        made += 1
+        until[move.u, move.v] = until[move.v, move.u] = made + tenure
         if path.score > best[0] + path.rounding:
             best, past = (path.score, path.edges.copy()), 0
         else:
@@ -102,8 +105,8 @@ class _Path:
     gains toggled[u, v] + toggled[v, u]. A move makes the columns of the families that it changes unknown.
     """
 
-    def __init__(self, scores: FamilyScores, constraints: EdgeConstraints, edges: Array, marks: Array) -> None:
-        self.scores, self.constraints, self.marks = scores, constraints, marks
+    def __init__(self, scores: FamilyScores, constraints: EdgeConstraints, edges: Array) -> None:
+        self.scores, self.constraints = scores, constraints
         self.trace: list[float] = []
         self.restart(edges)
 
@@ -113,7 +116,6 @@ class _Path:
         self.edges = edges.copy()
         self.toggled = np.full((d, d), np.nan)
         self.families = np.array([self.scores.family(v, self._parents(v)) for v in range(d)])
-        self.mark = int(np.bitwise_xor.reduce(self.marks[edges], initial=0))
         self.reach = _reachable(edges)
 
     @property
@@ -124,16 +126,14 @@ class _Path:
     def rounding(self) -> float:
         return _ROUNDING * max(1.0, abs(self.score))
 
-    def best_move(self, recent: Array | None) -> _Move | None:
-        """Return the move of most gain that leads to none of the recent graphs, the first of equals."""
+    def best_move(self, tabu: Array, best: float) -> _Move | None:
+        """Return the move of most gain, the first of equals; of tabu pairs only one to a score above the best."""
         added, deleted, turned = self._legal()
         self._fill(added | deleted | turned | turned.T)
         gains = np.full((2, *self.edges.shape), -math.inf)
         np.copyto(gains[0], self.toggled, where=added | deleted)
         np.copyto(gains[1], self.toggled + self.toggled.T, where=turned)
-        if recent is not None:
-            ahead = np.stack([self.mark ^ self.marks, self.mark ^ self.marks ^ self.marks.T])
-            gains[np.isin(ahead, recent)] = -math.inf
+        gains[tabu & (self.score + gains <= best + self.rounding)] = -math.inf
         most = gains.max()
         if not most > -math.inf:
             return None
@@ -145,11 +145,9 @@ class _Path:
         u, v = move.u, move.v
         adds = not self.edges[u, v]
         self.edges[u, v] = adds
-        self.mark ^= int(self.marks[u, v])
         changed = [v]
         if move.turns:
             self.edges[v, u] = True
-            self.mark ^= int(self.marks[v, u])
             changed.append(u)
         for w in changed:
             self.families[w] = self.scores.family(w, self._parents(w))

@@ -54,7 +54,7 @@ def learn_network(
     forbidden: Edges = (),
     allowed: Edges | None = None,
     max_parents: int | None = None,
-    tabu: int = 10,
+    tabu: int = 15,
     restarts: int = 0,
     root: str | None = None,
     states: Mapping[str, Sequence[Any]] | None = None,
@@ -80,9 +80,11 @@ def learn_network(
         Edges that must be there, that must not, and the only ones that may; of hill climbing.
     max_parents : int, optional
         Of hill climbing.
-    tabu : int, default 10
-        Past a summit hill climbing goes on for so many moves, never back to one of the last so many graphs, and
-        returns the best graph seen; 0 stops at the first.
+    tabu : int, default 15
+        After a move of hill climbing the edge between its two variables stays as it is for so many moves, unless
+        changing it gives the best graph so far (at most as many moves as half of the pairs of variables). The search
+        goes on past a local optimum, stops after 3·tabu moves without a better graph, and returns the best graph
+        seen. 0 stops at the first local optimum.
     restarts : int, default 0
         How often the best graph is shaken by random moves, to climb again.
     root : str, optional
@@ -115,6 +117,7 @@ def learn_network(
     References
     ----------
     Chow & Liu (1968), Approximating discrete probability distributions with dependence trees, IEEE Trans. IT 14.
+    Glover (1989), Tabu search, part I, ORSA Journal on Computing 1.
     Koller & Friedman (2009), Probabilistic Graphical Models, section 18.4.
 
     Examples
@@ -161,7 +164,7 @@ def learn_structure(
     forbidden: Edges = (),
     allowed: Edges | None = None,
     max_parents: int | None = None,
-    tabu: int = 10,
+    tabu: int = 15,
     restarts: int = 0,
     root: str | None = None,
     states: Mapping[str, Sequence[Any]] | None = None,
