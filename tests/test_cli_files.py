@@ -297,12 +297,45 @@ def test_a_file_that_cannot_be_written_to_the_end(large, folder, name):
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this platform has no /dev/full")
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this platform has no device /dev/full")
 def test_a_full_disk_behind_stdout(large):
     command = [sys.executable, "-c", START, "predict", str(large / "m.posteriori"), str(large / "rows.parquet")]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "error: cannot use 'stdout': no space left on device\n")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this platform has no named pipes")
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_pipe_is_written_to_and_not_replaced(large, folder, suffix):
+    predict = ("predict", large / "m.posteriori", large / "rows.parquet", "--output")
+    os.mkfifo(f"pipe{suffix}")
+    process = begun(*predict, f"pipe{suffix}")
+    with open(f"pipe{suffix}", "rb") as pipe:
+        written = pipe.read()
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert Path(f"pipe{suffix}").is_fifo()
+    succeeds(*predict, f"file{suffix}")
+    assert written == Path(f"file{suffix}").read_bytes()
+
+
+def test_a_symbolic_link_stays_one_and_its_file_is_replaced(large, folder):
+    Path("elsewhere").mkdir()
+    Path("link.csv").symlink_to("elsewhere/p.csv")
+    for _ in range(2):  # before there is a file, and afterwards
+        succeeds("predict", large / "m.posteriori", large / "rows.parquet", "--output", "link.csv")
+        assert Path("link.csv").is_symlink()
+        assert Path("elsewhere/p.csv").stat().st_size > 0
+    assert sorted(path.name for path in folder.rglob("*")) == ["elsewhere", "link.csv", "p.csv"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this platform has no device /dev/full")
+def test_a_full_device_is_named_and_stays_a_device(large, folder):
+    Path("full.csv").symlink_to("/dev/full")
+    error = refused("predict", large / "m.posteriori", large / "rows.parquet", "--output", "full.csv")
+    assert error == "error: cannot use 'full.csv': no space left on device\n"
+    assert Path("/dev/full").is_char_device()
 
 
 # What is odd in a file ---------------------------------------------------------------------------------------------
