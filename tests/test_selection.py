@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import posteriori as po
 import posteriori.sources.memory
 from posteriori.classifiers import pooled
+from posteriori.densities.binned import Binned
 from posteriori.learning.folds import stratified_folds
 from posteriori.learning.selection import Opened, out_of_fold
 
@@ -48,6 +49,32 @@ def test_it_equals_refitting(table, folds, settings, monkeypatch):
             expected = refit.predict_proba(table.filter(pl.Series(held_out)))
         assert_allclose(result.posterior[held_out], expected, atol=1e-9)
         assert_allclose(result.prior[held_out], np.tile(refit.class_prior_, (held_out.sum(), 1)))
+
+
+@pytest.mark.parametrize("bins", ["mdlp", 4, 6])
+def test_it_equals_refitting_where_folds_differ_in_bins_and_labels_are_missing(bins):
+    rng = np.random.default_rng(2)
+    n = 80
+    label = np.where(rng.random(n) < 0.25, None, np.array(["a", "b"])[np.arange(n) % 2])
+    x = np.round(rng.normal(size=n) + 3.0 * (np.arange(n) % 2))  # a few values, so quantiles of a fold may coincide
+    rows = pl.DataFrame({"x": x, "z": rng.normal(size=n), "y": pl.Series(label.tolist(), dtype=pl.String)})
+
+    def model():
+        distributions = {"x": Binned(bins=bins), "z": Binned(bins=bins)}
+        return po.NaiveBayes(distributions=distributions, unlabelled="learn", tol=1e-12, max_iter=5000)
+
+    result = out_of_fold(model(), rows, "y", folds=4)
+    n_bins, labelled = set(), np.flatnonzero(rows["y"].is_not_null())
+    fold = np.full(n, -1)
+    fold[labelled] = result.fold if len(result.fold) == len(labelled) else result.fold[labelled]
+    posterior = result.posterior if len(result.posterior) == len(labelled) else result.posterior[labelled]
+    for k in range(4):
+        refit = model().fit(rows.filter(pl.Series(fold != k)), "y")
+        n_bins.add(tuple(column.cardinality for column in refit.model_.schema.columns))
+        expected = refit.predict_proba(rows.filter(pl.Series(fold == k)).drop("y"))
+        assert_allclose(posterior[fold[labelled] == k], expected, atol=1e-5)
+    print(n_bins, len(result.fold), len(result.posterior), n)
+    assert len(n_bins) > 1
 
 
 def test_the_estimator_comes_back_fitted_to_all_rows(table):
