@@ -350,6 +350,24 @@ def lines_with(place, line, n=60):
     Path("t.csv").write_text("\n".join(lines) + "\n")
 
 
+@pytest.mark.parametrize("unlabelled", ["learn", "ignore"])
+@pytest.mark.parametrize("model", ["nb", "lda", "tan"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("nothing", [None, float("nan")])
+def test_labels_may_be_wrong_and_missing_at_once(folder, nothing, suffix, model, unlabelled):
+    labels = [nothing if k % 5 == 0 else float(k % 2) for k in range(40)]
+    rows = pl.DataFrame({"x": np.random.default_rng(0).normal(size=40), "y": labels, "empty": [None] * 40})
+    rows = rows.with_columns(pl.col("empty").cast(pl.Float64))
+    noisy = ("--target", "y", "--model", model, "--folds", "2", "--label-noise", "0.1", "--unlabelled", unlabelled)
+    (rows.write_csv if suffix == ".csv" else rows.write_parquet)(f"t{suffix}")
+    succeeds("fit", f"t{suffix}", *noisy, "--output", "m.posteriori")
+    assert np.isfinite(po.load("m.posteriori").predict_proba(rows.drop("y"))).all()
+    gone = rows.with_columns(pl.lit(nothing, dtype=pl.Float64).alias("y"))
+    (gone.write_csv if suffix == ".csv" else gone.write_parquet)(f"gone{suffix}")
+    error = refused("fit", f"gone{suffix}", *noisy, "--output", "n.posteriori")
+    assert error == "error: every label in 'y' is missing; label the rows or choose another target\n"
+
+
 @pytest.mark.parametrize("line", ['1,"u,a', '1,"u"x"y,a'])
 @pytest.mark.parametrize("place", [20, 10_040])
 def test_quotes_that_do_not_pair_are_named_by_line_and_column(line, place):
