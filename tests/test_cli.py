@@ -695,7 +695,7 @@ REFUSALS = [
     (("fit", "small.xlsx", "--target", "y"), "no suffix that names a table"),
     (("fit", "empty.csv", "--target", "y"), "'empty.csv' is empty"),
     (("fit", "header.csv", "--target", "y"), "holds no rows"),
-    (("fit", "ragged.csv", "--target", "y"), "more cells than the header"),
+    (("fit", "ragged.csv", "--target", "y"), "in line 2 there are more cells than in the header"),
     (("fit", "latin.csv", "--target", "y"), "not UTF-8"),
     (("fit", "wide.csv", "--target", "y"), "not UTF-8"),
     (("fit", "garbage.parquet", "--target", "y"), "cannot read 'garbage.parquet'"),

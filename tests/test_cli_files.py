@@ -297,12 +297,45 @@ def test_a_file_that_cannot_be_written_to_the_end(large, folder, name):
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this platform has no /dev/full")
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this platform has no device /dev/full")
 def test_a_full_disk_behind_stdout(large):
     command = [sys.executable, "-c", START, "predict", str(large / "m.posteriori"), str(large / "rows.parquet")]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "error: cannot use 'stdout': no space left on device\n")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this platform has no named pipes")
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_pipe_is_written_to_and_not_replaced(large, folder, suffix):
+    predict = ("predict", large / "m.posteriori", large / "rows.parquet", "--output")
+    os.mkfifo(f"pipe{suffix}")
+    process = begun(*predict, f"pipe{suffix}")
+    with open(f"pipe{suffix}", "rb") as pipe:
+        written = pipe.read()
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert Path(f"pipe{suffix}").is_fifo()
+    succeeds(*predict, f"file{suffix}")
+    assert written == Path(f"file{suffix}").read_bytes()
+
+
+def test_a_symbolic_link_stays_one_and_its_file_is_replaced(large, folder):
+    Path("elsewhere").mkdir()
+    Path("link.csv").symlink_to("elsewhere/p.csv")
+    for _ in range(2):  # before there is a file, and afterwards
+        succeeds("predict", large / "m.posteriori", large / "rows.parquet", "--output", "link.csv")
+        assert Path("link.csv").is_symlink()
+        assert Path("elsewhere/p.csv").stat().st_size > 0
+    assert sorted(path.name for path in folder.rglob("*")) == ["elsewhere", "link.csv", "p.csv"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this platform has no device /dev/full")
+def test_a_full_device_is_named_and_stays_a_device(large, folder):
+    Path("full.csv").symlink_to("/dev/full")
+    error = refused("predict", large / "m.posteriori", large / "rows.parquet", "--output", "full.csv")
+    assert error == "error: cannot use 'full.csv': no space left on device\n"
+    assert Path("/dev/full").is_char_device()
 
 
 # What is odd in a file ---------------------------------------------------------------------------------------------
@@ -315,6 +348,24 @@ def lines_with(position, line, n=60):
     lines = ["x,c,y", *(f"{i},{'uv'[i % 2]},{'ab'[i % 3 % 2]}" for i in range(n))]
     lines[position - 1] = line
     Path("t.csv").write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("unlabelled", ["learn", "ignore"])
+@pytest.mark.parametrize("model", ["nb", "lda", "tan"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("nothing", [None, float("nan")])
+def test_labels_may_be_wrong_and_missing_at_once(folder, nothing, suffix, model, unlabelled):
+    labels = [nothing if k % 5 == 0 else float(k % 2) for k in range(40)]
+    rows = pl.DataFrame({"x": np.random.default_rng(0).normal(size=40), "y": labels, "empty": [None] * 40})
+    rows = rows.with_columns(pl.col("empty").cast(pl.Float64))
+    noisy = ("--target", "y", "--model", model, "--folds", "2", "--label-noise", "0.1", "--unlabelled", unlabelled)
+    (rows.write_csv if suffix == ".csv" else rows.write_parquet)(f"t{suffix}")
+    succeeds("fit", f"t{suffix}", *noisy, "--output", "m.posteriori")
+    assert np.isfinite(po.load("m.posteriori").predict_proba(rows.drop("y"))).all()
+    gone = rows.with_columns(pl.lit(nothing, dtype=pl.Float64).alias("y"))
+    (gone.write_csv if suffix == ".csv" else gone.write_parquet)(f"gone{suffix}")
+    error = refused("fit", f"gone{suffix}", *noisy, "--output", "n.posteriori")
+    assert error == "error: every label in 'y' is missing; label the rows or choose another target\n"
 
 
 @pytest.mark.parametrize("line", ['1,"u,a', '1,"u"x"y,a'])

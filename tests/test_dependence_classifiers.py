@@ -1,6 +1,7 @@
 """Classifiers whose features depend on each other: scikit-learn's conventions, tables, laws of learning."""
 
 import itertools
+import logging
 import warnings
 
 import numpy as np
@@ -242,15 +243,20 @@ def test_a_tree_without_a_class_is_the_only_class_of_a_classifier(table):
 # What goes wrong -------------------------------------------------------------------------------------------------
 
 
-def test_the_full_joint_says_how_large_it_is_before_it_takes_memory(capsys):
+def test_the_full_joint_says_how_large_it_is_before_it_takes_memory(caplog, capsys):
     X = np.random.default_rng(0).integers(0, 4, (50, 12)).astype(str)
     with pytest.raises(
         ValueError,
         match=r"the full joint of 12 columns has 33,554,432 cells and 33,554,431 parameters, and takes .* more than",
     ):
         po.FullJointClassifier().fit(X, [0, 1] * 25)
-    po.FullJointClassifier().fit(X[:, :3], [0, 1] * 25)
-    assert "3 columns has 128 cells and 127 parameters" in capsys.readouterr().out
+    with caplog.at_level(logging.INFO, "posteriori"):
+        po.FullJointClassifier().fit(X[:, :3], [0, 1] * 25)
+        assert caplog.messages == []
+        po.FullJointClassifier(verbose=True).fit(X[:, :3], [0, 1] * 25)
+    (message,) = caplog.messages
+    assert message.startswith("the full joint of 3 columns has 128 cells and 127 parameters, and takes ")
+    assert capsys.readouterr() == ("", "")
 
 
 def test_tables_that_no_memory_holds_are_refused():

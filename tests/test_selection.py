@@ -6,10 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 import posteriori as po
 import posteriori.sources.table_source
 from posteriori.classifiers import generative_classifier
+from posteriori.densities.binned import Binned
 from posteriori.learning.folds import stratified_folds
 from posteriori.learning.out_of_fold import FoldedData, out_of_fold
 
@@ -48,6 +50,28 @@ def test_it_equals_refitting(table, folds, settings, monkeypatch):
             expected = refit.predict_proba(table.filter(pl.Series(held_out)))
         assert_allclose(result.posterior[held_out], expected, atol=1e-9)
         assert_allclose(result.prior[held_out], np.tile(refit.class_prior_, (held_out.sum(), 1)))
+
+
+@pytest.mark.parametrize("bins", ["mdlp", 8])
+def test_it_equals_refitting_where_folds_differ_in_bins_and_labels_are_missing(bins):
+    rng = np.random.default_rng(0)
+    n = 60
+    y = np.arange(n) % 2
+    label = np.where(rng.random(n) < 0.25, None, np.array(["a", "b"])[y]).tolist()
+    x = rng.poisson(1.0 + 1.5 * y) + 0.5  # a few values, so that the quantiles of some folds coincide
+    rows = pl.DataFrame({"x": x, "z": rng.normal(size=n) + 1.2 * y, "y": pl.Series(label, dtype=pl.String)})
+    binned = {"x": Binned(bins=bins), "z": Binned(bins=bins)}
+    model = po.NaiveBayes(distributions=binned, unlabelled="learn", tol=1e-12, max_iter=5000)
+    result = out_of_fold(model, rows, "y", folds=4)
+    fold = np.full(n, -1)  # unlabelled rows are in no fold: every model learns from them
+    fold[rows["y"].is_not_null().to_numpy()] = result.fold
+    n_bins = set()
+    for k in range(4):
+        refit = clone(model).fit(rows.filter(pl.Series(fold != k)), "y")
+        n_bins.add(tuple(column.cardinality for column in refit.model_.schema.columns))
+        expected = refit.predict_proba(rows.filter(pl.Series(fold == k)).drop("y"))
+        assert_allclose(result.posterior[result.fold == k], expected, atol=1e-9)
+    assert len(n_bins) > 1
 
 
 def test_the_estimator_comes_back_fitted_to_all_rows(table):

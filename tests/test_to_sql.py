@@ -17,6 +17,7 @@ import posteriori as po
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.densities.binned import Binned
+from posteriori.sql import correlated
 
 
 def in_duckdb(select, frame, name="rows"):
@@ -350,6 +351,36 @@ def test_mixed_types_are_refused():
     cells = np.array([[1], ["a"], [1], ["a"]], dtype=object)
     with pytest.raises(ValueError, match="column 'x0' holds numbers and strings"):
         po.NaiveBayes(categorical_features=[0]).fit(cells, [0, 1, 0, 1]).to_sql()
+
+
+@pytest.mark.parametrize("pooling", ["pooled", "per_class"])
+def test_a_discriminant_of_too_many_expressions_is_refused_with_their_number(monkeypatch, pooling):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
+    model = po.GaussianDiscriminant(pooling=pooling).fit(rng.normal(size=(60, 5)) + y[:, np.newaxis], y)
+    swept = []
+    after = correlated._Correlated._after
+
+    def counted(self, *arguments):
+        swept.append(arguments)
+        return after(self, *arguments)
+
+    monkeypatch.setattr(correlated._Correlated, "_after", counted)
+    model.to_sql()
+    n = correlated.n_expressions(5, 3, 1 if pooling == "pooled" else 3)
+    assert len(swept) == n
+    monkeypatch.setattr(correlated, "MOST_EXPRESSIONS", n)
+    model.to_sql()
+    monkeypatch.setattr(correlated, "MOST_EXPRESSIONS", n - 1)
+    with pytest.raises(ValueError, match=rf"5 correlated columns would hold {n} expressions, more than {n - 1}; fit"):
+        model.to_sql()
+
+
+def test_a_wide_discriminant_is_refused_at_once():
+    y = np.repeat([0, 1], 200)
+    model = po.GaussianDiscriminant().fit(np.random.default_rng(0).normal(size=(400, 300)) + y[:, np.newaxis], y)
+    with pytest.raises(ValueError, match=r"300 correlated columns would hold 4,589,650 expressions, more than 200,000"):
+        model.to_sql()
 
 
 def test_sqlglot_is_asked_for_where_it_is_absent(monkeypatch):

@@ -606,8 +606,8 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelEstimator):
         Raises
         ------
         ValueError
-            There is no such dialect; no SELECT is written for a density of the model; the table cannot stand after
-            FROM; two columns of the result would have one name.
+            There is no such dialect; no SELECT is written for a density of the model, or it would hold more than
+            200,000 expressions; the table cannot stand after FROM; two columns of the result would have one name.
         ImportError
             sqlglot is absent: ``pip install 'posteriori[sql]'``.
 
@@ -615,8 +615,8 @@ class GenerativeEstimator(ClassifierMixin, MeasuresImportance, ModelEstimator):
         -----
         Strings are compared as the database does: under a collation that ignores case so is their case. SQLite is to be
         3.35 or newer, with its mathematical functions; SQL Server 2022 or newer. A covariance
-        takes d³/6 short expressions for rows that lack cells, and a tree about as many literals as it has parameters,
-        twice that where inner cells may be missing.
+        takes d³/6 short expressions for rows that lack cells, at most 200,000 (about 100 columns), and a tree about as
+        many literals as it has parameters, twice that where inner cells may be missing.
 
         Examples
         --------

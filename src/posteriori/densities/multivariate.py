@@ -297,7 +297,7 @@ class MultivariateGaussian:
             g = parameters.group(z)
             deviation = np.where(missing, 0.0, values - parameters.mean[z])
             whitened = deviation @ parameters.whitener[g]
-            distance, log_volume = _distance(parameters, values, missing, z)
+            distance, log_volume = _distance(parameters, g, missing, whitened)
             seen = (~missing).sum(axis=1)
             log_likelihood -= 0.5 * float(w @ (distance + log_volume + seen * math.log(2.0 * math.pi)))
             kernels.expect_missing(
@@ -420,19 +420,24 @@ def _distances(parameters: MultivariateGaussianParameters, values: Array) -> tup
         log_volume = np.tile(log_volume, (n, 1))
         present[incomplete] -= missing.sum(axis=1)
         for z in range(len(parameters.mean)):
-            parts = _distance(parameters, values[incomplete], missing, z)
+            deviation = np.where(missing, 0.0, values[incomplete] - parameters.mean[z])
+            with np.errstate(invalid="ignore", over="ignore"):
+                whitened = deviation @ parameters.whitener[group[z]]
+            parts = _distance(parameters, group[z], missing, whitened)
             distance[incomplete, z], log_volume[incomplete, z] = parts
     return distance, log_volume, present
 
 
-def _distance(parameters: MultivariateGaussianParameters, values: Array, missing: Array, z: int) -> tuple[Array, Array]:
-    """Return each row's squared Mahalanobis distance from component z and log |Σ_oo|, over its present cells."""
-    g = parameters.group(z)
-    deviation = np.where(missing, 0.0, values - parameters.mean[z])
+def _distance(
+    parameters: MultivariateGaussianParameters, g: int, missing: Array, whitened: Array
+) -> tuple[Array, Array]:
+    """Return each row's squared Mahalanobis distance and log |Σ_oo| over its present cells, by covariance g.
+
+    whitened (n, d) are the deviations from the mean, 0 where a cell is missing, times the whitener of g.
+    """
     with np.errstate(invalid="ignore", over="ignore"):
-        whitened = deviation @ parameters.whitener[g]
         distance = np.einsum("ij,ij->i", whitened, whitened)
-    log_volume = np.full(len(values), parameters.log_volume[g])
+    log_volume = np.full(len(whitened), parameters.log_volume[g])
     kernels.integrate_out(missing, whitened, parameters.whitener[g], parameters.precision[g], distance, log_volume)
     return distance, log_volume
 

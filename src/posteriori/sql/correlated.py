@@ -8,7 +8,7 @@ covariance of those after it (Little & Rubin, Statistical Analysis with Missing 
 
 and leaving out each that is missing, which is what integrates it out: whatever the pattern, S is the covariance of
 what is left given what has been seen, r its deviation from its expectation, and −½(r_j² / S_jj + log 2π·S_jj) the log
-density of x_j given those before it. That is d³/6 short expressions.
+density of x_j given those before it. That is d³/6 short expressions, so wide blocks are refused (`MOST_EXPRESSIONS`).
 """
 
 from __future__ import annotations
@@ -39,6 +39,23 @@ from posteriori.sql.dialects import (
 from posteriori.sql.factors import Factor, independent_normals
 from posteriori.sql.steps import Steps
 
+MOST_EXPRESSIONS = 200_000  # about 100 columns of one covariance: 30 MB of SQL, and a minute to write
+
+
+def n_expressions(d: int, n_components: int, n_covariances: int) -> int:
+    """Return how many steps the sweeps of d columns take: Z·d(d−1)/2 deviations, G·(d−1)d(d+1)/6 covariances."""
+    return n_components * d * (d - 1) // 2 + n_covariances * (d - 1) * d * (d + 1) // 6
+
+
+def _require_affordable(parameters: MultivariateGaussianParameters) -> None:
+    d = parameters.mean.shape[1]
+    n = n_expressions(d, len(parameters.mean), len(parameters.covariance))
+    if n > MOST_EXPRESSIONS:
+        raise ValueError(
+            f"the SELECT of {d} correlated columns would hold {n:,} expressions, more than {MOST_EXPRESSIONS:,}; "
+            "fit fewer columns, or naive Bayes, whose SELECT grows with the number of columns only"
+        )
+
 
 def correlated_factors(
     steps: Steps, cells: Cells, columns: Sequence[int], parameters: MultivariateGaussianParameters, chained: bool
@@ -51,6 +68,7 @@ def correlated_factors(
         )
         yield from independent_normals(cells, columns, parameters.mean, 1.0 / variance, -0.5 * np.log(variance))
         return
+    _require_affordable(parameters)
     gaussian = _Correlated(steps, cells, columns, parameters, chained)
     if chained:
         yield from ((z, columns[j], node) for z, j, node in gaussian.chain())
