@@ -41,7 +41,7 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	cd benchmarks && ../$(PYTHON) sources.py
 
 .PHONY: tables
-tables: .venv ## Measure the figures of docs/ anew (minutes; real tables need the data folder)
+tables: .venv ## Measure the figures of docs/ again (minutes; real tables need the data folder)
 	$(PYTHON) docs/make_dependence_tables.py --sweep
 	$(PYTHON) docs/make_comparison_tables.py
 	$(PYTHON) docs/make_pool_tables.py
