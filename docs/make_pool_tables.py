@@ -49,7 +49,7 @@ SHOWN = (POOL, "logistic regression", "random forest", "gradient boosting")
 def models_for(table: Table) -> dict[str, Any]:
     """Return what is measured on a set: the pool, each member alone, and the peers."""
     members = {name: one.make(n_jobs=1) for name, one in CANDIDATES.items() if table.n_numbers or not one.numbers}
-    peers = {name: po.comparison.discriminative(one) for name, one in PEERS.items()}
+    peers = {name: po.comparison.discriminative(one).set_params(random_state=SEED) for name, one in PEERS.items()}
     return {POOL: po.GenerativeClassifier(n_jobs=1), **members, **peers}
 
 
