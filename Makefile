@@ -41,21 +41,21 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	cd benchmarks && ../$(PYTHON) sources.py
 
 .PHONY: tables
-tables: .venv ## Measure the figures of docs/ anew (minutes; real tables need the data folder)
+tables: .venv ## Measure the figures of docs/ again (minutes; real tables need the data folder)
 	$(PYTHON) docs/make_dependence_tables.py --sweep
 	$(PYTHON) docs/make_comparison_tables.py
 	$(PYTHON) docs/make_pool_tables.py
 
 .PHONY: scale
-scale: .venv ## Measure what docs/scale.md works out anew (minutes)
+scale: .venv ## Measure what docs/scale.md works out again (minutes)
 	$(PYTHON) docs/make_scale_tables.py
 
 .PHONY: hidden
-hidden: .venv ## Measure hidden labels and cells for docs/hidden.md anew (10 minutes; needs the data folder)
+hidden: .venv ## Measure hidden labels and cells for docs/hidden.md again (10 minutes; needs the data folder)
 	$(PYTHON) docs/make_hidden_tables.py
 
 .PHONY: pictures
-pictures: .venv ## Draw the pictures of the README anew
+pictures: .venv ## Draw the pictures of the README again
 	$(PYTHON) docs/make_pictures.py
 
 .PHONY: ci

@@ -1,6 +1,9 @@
 """Measure the classifiers of dependent features on real tables, and put the figures into docs/dependence.md.
 
-Usage: python docs/make_dependence_tables.py [--sweep]   (--sweep: the settings as well, which `make tables` does)
+Usage: python docs/make_dependence_tables.py [--sweep] [--all]
+
+With --sweep, the settings are measured as well, which `make tables` does. With --all, every table of the folder is
+measured and the result is printed; the page, which is about a fixed list of tables, stays as it is.
 
 The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository. Where
 there is none, nothing is written.
@@ -8,13 +11,13 @@ there is none, nothing is written.
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dependence_scores import Table, data_folder, ranks, score, tables
+from dependence_scores import PAGE_TABLES, Table, data_folder, ranks, score, tables
 
 import posteriori as po
 
@@ -147,15 +150,29 @@ def replace_block(name: str, text: str, path: Path = PAGE) -> None:
     path.write_text(before + begin + text + "\n" + end + after.partition(end)[2], encoding="utf-8")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Measure the scores, the evidence and, if asked for, the settings, and fill the page."""
+    parser = argparse.ArgumentParser(description="Measure classifiers of dependent features; write docs/dependence.md.")
+    parser.add_argument("--sweep", action="store_true", help="measure the settings as well")
+    parser.add_argument("--all", action="store_true", help="print the figures of every table; the page stays as it is")
+    arguments = parser.parse_args()
     folder = data_folder()
     if folder is None:
         print("skipped: no tables; set POSTERIORI_DATA to their folder, or put it at ../shared/data")
-        sys.exit()
+        return
     start = time.perf_counter()
-    found = list(tables(folder))
-    replace_block("scores", score_tables(found))
-    replace_block("evidence", evidence_table(found))
-    if "--sweep" in sys.argv[1:]:
-        replace_block("settings", sweep_tables(found))
+    sets = list(tables(folder, None if arguments.all else PAGE_TABLES))
+    blocks = {"scores": score_tables, "evidence": evidence_table}
+    if arguments.sweep:
+        blocks["settings"] = sweep_tables
+    for name, make in blocks.items():
+        text = make(sets)
+        if arguments.all:
+            print(text)
+        else:
+            replace_block(name, text)
     print(f"took {time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,13 @@
 """Measure what hidden labels and cells cost on real tables; put the figures into docs/hidden.md, and draw them.
 
-Usage: python docs/make_hidden_tables.py [--keep FILE]
+Usage: python docs/make_hidden_tables.py [--keep FILE | --informative | --all]
 
 Takes about ten minutes on two cores. With --keep, scores are kept in a file as they come, and those in it are not
-measured again. The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the
+measured again. With --informative, only the comparison of gaps at random and informative gaps is measured again and
+put into the page. With --all, that comparison is measured on every table of the folder and printed; the page, which is
+about a fixed list of tables, stays as it is.
+
+The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the
 repository. Where there is none, nothing is written.
 """
 
@@ -17,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from dependence_scores import Table, data_folder, score, tables
+from dependence_scores import PAGE_TABLES, Table, data_folder, score, tables
 from draw_hidden import draw_cells, draw_labels
 from hidden_scores import ALONE, CHOSEN, LABELLED, SHARES, WEIGHTS, Row, Scores, measure
 from make_dependence_tables import replace_block
@@ -178,15 +182,28 @@ def write(rows: list[Row], sets: Sequence[Table]) -> None:
     draw_cells(scores, PICTURES / "hidden_cells.png")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Measure what is asked for, and fill the page."""
     parser = argparse.ArgumentParser(description="Measure hidden labels and cells, and write docs/hidden.md.")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep scores here, and go on from those in it")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--keep", type=Path, metavar="FILE", help="keep scores here, and go on from those in it")
+    only.add_argument("--informative", action="store_true", help="measure the table of informative gaps only")
+    only.add_argument("--all", action="store_true", help="print the table of informative gaps for every table")
     arguments = parser.parse_args()
     folder = data_folder()
     if folder is None:
         print("skipped: no tables; set POSTERIORI_DATA to their folder, or put it at ../shared/data")
+        return
+    start = time.perf_counter()
+    found = list(tables(folder, None if arguments.all else PAGE_TABLES))
+    if arguments.all:
+        print(informative_table(found))
+    elif arguments.informative:
+        replace_block("informative", informative_table(found), PAGE)
     else:
-        start = time.perf_counter()
-        found = list(tables(folder))
         write(measure(found, arguments.keep), found)
-        print(f"took {time.perf_counter() - start:.0f} s")
+    print(f"took {time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

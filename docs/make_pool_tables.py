@@ -1,6 +1,9 @@
 """Measure the pool of generative models beside its members and discriminative models, for docs/pool.md.
 
-Usage: python docs/make_pool_tables.py [--keep FILE]   (--keep: what is measured is kept there, and not measured again)
+Usage: python docs/make_pool_tables.py [--keep FILE] [--all]
+
+With --keep, scores are stored in a file, and those already in it are not measured again. With --all, every table of
+the folder is measured and the result is printed; the page, which is about a fixed list of tables, stays as it is.
 
 The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository. Where
 there is none, nothing is written.
@@ -8,9 +11,9 @@ there is none, nothing is written.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
@@ -21,7 +24,7 @@ from typing import Any
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # two sets at a time, a thread each
 
 import numpy as np
-from dependence_scores import FOLDS, SEED, Table, data_folder, ranks, tables
+from dependence_scores import FOLDS, PAGE_TABLES, SEED, Table, data_folder, ranks, tables
 from make_dependence_tables import replace_block
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
@@ -46,7 +49,7 @@ SHOWN = (POOL, "logistic regression", "random forest", "gradient boosting")
 def models_for(table: Table) -> dict[str, Any]:
     """Return what is measured on a set: the pool, each member alone, and the peers."""
     members = {name: one.make(n_jobs=1) for name, one in CANDIDATES.items() if table.n_numbers or not one.numbers}
-    peers = {name: po.comparison.discriminative(one) for name, one in PEERS.items()}
+    peers = {name: po.comparison.discriminative(one).set_params(random_state=SEED) for name, one in PEERS.items()}
     return {POOL: po.GenerativeClassifier(n_jobs=1), **members, **peers}
 
 
@@ -106,16 +109,9 @@ def _cell(score: tuple[float, float], least: float) -> str:
     return f"**{text}**" if score[0] <= least + 5e-4 else text
 
 
-def main() -> None:
-    """Measure what is not measured yet, and fill the page."""
-    folder = data_folder()
-    if folder is None:
-        print("skipped: no tables; set POSTERIORI_DATA to their folder, or put it at ../shared/data")
-        return
-    start = time.perf_counter()
-    keep = Path(sys.argv[sys.argv.index("--keep") + 1]) if "--keep" in sys.argv else None
+def measure_all(sets: list[Table], keep: Path | None) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return the scores of each set, and measure those that the file does not have."""
     scores: dict[str, Any] = json.loads(keep.read_text()) if keep is not None and keep.exists() else {}
-    sets = list(tables(folder))
     wanted = sorted((table for table in sets if table.name not in scores), key=lambda table: -len(table.y))
     with ProcessPoolExecutor(2, get_context("spawn")) as processes:  # threads of polars do not survive a fork
         for table, found in zip(wanted, processes.map(measure, wanted), strict=True):
@@ -123,9 +119,28 @@ def main() -> None:
             print(table.name, f"{found[POOL][0]:.3f}", flush=True)
             if keep is not None:
                 keep.write_text(json.dumps(scores))
-    scores = {table.name: {name: tuple(pair) for name, pair in scores[table.name].items()} for table in sets}
-    replace_block("summary", summary(scores), PAGE)
-    replace_block("by set", by_set(sets, scores), PAGE)
+    return {table.name: {name: tuple(pair) for name, pair in scores[table.name].items()} for table in sets}
+
+
+def main() -> None:
+    """Measure what is not measured yet, and fill the page."""
+    parser = argparse.ArgumentParser(description="Measure the pool of generative models, and write docs/pool.md.")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="store scores here, and go on from those in it")
+    parser.add_argument("--all", action="store_true", help="print the figures of every table; the page stays as it is")
+    arguments = parser.parse_args()
+    folder = data_folder()
+    if folder is None:
+        print("skipped: no tables; set POSTERIORI_DATA to their folder, or put it at ../shared/data")
+        return
+    start = time.perf_counter()
+    sets = list(tables(folder, None if arguments.all else PAGE_TABLES))
+    scores = measure_all(sets, arguments.keep)
+    blocks = {"summary": summary(scores), "by set": by_set(sets, scores)}
+    for name, text in blocks.items():
+        if arguments.all:
+            print(text)
+        else:
+            replace_block(name, text, PAGE)
     print(f"took {time.perf_counter() - start:.0f} s")
 
 

@@ -124,3 +124,17 @@ def test_rows_without_label_are_cut_too(bins):
         kept[known[result.fold == k]] = False
         refit = clone(model).fit(X.filter(kept), some[kept])
         assert_allclose(result.posterior[result.fold == k], refit.predict_proba(X.filter(~kept)), atol=1e-9)
+
+
+def test_held_out_labels_do_not_reach_the_folds_through_rows_without_label():
+    rng = np.random.default_rng(0)
+    X = rng.choice(["a", "b", "c"], (200, 20))  # without any structure the likelihood of EM has many maxima
+    y = np.full(200, -1)
+    y[:20] = np.arange(20) % 2
+    model = po.NaiveBayes(unlabelled=-1, tol=1e-10, max_iter=2000)
+    found = out_of_fold(model, X, y, folds=5)
+    for k in range(5):
+        left_out = np.flatnonzero(y >= 0)[found.fold == k]
+        rest = np.setdiff1d(np.arange(200), left_out)
+        refit = clone(model).fit(X[rest], y[rest])
+        assert_allclose(found.posterior[found.fold == k], refit.predict_proba(X[left_out]), atol=1e-9)

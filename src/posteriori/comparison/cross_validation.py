@@ -111,9 +111,10 @@ def cross_validate(
 
     Notes
     -----
-    Where a model takes EM (hidden labels, or missing numbers in a `GaussianDiscriminant`), it starts in each fold from
-    the model of all rows, unless its bins differ. At the default tolerance posteriors of four tables with missing
-    numbers differ from those of a refit by up to 0.03, and log-losses by up to 0.0004 nats.
+    Where a model takes EM (as for missing numbers in a `GaussianDiscriminant`), it starts in each fold from the model
+    of all rows, unless its bins differ or rows have no label; then it starts as in a refit. At the default tolerance
+    posteriors of four tables with missing numbers differ from those of a refit by up to 0.03, and log-losses by up to
+    0.0004 nats.
 
     References
     ----------

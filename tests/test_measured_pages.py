@@ -1,0 +1,90 @@
+"""The pages of measurements are about the tables that their scripts name, and the README quotes them as they stand."""
+
+import importlib
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+COLUMNS = "name\tfile\ttarget\tcategorical_columns"
+
+
+@pytest.fixture
+def scores(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    return importlib.import_module("dependence_scores")
+
+
+def block_of(page, name):
+    """Return the rows of a block of a page: their cells, without headings."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = text.partition(f"<!-- {name} -->")[2].partition(f"<!-- end of {name} -->")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    return [row for row in rows if set(row) != {"-"}]
+
+
+@pytest.mark.parametrize(("page", "name"), [("pool.md", "by set"), ("dependence.md", "scores")])
+def test_the_pages_have_a_row_for_each_of_their_tables(scores, page, name):
+    rows = [row[0] for row in block_of(page, name)]
+    assert rows[rows.index("set") + 1 :] == list(scores.PAGE_TABLES)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a folder of three tables, one of them without a target."""
+    rows = "".join(f"{value},{'ab'[value % 2]}\n" for value in range(20))
+    for name in ("first", "second", "third"):
+        (tmp_path / f"{name}.csv").write_text(f"x,y\n{rows}")
+    lines = [f"{name}\t{name}.csv\t{'' if name == 'second' else 'y'}\tnone" for name in ("first", "second", "third")]
+    (tmp_path / "INDEX.tsv").write_text("\n".join([COLUMNS, *lines]) + "\n")
+    return tmp_path
+
+
+def test_only_the_named_tables_are_read(scores, folder):
+    assert [table.name for table in scores.tables(folder, ["third"])] == ["third"]
+
+
+def test_without_names_every_table_with_a_target_is_read(scores, folder):
+    assert [table.name for table in scores.tables(folder, None)] == ["first", "third"]
+
+
+@pytest.mark.parametrize("names", [["first", "fourth"], ["second", "fourth"]])
+def test_an_absent_table_is_named(scores, folder, names):
+    with pytest.raises(ValueError, match=r"has no table .*fourth.*--all"):
+        list(scores.tables(folder, names))
+
+
+def mean_log_loss(page, block, model):
+    rows = block_of(page, block)
+    place = rows[0].index("mean log-loss")
+    return pytest.approx(float(next(row[place] for row in rows if row[0] == model)), abs=0.0055)  # rounded twice
+
+
+def test_the_readme_quotes_the_figures_of_the_pages():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    pool, logistic, forest, boosting = re.search(
+        r"mean log-loss of the pool is ([\d.]+), that of logistic regression ([\d.]+), of random forests ([\d.]+) and "
+        r"of gradient boosting ([\d.]+),",
+        text,
+    ).groups()
+    assert float(pool) == mean_log_loss("pool.md", "summary", "pool")
+    assert float(logistic) == mean_log_loss("pool.md", "summary", "logistic regression")
+    assert float(forest) == mean_log_loss("pool.md", "summary", "random forest")
+    assert float(boosting) == mean_log_loss("pool.md", "summary", "gradient boosting")
+    tan, naive = re.search(
+        r"mean log-loss of TAN is ([\d.]+) where that of naive Bayes with binned numbers is ([\d.]+);", text
+    ).groups()
+    assert float(tan) == mean_log_loss("dependence.md", "scores", "TAN")
+    assert float(naive) == mean_log_loss("dependence.md", "scores", "naive Bayes, binned")
+
+
+def test_every_release_of_the_changelog_has_each_heading_and_each_entry_once():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for release in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        headings = Counter(re.findall(r"^### .*", release, re.MULTILINE))
+        entries = Counter(" ".join(entry.split()) for entry in re.split(r"^- |^### .*", release, flags=re.MULTILINE))
+        del entries[""]
+        assert set(headings.values()) <= {1}, headings
+        assert max(entries.values(), default=1) == 1, entries.most_common(1)
