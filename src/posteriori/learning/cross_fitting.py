@@ -251,10 +251,12 @@ def _without_each(wanted: _StatisticsRequest, sums: JointStatistics, folds: int)
 def _learn(rows: TableSource, plan: Plan, statistics: JointStatistics, full: FitResult | None) -> FitResult:
     """Return the model of some rows; where it takes EM, that starts from the model of all of them.
 
-    EM starts as in a refit where the bins of that model differ, and where rows have no label: there the likelihood has
-    many maxima, and the one found from the labels of all rows would reveal the held-out labels.
+    EM starts as in a refit where the bins of that model differ, and where labels hide components (rows without label,
+    classes of several components, labels that may be wrong): there the likelihood has many maxima, and the one found
+    from the labels of all rows would reveal the held-out labels.
     """
     start = None
-    if full is not None and full.trace and full.model.schema == rows.schema and not statistics.hidden:
-        start, rows = full.model, rows.with_label_model(full.label_model)
+    hidden = bool(statistics.hidden) or rows.label_model is not None
+    if full is not None and full.trace and full.model.schema == rows.schema and not hidden:
+        start = full.model
     return learn(rows, plan.blocks, plan.prior, None, statistics, plan.limits, start)

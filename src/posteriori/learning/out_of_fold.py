@@ -185,10 +185,10 @@ def out_of_fold(
       posteriors agree approximately; the grid from which "mdlp" then chooses has seen the numbers of all rows, and the
       choice none of the labels held out.
     - Where a model takes EM for missing cells, it starts in each fold from the model of all rows, unless its bins
-      differ, and so ends elsewhere within its tolerance. With rows without label it starts as in a refit. On tables
-      with missing numbers (hepatitis, colic, autos, sick) posteriors of `GaussianDiscriminant` differ from those of a
-      refit by up to 0.03 and log-losses by 0.0004 nats at most; where EM is cut short (20 steps, as of the members of
-      `GenerativeClassifier`), by up to 0.1 and 0.006 nats.
+      differ, and so ends elsewhere within its tolerance. Where labels hide components, it starts as in a refit. On
+      tables with missing numbers (hepatitis, colic, autos, sick) posteriors of `GaussianDiscriminant` differ from
+      those of a refit by up to 0.03 and log-losses by 0.0004 nats at most; where EM is cut short (20 steps, as of the
+      members of `GenerativeClassifier`), by up to 0.1 and 0.006 nats.
     - Weights of factors (`weights="conditional"`) agree to 1e-7, the tolerance of their optimiser.
 
     Rows without label teach the models of all folds, and are not judged: they are left out of what is returned; where
