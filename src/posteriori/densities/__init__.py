@@ -18,6 +18,7 @@ from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.missingness import Missingness, MissingnessParameters
 from posteriori.densities.multivariate import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
+from posteriori.densities.registry import REGISTRY, Registration, named_densities, stored_classes
 from posteriori.densities.tree import Forest, Tree, TreeParameters
 from posteriori.statistics import Statistics, StatisticsFactory
 from posteriori.tables.batch import Assignment
@@ -25,6 +26,7 @@ from posteriori.tables.schema import CellKind
 from posteriori.typing import Array
 
 __all__ = [
+    "REGISTRY",
     "ApproximatingDensity",
     "AveragedOneDependence",
     "AveragedParameters",
@@ -53,10 +55,13 @@ __all__ = [
     "MultivariateGaussianParameters",
     "Poisson",
     "PoissonParameters",
+    "Registration",
     "SummedDensity",
     "Tree",
     "TreeParameters",
     "TwoPassDensity",
+    "named_densities",
+    "stored_classes",
 ]
 
 
