@@ -29,7 +29,8 @@ from posteriori.densities.shrinkage import (
     ShrinkToDiagonal,
     ShrinkToIdentity,
 )
-from posteriori.densities.tree import Forest, Tree
+from posteriori.densities.tree import Tree
+from posteriori.densities.tree_parameters import Forest
 
 
 @dataclass(frozen=True)

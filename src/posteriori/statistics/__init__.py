@@ -119,7 +119,7 @@ class ReversibleStatistics(Protocol):
     def __sub__(self, other: Self) -> Self: ...
 
     def would_go_negative(self, other: Self) -> Array:
-        """Return where other holds what is not in these sums, (Z, d), and so cannot be taken out of them."""
+        """Return where other holds more than these sums, (Z, d), and so cannot be taken out of them."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class Counts:
     table: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics are of these columns and so many components."""
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(self, Counts)
         self.check_cardinalities(tuple(column.cardinality for column in columns), n_components)
 
@@ -62,7 +62,7 @@ class Counts:
 
     @classmethod
     def from_responsibilities(cls, tile: Codes, responsibilities: Array) -> Counts:
-        """Return the counts of rows of which every component has a share, (n, Z). O(n·Z·d)."""
+        """Return the counts of rows weighted by their responsibilities, (n, Z). O(n·Z·d)."""
         offsets = slot_offsets(tile.cardinalities)
         table = np.zeros((offsets[-1], responsibilities.shape[1]))
         kernels.add_weighted_counts(tile.values, responsibilities, offsets, table)
@@ -84,7 +84,7 @@ class Counts:
         return np.ones(len(self.cardinalities), np.bool_)
 
     def is_exact(self) -> bool:
-        """Whether the sums are those of the rows: they are, for a missing cell adds nothing to its column's."""
+        """Return True: a missing cell adds nothing to the sums of its column, so nothing in them is an expectation."""
         return True
 
     def observed(self) -> Array:
@@ -129,7 +129,7 @@ class Presence:
 
     @staticmethod
     def check_against(statistics: Counts, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics are of these columns and so many components."""
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(statistics, Counts)
         statistics.check_cardinalities((1,) * len(columns), n_components)
 

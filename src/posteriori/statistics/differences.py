@@ -71,7 +71,8 @@ def variance_of_all(weight: Array, mean: Array, scatter: Array) -> Array:
     total = weight.sum(axis=0)
     share = weight / np.where(total > 0, total, 1.0)
     centre = (share * mean).sum(axis=0)
-    return scatter.sum(axis=0) / np.where(total > 0, total, 1.0) + (share * (mean - centre) ** 2).sum(axis=0)
+    within = scatter.sum(axis=0) / np.where(total > 0, total, 1.0)
+    return np.asarray(within + (share * (mean - centre) ** 2).sum(axis=0))
 
 
 def ratio(part: Array, rest: Array) -> Array:
@@ -102,4 +103,4 @@ def indefinite(rest: Array, squares: Array, weight: float, variance: Array) -> A
 
 
 def _whole(weight: Array) -> Array:
-    return weight == np.floor(weight)
+    return np.asarray(weight == np.floor(weight))

@@ -48,7 +48,7 @@ class Moments:
     scatter: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics are of these columns and so many components."""
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(self, Moments)
         self.check_shape(n_components, len(columns))
 
@@ -79,7 +79,7 @@ class Moments:
 
     @classmethod
     def from_responsibilities(cls, tile: Numbers, responsibilities: Array) -> Moments:
-        """Return the moments of rows of which every component has a share, (n, Z). O(n·Z·d), one read."""
+        """Return the moments of rows weighted by their responsibilities, (n, Z). O(n·Z·d), one read."""
         shape = (responsibilities.shape[1], tile.values.shape[1])
         shift, total, first, second = (np.zeros(shape) for _ in range(4))
         weight = np.zeros(len(total))
@@ -120,7 +120,7 @@ class Moments:
         )
 
     def would_go_negative(self, other: Moments) -> Array:
-        """Return where other holds what is not in these moments, (Z, d): weight, or deviations from the mean."""
+        """Return where other holds more than these moments, (Z, d): weight, or deviations from the mean."""
         weight, delta, share = self._downdate_terms(other)
         with np.errstate(over="ignore"):
             gone = other.scatter + self.weight * np.where(weight > 0, share, 1.0) * delta**2
@@ -143,7 +143,7 @@ class Moments:
         return np.asarray(((np.abs(self.mean) < _LARGEST) & np.isfinite(self.scatter)).all(axis=0))
 
     def is_exact(self) -> bool:
-        """Whether the sums are those of the rows: they are, for a missing cell adds nothing to its column's."""
+        """Return True: a missing cell adds nothing to the sums of its column, so nothing in them is an expectation."""
         return True
 
     def observed(self) -> Array:
@@ -156,7 +156,7 @@ class Moments:
         return functools.reduce(operator.add, components)
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Moments:
-        """Return the moments of other components: components[z] is the place of z here, −1 where it is new."""
+        """Return the moments of other components, by their indices here, −1 for a new one."""
         del columns  # numbers have no categories
         return Moments(*(gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter)))
 

@@ -116,7 +116,7 @@ class PairMoments:
         return PairMoments(weight, np.where(seen, self.shift, 0.0), offset, scatter, np.where(varying, cross, 0.0))
 
     def would_go_negative(self, other: PairMoments) -> Array:
-        """Return where other holds what is not in these moments, (Z, d): weight, deviations, or their products."""
+        """Return where other holds more than these moments, (Z, d): weight, deviations, or their products."""
         weight, delta, share = self._downdate_terms(other)
         with np.errstate(over="ignore"):
             gone = other.scatter + self.weight * np.where(weight > 0, share, 1.0) * delta**2
@@ -155,6 +155,6 @@ class PairMoments:
         return PairMoments(parts[0], self.shift, *parts[1:])
 
     def reindexed(self, components: Sequence[int]) -> PairMoments:
-        """Return the moments of other components: components[z] is the place of z here, −1 where it is new."""
+        """Return the moments of other components, by their indices here, −1 for a new one."""
         parts = (self.weight, self.shift, self.offset, self.scatter, self.cross)
         return PairMoments(*(gather(part, components) for part in parts))

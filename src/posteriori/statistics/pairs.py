@@ -45,7 +45,7 @@ class Pairs:
     exact: bool = True
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics are of these columns and so many components."""
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(self, Pairs)
         continuous, coded = numbers_and_codes(columns)
         check_equal("which columns are numbers in the counts of pairs", self.continuous, continuous)
@@ -103,7 +103,7 @@ class Pairs:
         )
 
     def would_go_negative(self, other: Pairs) -> Array:
-        """Return where other holds what is not in these statistics, (Z, d)."""
+        """Return where other holds more than these statistics, (Z, d)."""
         numbers = self.numbers.would_go_negative(other.numbers) | self.together.would_go_negative(other.together)
         for mine, theirs, k in zip(self.across, other.across, self.codes.cardinalities, strict=False):
             numbers |= mine.would_go_negative(theirs).reshape(len(numbers), k + 1, -1).any(axis=1)

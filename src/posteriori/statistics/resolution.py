@@ -49,10 +49,11 @@ def few_whole_numbers(values: Array) -> Array:
 
 def _distinct(column: Array) -> Array:
     """Return the distinct values, ascending; those that differ by rounding only are one."""
-    found = np.unique(column[np.isfinite(column)]).astype(np.float64)
-    if len(found) < 2:
-        return found
-    return found[np.concatenate([[True], np.diff(found) > _ROUNDING * (found[-1] - found[0])])]
+    values = np.unique(column[np.isfinite(column)]).astype(np.float64)
+    if len(values) < 2:
+        return values
+    is_first = np.concatenate([[True], np.diff(values) > _ROUNDING * (values[-1] - values[0])])
+    return np.asarray(values[is_first])
 
 
 def _median_gap(distinct: Array) -> float:

@@ -50,7 +50,7 @@ class Scatter:
     cells: Moments
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics are of these columns and so many components."""
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(self, Scatter)
         shape = (n_components, len(columns))
         check_numbers("the weight of rows", self.weight, shape[:1], 0.0)
@@ -67,8 +67,8 @@ class Scatter:
     @cached_property
     def variance_of_cells(self) -> Array:
         """The variance of the present cells of all components together, (d,)."""
-        everyone = self.cells.pooled()
-        return everyone.scatter[0] / np.where(everyone.weight[0] > 0, everyone.weight[0], 1.0)
+        pooled = self.cells.pooled()
+        return np.asarray(pooled.scatter[0] / np.where(pooled.weight[0] > 0, pooled.weight[0], 1.0))
 
     @classmethod
     def of(cls, tile: Numbers, assignment: Assignment) -> Scatter:
@@ -119,7 +119,7 @@ class Scatter:
 
     @classmethod
     def from_responsibilities(cls, tile: Numbers, responsibilities: Array) -> Scatter:
-        """Return the second moments of rows of which every component has a share, (n, Z). O(n·Z·d²) in BLAS."""
+        """Return the second moments of rows weighted by their responsibilities, (n, Z). O(n·Z·d²) in BLAS."""
         with np.errstate(invalid="ignore", over="ignore"):  # finite() tells
             complete = cls._from_complete_responsibilities(tile.values, responsibilities)
             if complete is not None:
@@ -220,7 +220,7 @@ class Scatter:
         return Scatter(weight, np.where(left, self.shift, 0.0), offset, scatter, self.cells - other.cells)
 
     def would_go_negative(self, other: Scatter) -> Array:
-        """Return where other holds what is not in these moments of complete rows, (Z, d)."""
+        """Return where other holds more than these moments of complete rows, (Z, d)."""
         found = self.cells.would_go_negative(other.cells) | (other.cells.weight < other.weight[:, np.newaxis])
         if not found.any():
             rest = (self - other).scatter
@@ -263,7 +263,7 @@ class Scatter:
         return bool((self.cells.weight == self.weight[:, np.newaxis]).all())
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Scatter:
-        """Return the second moments of other components: components[z] is the place of z here, −1 where it is new."""
+        """Return the second moments of other components, by their indices here, −1 for a new one."""
         del columns  # numbers have no categories
         weight, shift, offset, scatter = (
             gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter)

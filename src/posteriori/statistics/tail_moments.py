@@ -32,7 +32,7 @@ class TailMoments:
     excess: Moments
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics are of these columns and so many components."""
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(self, TailMoments)
         check_equal("the cut points of the sums", self.cuts, tuple(column.cuts for column in columns))
         self.excess.check_shape(n_components, 2 * len(columns))
@@ -45,7 +45,7 @@ class TailMoments:
 
     @classmethod
     def from_responsibilities(cls, tile: Numbers, responsibilities: Array) -> TailMoments:
-        """Return the sums of rows of which every component has a share, (n, Z). O(n·Z·d)."""
+        """Return the sums of rows weighted by their responsibilities, (n, Z). O(n·Z·d)."""
         cuts, excess = _excess(tile)
         return cls(cuts, Moments.from_responsibilities(excess, responsibilities))
 
@@ -56,7 +56,7 @@ class TailMoments:
         return TailMoments(self.cuts, self.excess - other.excess)
 
     def would_go_negative(self, other: TailMoments) -> Array:
-        """Return where other holds what is not in these sums, (Z, d)."""
+        """Return where other holds more than these sums, (Z, d)."""
         below, above = np.split(self.excess.would_go_negative(other.excess), 2, axis=1)
         return np.asarray(below | above)
 
@@ -65,7 +65,7 @@ class TailMoments:
         return np.asarray(self.excess.finite().reshape(2, -1).all(axis=0))
 
     def is_exact(self) -> bool:
-        """Whether the sums are those of the rows: they are, for a missing cell adds nothing to its column's."""
+        """Return True: a missing cell adds nothing to the sums of its column, so nothing in them is an expectation."""
         return True
 
     def observed(self) -> Array:
@@ -80,7 +80,7 @@ class TailMoments:
         return TailMoments(cuts, self.excess.placed([*positions, *above]))
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> TailMoments:
-        """Return the sums of other components: components[z] is the place of z here, −1 where it is new."""
+        """Return the sums of other components, by their indices here, −1 for a new one."""
         del columns  # cut points stay what they are
         return TailMoments(self.cuts, self.excess.reindexed(components))
 
