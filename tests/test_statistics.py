@@ -273,7 +273,7 @@ def test_whole_shares_are_labels(name, rows, seed):
     assert_alike(from_responsibilities(sufficient_statistics, tile, whole), sufficient_statistics.of(tile, labels))
 
 
-@pytest.mark.parametrize("needs", [Moments, Scatter])
+@pytest.mark.parametrize("sufficient_statistics", [Moments, Scatter])
 @pytest.mark.parametrize("gaps", [0.0, 0.1])
 def test_an_offset_costs_shares_no_digits(sufficient_statistics, gaps):
     rng = np.random.default_rng(0)
@@ -288,7 +288,7 @@ def test_an_offset_costs_shares_no_digits(sufficient_statistics, gaps):
     assert_allclose(far.mean - 1e9, near.mean, atol=1e-6)
 
 
-@pytest.mark.parametrize("needs", [Moments, Scatter])
+@pytest.mark.parametrize("sufficient_statistics", [Moments, Scatter])
 def test_components_far_apart_do_not_blur_each_other_where_shares_are_small(sufficient_statistics):
     rng = np.random.default_rng(1)
     x = np.round(rng.normal(size=2000) * 1024) / 1024
@@ -300,7 +300,7 @@ def test_components_far_apart_do_not_blur_each_other_where_shares_are_small(suff
     assert_allclose(moments.scatter.reshape(2), expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("needs", [Moments, Scatter])
+@pytest.mark.parametrize("sufficient_statistics", [Moments, Scatter])
 def test_shares_of_infinite_cells_are_told(sufficient_statistics):
     x = np.array([[1.0, np.inf], [2.0, 0.0], [3.0, -np.inf], [0.0, 1.0], [5.0, 1.0]])
     assert from_responsibilities(sufficient_statistics, Numbers(x), np.full((5, 2), 0.5)).finite().tolist()[1] is False

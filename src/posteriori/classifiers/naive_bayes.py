@@ -345,7 +345,7 @@ class NaiveBayes(GenerativeEstimator):
         }
 
     def _density(self, distribution: Any) -> Density:
-        known = named_densities(self)
+        known: dict[str, Density] = named_densities(self)
         if hasattr(distribution, "log_density"):
             return distribution
         if not isinstance(distribution, str) or distribution not in known:
