@@ -1,7 +1,7 @@
 """Rows of arrays (·, LANES) as machine vectors.
 
-LLVM makes vector instructions of an inner loop only where it knows that the arrays do not overlap, which Numba cannot
-tell it. These load whole rows, compute and store a row.
+LLVM vectorises an inner loop only if it knows that the arrays do not overlap, and Numba cannot pass this on. These
+intrinsics load whole rows, compute, and store a row.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 8
-# Kernels call these without the first argument, which a type checker cannot know.
+# Kernels call these without the first argument, which type checkers do not know.
 operation: Any = intrinsic
 _struct_proxy: Any = cgutils.create_struct_proxy  # which Numba does not annotate
 
