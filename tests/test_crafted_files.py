@@ -11,7 +11,7 @@ import posteriori as po
 from fuzz import models as fuzzed
 from posteriori.conformity import conforms
 from posteriori.densities import BackOff, Density, Gaussian
-from posteriori.densities.tree import places_of_tables
+from posteriori.densities.tree_parameters import table_starts
 from posteriori.invariants import check_numbers, check_places
 from posteriori.typing import Array
 
@@ -94,7 +94,7 @@ def test_a_cycle_of_parents(cycle, path):
 def test_offsets_of_tables(path):
     _, _, arrays = parts_of("kdb")
     arrays["model_.parameters.0.offsets"] = arrays["model_.parameters.0.offsets"] + 1
-    refused(path, "kdb", arrays=arrays, match="where tables begin")
+    refused(path, "kdb", arrays=arrays, match="offsets of the tables")
 
 
 @pytest.mark.parametrize("columns", [[0, 0], [-1], [99], [0, 1, 2, 3, 4]])
@@ -285,7 +285,7 @@ def test_tables_of_a_tree_lie_side_by_side(data):
     continuous = np.array(data.draw(st.lists(st.booleans(), min_size=d, max_size=d)))
     widths = np.where(continuous, 1, data.draw(st.integers(1, 4)))
     parents = np.array([[data.draw(st.integers(-1, j - 1)) for j in range(d)] for _ in range(n_trees)])
-    start, n_slots, n_lines = places_of_tables(continuous, widths, parents, n_components)
+    start, n_slots, n_lines = table_starts(continuous, widths, parents, n_components)
     taken = {True: np.zeros(n_lines, int), False: np.zeros(n_slots, int)}
     for z in range(n_components):
         tree = parents[z if n_trees > 1 else 0]

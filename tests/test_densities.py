@@ -1,5 +1,8 @@
 """Laws that every density obeys, and the oracles of each."""
 
+import dataclasses
+import importlib
+import pkgutil
 import re
 from pathlib import Path
 
@@ -12,7 +15,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
+import posteriori.densities
 from posteriori.densities import (
+    REGISTRY,
     Categorical,
     Gaussian,
     GaussianParameters,
@@ -20,7 +25,11 @@ from posteriori.densities import (
     MultivariateGaussianParameters,
     Poisson,
     PoissonParameters,
+    Registration,
     SummedDensity,
+    named_densities,
+    registry,
+    stored_classes,
 )
 from posteriori.densities.pooling import Pooled, Regularized
 from posteriori.statistics import Counts, Moments, Scatter
@@ -388,3 +397,60 @@ def test_coordinates_of_a_gaussian_lead_back_to_it_and_know_no_units(shape):
         MultivariateGaussianParameters(one.mean * unit, one.covariance * np.outer(unit, unit)) for one in (other, start)
     ]
     assert_allclose(density.to_unconstrained(*scaled), position, atol=1e-12)
+
+
+# The registration ---------------------------------------------------------------------------------------------------
+
+
+def density_classes():
+    """Yield the densities that the modules of the package define."""
+    package = posteriori.densities
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if isinstance(value, type) and dataclasses.is_dataclass(value) and hasattr(value, "log_density"):
+                yield value
+
+
+def test_every_density_of_the_package_is_registered_once():
+    registered = [entry.density for entry in REGISTRY]
+    own = {kind for kind in density_classes() if hasattr(kind, "fitted")}
+    assert len(set(registered)) == len(registered)
+    assert set(registered) == own
+    assert len({kind.name for kind in registered}) == len(registered)
+
+
+def test_the_names_of_stored_classes_are_unique():
+    kinds = set(stored_classes())
+    assert len({kind.__name__ for kind in kinds}) == len(kinds)
+    assert all(dataclasses.is_dataclass(kind) for kind in kinds)
+
+
+def test_registered_options_are_fields_of_the_density_and_parameters_of_naive_bayes():
+    parameters = po.NaiveBayes().get_params()
+    for entry in REGISTRY:
+        assert set(entry.options or ()) <= {field.name for field in dataclasses.fields(entry.density)}
+        assert set((entry.options or {}).values()) <= set(parameters)
+
+
+@pytest.mark.parametrize("name", sorted(named_densities(po.NaiveBayes())))
+def test_a_registered_name_is_accepted_and_its_model_is_read_back(name, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(4, (60, 2)).astype(float)
+    kind = named_densities(po.NaiveBayes())[name].kind
+    if kind == "categorical":
+        X = X.astype(str).astype(object)
+    y = np.arange(60) % 2
+    model = po.NaiveBayes(distributions=dict.fromkeys(range(2), name), bins=3).fit(X, y)
+    assert name in {block.density.name for block in model._fitted.blocks}
+    po.save(model, tmp_path / "model.posteriori")
+    assert_array_equal(po.load(tmp_path / "model.posteriori").predict_proba(X), model.predict_proba(X))
+
+
+def test_one_entry_makes_a_density_known_by_name(monkeypatch):
+    entry = Registration(Exponential, options={"smoothing": "rate_smoothing"})
+    monkeypatch.setattr(registry, "REGISTRY", (*REGISTRY, entry))
+    X = np.random.default_rng(0).exponential([1.0, 4.0], (50, 2))
+    y = np.arange(50) % 2
+    by_name = po.NaiveBayes(distributions="exponential", rate_smoothing=2.5).fit(X, y)
+    given = po.NaiveBayes(distributions=dict.fromkeys(range(2), Exponential(2.5))).fit(X, y)
+    assert_array_equal(by_name.predict_proba(X), given.predict_proba(X))

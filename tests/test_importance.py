@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 import posteriori as po
 from posteriori.datasets import load_penguins
-from posteriori.densities.multivariate import MultivariateGaussian, MultivariateGaussianParameters
+from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.learning.against_prior import compare_with_prior
 from posteriori.learning.importance import MOST_ROWS, Predictor, most_rows
 from posteriori.learning.out_of_fold import out_of_fold

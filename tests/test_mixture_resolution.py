@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import posteriori as po
 from posteriori.classifiers.numeric_codes import numeric_codes
 from posteriori.densities import MultivariateGaussian
-from posteriori.densities.multivariate import raised_to
+from posteriori.densities.singular import raised_to
 from posteriori.learning.em import FitResult
 from posteriori.learning.restarts import best_of
 from posteriori.statistics import Moments

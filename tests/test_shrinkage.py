@@ -170,9 +170,9 @@ def test_settling_what_is_settled_changes_nothing():
         assert density.refine(statistics, refuse) == (density, statistics)
 
 
-def test_a_density_that_is_not_settled_says_so():
+def test_a_density_without_its_second_pass_raises():
     estimated = Covariances(np.eye(2)[np.newaxis], np.array([3.0]), np.ones(2))
-    with pytest.raises(ValueError, match="second look"):
+    with pytest.raises(ValueError, match="call `refine` on the density first"):
         LedoitWolf().shrink(estimated)
     assert_allclose(LedoitWolf((0.2,)).shrink(estimated), ShrinkToDiagonal(0.2).shrink(estimated))
 

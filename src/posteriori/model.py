@@ -19,16 +19,16 @@ from posteriori.tables import Batch, Column, Schema, Tile, quote
 from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
 
-_ROUNDING = 1e-6  # of probabilities that sum to 1
-_BLOCK_FACTORS = 1 << 17  # of log factors, so that they stay in the cache
+_ROUNDING = 1e-6  # tolerance for probabilities that sum to 1
+_BLOCK_FACTORS = 1 << 17  # log factors per block, so that a block stays in the cache
 
 
 @dataclass(frozen=True)
 class Block:
-    """A density and the columns it makes, by their positions in the schema.
+    """A density and the columns it models, by their positions in the schema.
 
-    Two blocks may make a column together: one what depends on the component, and a shared one the rest; and a masking
-    one says which of its cells are missing.
+    Up to three blocks may model one column: one the part that depends on the component, a shared one the rest (numbers
+    within bins), and one which of its cells are missing.
     """
 
     density: Density
@@ -39,18 +39,20 @@ class Block:
         name, d = self.density.name, len(schema.columns)
         require(len(self.columns) > 0, f"the {name} density has no columns")
         require(len(set(self.columns)) == len(self.columns), f"a column of the {name} density occurs twice")
-        require(min(self.columns) >= 0 and max(self.columns) < d, f"a column of the {name} density is none")
+        require(
+            min(self.columns) >= 0 and max(self.columns) < d, f"a column of the {name} density is not in the schema"
+        )
         readable = range(d) if self.density.kind == "mixed" else schema.read_as(self.density.kind)
         require(set(self.columns) <= set(readable), f"the {name} density cannot read one of its columns")
 
     @property
     def shared(self) -> bool:
-        """Whether the components have the density in common, so that it tells nothing of them."""
+        """Whether all components share the density, so that it carries no information about them."""
         return getattr(self.density, "shared", False)
 
     @property
     def models_missingness(self) -> bool:
-        """Whether the density says which cells are missing, and nothing of what the others hold."""
+        """Whether the density models which cells are missing, and not the values of the cells."""
         return getattr(self.density, "models_missingness", False)
 
     def coded(self, schema: Schema) -> tuple[int, ...]:
@@ -60,22 +62,22 @@ class Block:
         return tuple(j for j in self.columns if j in schema.coded)
 
     def tile(self, batch: Batch) -> Tile:
-        """Return the cells of some rows, as the density reads them."""
+        """Return the cells of a batch in the representation that the density reads."""
         return batch.take(self.columns, self.density.kind)
 
 
 @dataclass(frozen=True)
 class Prior:
-    """p(y) = (n_y + alpha) / (n + C·alpha), or what a person fixed it to; p(z | y) = n_z / n_y.
+    """p(y) = (n_y + alpha) / (n + C·alpha), or fixed by the user; p(z | y) = n_z / n_y.
 
     Parameters
     ----------
     alpha : float
-        Dirichlet pseudo-count a class: 0 is maximum likelihood.
+        Dirichlet pseudo-count per class: 0 is maximum likelihood.
     fixed : tuple of float, optional
-        The probabilities of the classes themselves.
+        The fixed class probabilities.
     of_class : tuple of int (Z,)
-        The class of each component, ascending; empty where every class is one component.
+        The class of each component, ascending; empty if every class has one component.
     """
 
     alpha: float = 0.0
@@ -86,18 +88,18 @@ class Prior:
         """Return log p(z) in nats, (…, Z), from the weight of each component."""
         of_class = np.array(self.of_class or range(weight.shape[-1]))
         first = np.searchsorted(of_class, np.arange(of_class[-1] + 1))
-        among = np.add.reduceat(weight, first, axis=-1)
+        class_weight = np.add.reduceat(weight, first, axis=-1)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.fixed is not None:
-                probability = np.broadcast_to(self.fixed, among.shape)
+                probability = np.broadcast_to(self.fixed, class_weight.shape)
             else:
-                smoothed = among + self.alpha
+                smoothed = class_weight + self.alpha
                 probability = smoothed / smoothed.sum(axis=-1, keepdims=True)
             if not self.of_class:
-                return np.log(probability)
-            known = among[..., of_class] > 0
-            share = np.where(known, weight / among[..., of_class], 1.0 / np.bincount(of_class)[of_class])
-            return np.log(probability[..., of_class] * share)
+                return np.asarray(np.log(probability))
+            known = class_weight[..., of_class] > 0
+            share = np.where(known, weight / class_weight[..., of_class], 1.0 / np.bincount(of_class)[of_class])
+            return np.asarray(np.log(probability[..., of_class] * share))
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class FactorWeights:
     bias : ndarray (Z,)
         In nats.
     weight : ndarray (d,)
-        Of each column's factor, ≥ 0.
+        The weight of the factor of each column, ≥ 0.
     """
 
     bias: Array
@@ -121,14 +123,14 @@ class FactorWeights:
         check_numbers("the weights of factors", self.weight, (n_columns,), 0.0)
 
     def weighted(self, log_factors: Array) -> Array:
-        """Return the log factors (n, Z, d), each times the weight of its column; one of weight 0 is left out."""
+        """Return the log factors (n, Z, d) times the weights of their columns; weight 0 gives 0, even for −inf."""
         with np.errstate(invalid="ignore"):
             return np.where(self.weight > 0, self.weight * log_factors, 0.0)
 
 
 @dataclass(frozen=True)
 class GenerativeModel:
-    """log p(x, z) = log p(z) + Σ_b log p(x_b | z); a class is the sum of its components.
+    """log p(x, z) = log p(z) + Σ_b log p(x_b | z); the density of a class is the sum over its components.
 
     Attributes
     ----------
@@ -137,11 +139,11 @@ class GenerativeModel:
     log_prior : ndarray (Z,)
         In nats.
     parameters : tuple
-        What each block's density estimated.
+        The parameters that the density of each block estimated.
     of_class : tuple of int (Z,)
-        The class of each component, ascending; empty where every class is one component.
+        The class of each component, ascending; empty if every class has one component.
     weights : FactorWeights, optional
-        With them the posterior, and nothing else, is that of weighted factors.
+        If given, the posterior, and nothing else, uses weighted factors.
     """
 
     schema: Schema
@@ -152,9 +154,9 @@ class GenerativeModel:
     weights: FactorWeights | None = None
 
     def check(self) -> None:
-        """Raise ValueError unless prior, blocks and parameters are of the components and of the columns.
+        """Raise ValueError unless prior, blocks and parameters fit the components and the columns.
 
-        What indexes is checked against what it indexes: with a model that passes, no kernel reads out of bounds.
+        Every index is checked against the array it indexes. With a model that passes, no kernel reads out of bounds.
         """
         n_components, of_class = len(self.log_prior), self.of_class
         require(n_components > 0, "the model has no components")
@@ -170,7 +172,7 @@ class GenerativeModel:
             self._check_parameters(block, parameters)
         self._check_coverage()
         if self.weights is not None:
-            require(not of_class, "factors are weighted, and a class has several components")
+            require(not of_class, "factors are weighted, but a class has several components")
             self.weights.check_against(len(self.schema.columns), n_components)
 
     def _check_parameters(self, block: Block, parameters: Any) -> None:
@@ -181,26 +183,26 @@ class GenerativeModel:
             block.density.check_fitted(parameters)
 
     def _check_coverage(self) -> None:
-        """Raise ValueError unless one density makes each column, and one more numbers within the bins."""
-        makers = sorted(
+        """Raise ValueError unless each column has one density, and each binned column one more within its bins."""
+        modelled = sorted(
             j for block in self.blocks if not block.shared and not block.models_missingness for j in block.columns
         )
         binned = [j for j, column in enumerate(self.schema.columns) if column.is_binned]
         within = sorted(j for block in self.blocks if block.shared for j in block.columns)
-        require(makers == list(range(len(self.schema.columns))), "there is not one density for each column")
+        require(modelled == list(range(len(self.schema.columns))), "there is not one density for each column")
         require(within == binned, "a binned column has no density within its bins, or another column has one")
         require(
-            sum(block.models_missingness for block in self.blocks) <= 1, "two densities say which cells are missing"
+            sum(block.models_missingness for block in self.blocks) <= 1, "two densities model which cells are missing"
         )
 
     def check_statistics(self, statistics: JointStatistics) -> None:
-        """Raise ValueError unless statistics are of the components and of the columns of each block."""
+        """Raise ValueError unless statistics fit the components and the columns of each block."""
         statistics.check_weight(self.n_components)
         require(len(statistics.blocks) == len(self.blocks), "there are not as many statistics as densities")
         if statistics.ranges is not None:
             statistics.ranges.check_against(len(self.schema.columns))
         for block, sums in zip(self.blocks, statistics.blocks, strict=True):
-            sufficient_statistics: Any = block.density.sufficient_statistics  # a kind of statistics, or what makes them
+            sufficient_statistics: Any = block.density.sufficient_statistics  # a class of statistics or a factory
             sufficient_statistics.check_against(sums, self._columns_of(block), self.n_components)
 
     def _columns_of(self, block: Block) -> list[Column]:
@@ -222,7 +224,7 @@ class GenerativeModel:
         return self.by_class(self.log_prior)
 
     def by_class(self, log_joint: Array) -> Array:
-        """Return log Σ exp over the components of each class, along the last axis: (…, C) of (…, Z)."""
+        """Return log Σ exp over the components of each class along the last axis, (…, C) from (…, Z)."""
         if not self.of_class:
             return log_joint
         first = np.searchsorted(self.of_class, np.arange(self.n_classes))
@@ -230,32 +232,33 @@ class GenerativeModel:
 
     @property
     def _log_share(self) -> Array:
-        """Log p(z | y) in nats, (Z,), of each component among those of its class."""
+        """Log p(z | y) in nats, (Z,), of each component within its class."""
         if not self.of_class:
             return np.zeros(self.n_components)
-        among = self.class_log_prior[list(self.of_class)]
-        return np.where(self.log_prior > -np.inf, self.log_prior - np.where(among > -np.inf, among, 0.0), -np.inf)
+        of_class = self.class_log_prior[list(self.of_class)]
+        # −inf − −inf is NaN: a component of probability 0 keeps −inf.
+        return np.where(self.log_prior > -np.inf, self.log_prior - np.where(of_class > -np.inf, of_class, 0.0), -np.inf)
 
     @property
     def bias(self) -> Array:
-        """What the scores start from, in nats (C,): the log prior, or the bias of the weights."""
+        """The constant terms of the scores in nats, (C,): the log prior, or the bias of the factor weights."""
         return self.class_log_prior if self.weights is None else self.weights.bias
 
     @property
     def n_parameters(self) -> int:
-        """The number of free parameters: Z − 1 for the prior, and those of each density."""
+        """The number of free parameters: Z − 1 for the prior plus the parameters of each density."""
         pairs = zip(self.blocks, self.parameters, strict=True)
         return self.n_components - 1 + sum(block.density.n_parameters(fitted) for block, fitted in pairs)
 
     def log_joint(self, batch: Batch) -> Array:
         """Return log p(x, y) in nats, (n, C), with missing cells integrated out.
 
-        Warns of columns for which a density does that only approximately (`ApproximatingDensity`).
+        Issues a warning for columns that a density integrates out only approximately (`ApproximatingDensity`).
 
         Raises
         ------
         ValueError
-            A cell is infinite, or one that its density cannot produce.
+            A cell is infinite or outside the support of its density. Correct it or choose another distribution.
         """
         return self.by_class(self._log_joint(batch, with_shared=True))
 
@@ -270,7 +273,7 @@ class GenerativeModel:
                 total += block.density.log_density(parameters, block.tile(batch))
         with np.errstate(over="ignore"):
             finite = np.isfinite(total.sum())
-        if not finite:  # a row that no component can produce, or an infinite cell
+        if not finite:  # no component can produce some row, or a cell is infinite
             for block in self.blocks:
                 reject_outside(block, batch)
         return total
@@ -294,7 +297,7 @@ class GenerativeModel:
         return log_joint
 
     def scores(self, batch: Batch) -> Array:
-        """Return log p(y | x) in nats but for a number a row, (n, C): the log joint, or the sum of weighted factors."""
+        """Return log p(y | x) + constant per row in nats, (n, C): the log joint, or the sum of weighted factors."""
         if self.weights is None:
             return self.by_class(self._log_joint(batch, with_shared=False))
         scores = np.empty((len(batch), self.n_components))
@@ -305,22 +308,23 @@ class GenerativeModel:
         return scores
 
     def scored(self, log_prior: Array, log_factors: Array) -> Array:
-        """Return the same, (n, Z), from log factors (n, Z, d), and a log prior in place of the model's own."""
+        """Return scores (n, Z) from log factors (n, Z, d) and a log prior that replaces that of the model."""
         if self.weights is None:
-            return log_prior + log_factors.sum(axis=2)
+            return np.asarray(log_prior + log_factors.sum(axis=2))
         with np.errstate(invalid="ignore"):
             moved = np.where(np.isneginf(self.log_prior), log_prior, log_prior - self.log_prior)
-        return self.weights.bias + moved + self.weights.weighted(log_factors).sum(axis=2)
+        return np.asarray(self.weights.bias + moved + self.weights.weighted(log_factors).sum(axis=2))
 
     def responsibilities(self, batch: Batch) -> tuple[Array, Array]:
-        """Return p(z | x, label), (n, Z), and log p(x, label) in nats, (n,), of rows to learn from.
+        """Return p(z | x, label), (n, Z), and log p(x, label) in nats, (n,), of training rows.
 
-        Of those without label it is p(z | x), and log p(x). What the components share is left out of both.
+        For rows without label they are p(z | x) and log p(x). Factors that all components share are omitted from both.
 
         Raises
         ------
         ValueError
-            No component that may have made a row of any weight can produce it.
+            A row of positive weight has probability 0 under every component that its label allows. Set alpha > 0, or
+            correct an outlier.
         """
         assert batch.assignment is not None
         log_joint = self._log_joint(batch, with_shared=False)
@@ -342,7 +346,7 @@ class GenerativeModel:
         return log_sum(self.log_joint(batch))
 
     def log_factors(self, batch: Batch) -> Array:
-        """Return factors of p(x | y) in nats, (n, C, d), columns in the order of the schema: of each given `given`."""
+        """Return factors of p(x | y) in nats, (n, C, d), each conditional on the columns in `given`."""
         factors = self._log_factors(batch, with_shared=True)
         return self._chained(factors) if self.of_class else factors
 
@@ -357,17 +361,17 @@ class GenerativeModel:
         return factors
 
     def posterior_factors(self, batch: Batch) -> Array:
-        """Return the log factors of the posterior in nats, (n, C, d): weighted, and without what tells nothing of y."""
+        """Return the log factors of the posterior in nats, (n, C, d): weighted, without shared factors."""
         factors = self._log_factors(batch, with_shared=False)
         if self.of_class:
             return self._chained(factors)
         return factors if self.weights is None else self.weights.weighted(factors)
 
     def _chained(self, factors: Array) -> Array:
-        """Return log p(x_j | those before it, y), (n, C, d), from factors given the component.
+        """Return log p(x_j | earlier columns, y), (n, C, d), from factors given the component.
 
-        A mixture is no product over columns, but by the chain rule it is one of conditionals: each is the quotient of
-        two mixtures, of the columns up to it and of those before it.
+        A mixture does not factorise over columns. By the chain rule it is a product of conditionals, and each is a
+        quotient of two mixtures: of the columns up to j, and of the columns before j.
         """
         out = np.empty((len(factors), self.n_classes, factors.shape[2]))
         log_joint = np.tile(self._log_share, (len(factors), 1))
@@ -375,17 +379,17 @@ class GenerativeModel:
         for j in self._order:
             log_joint = log_joint + factors[:, :, j]
             after = self.by_class(log_joint)
-            known = before > -np.inf  # once a class is impossible it stays so
+            known = before > -np.inf  # once a class has probability 0 it keeps it
             out[:, :, j] = np.where(known, after - np.where(known, before, 0.0), 0.0)
             before = after
         return out
 
     @property
     def _order(self) -> list[int]:
-        """The columns in an order in which each comes after those on which its factor is conditional.
+        """A topological order: each column after the columns on which its factor is conditional.
 
-        Components with trees of their own may have no such order in common: the factors then are still an exact sum,
-        but no conditionals.
+        Components with different trees may have no common order. Then the factors still add up exactly, but they are
+        not conditionals.
         """
         try:
             return list(TopologicalSorter(dict(enumerate(self._given_component))).static_order())
@@ -393,9 +397,9 @@ class GenerativeModel:
             return list(range(len(self.schema.columns)))
 
     def log_marginal(self, column: int, cells: Array) -> Array:
-        """Return log p(x_j | y) in nats, (n, C), of cells of one column, by its position, when the others are unknown.
+        """Return log p(x_j | y) in nats, (n, C), of cells of one column, by its position, with the others missing.
 
-        The cells are numbers, or codes of categories; that they are present tells nothing.
+        The cells are numbers or codes of categories. The missingness density is omitted.
         """
         return self._log_density_alone(column, self._alone(column, cells))
 
@@ -415,15 +419,15 @@ class GenerativeModel:
         return self.by_class(total + self._log_share) if self.of_class else total
 
     def ignore_missingness_except(self, columns: Sequence[int]) -> GenerativeModel:
-        """Return the model as it is where it is known of some columns only, by their positions, what is missing.
+        """Return the model with missingness factors for these columns only, by their positions.
 
-        A missing cell of another column tells nothing.
+        In other columns a missing cell is integrated out and carries no information.
         """
         parameters = tuple(
-            one.only([position for position, j in enumerate(block.columns) if j in columns])
+            fitted.only([position for position, j in enumerate(block.columns) if j in columns])
             if block.models_missingness
-            else one
-            for block, one in zip(self.blocks, self.parameters, strict=True)
+            else fitted
+            for block, fitted in zip(self.blocks, self.parameters, strict=True)
         )
         return replace(self, parameters=parameters)
 
@@ -438,7 +442,7 @@ class GenerativeModel:
         return out_of_support
 
     def _missing(self, n: int) -> Batch:
-        """Return rows in which every column is missing."""
+        """Return n rows in which every cell is missing."""
         continuous, categorical = self.schema.of_kind("continuous"), self.schema.of_kind("categorical")
         numbers, codes = np.full((n, len(continuous)), np.nan), np.zeros((n, len(categorical)), self.schema.code_dtype)
         return Batch.of(self.schema, 0, numbers, codes, {})
@@ -457,7 +461,7 @@ class GenerativeModel:
 
     @property
     def given(self) -> tuple[tuple[int, ...], ...]:
-        """For each column, the columns on which its factor is conditional beside the class."""
+        """For each column, the columns on which its factor is conditional in addition to the class."""
         if not self.of_class:
             return self._given_component
         order = self._order
@@ -473,7 +477,7 @@ class GenerativeModel:
         return tuple(given)
 
     def draw_components(self, label: Array, rng: np.random.Generator) -> Array:
-        """Draw the component of each row from those of its class, (n,) of classes (n,)."""
+        """Draw a component for each row from p(z | y), (n,) from classes (n,)."""
         if not self.of_class:
             return label
         component = np.empty(len(label), np.int64)
@@ -484,16 +488,17 @@ class GenerativeModel:
         return component
 
     def sample(self, component: Array, rng: np.random.Generator, ranges: ColumnRanges | None = None) -> list[Array]:
-        """Draw a row for each component: a list of columns, in the order of the schema, of numbers or codes.
+        """Draw one row per entry of component: a list of columns in schema order, of numbers or codes.
 
-        Cells are missing, NaN or 0, where a masking block says so. With ranges the density of each block given the
-        component is truncated to them, and numbers of whole columns are whole (`draw_within`); components keep their
+        Cells that a missingness block draws as missing are NaN or 0. With ranges, the density of each block given the
+        component is truncated to them, and integer columns are rounded (`draw_within`); components keep their
         probabilities.
         """
         columns: list[Array] = [np.empty(0)] * len(self.schema.columns)
         pairs = list(zip(self.blocks, self.parameters, strict=True))
-        makers, masks = ([pair for pair in pairs if pair[0].models_missingness == masking] for masking in (False, True))
-        for block, parameters in sorted(makers, key=lambda pair: pair[0].shared):  # which need what the others drew
+        values, masks = ([pair for pair in pairs if pair[0].models_missingness == masking] for masking in (False, True))
+        # Shared blocks come last: they draw given the codes of the other blocks.
+        for block, parameters in sorted(values, key=lambda pair: pair[0].shared):
             given = np.column_stack([columns[j] for j in block.columns]) if block.shared else component
             if ranges is None:
                 drawn = block.density.sample(parameters, given, rng)
@@ -514,14 +519,14 @@ class GenerativeModel:
 
 
 def log_sum(log_joint: Array) -> Array:
-    """Return log Σ_z exp(log_joint), (n,), stably: −inf where every term is."""
+    """Return log Σ_z exp(log_joint), (n,), with the maximum factored out; −inf where every term is −inf."""
     out = np.empty(len(log_joint))
     kernels.log_evidence(log_joint, out)
     return out
 
 
 def warn_of_approximation(block: Block, parameters: Any, batch: Batch) -> None:
-    """Issue a UserWarning that names the missing columns that a block does not sum out exactly in some row."""
+    """Issue a UserWarning that names the missing columns that a block sums out only approximately in some row."""
     if not isinstance(block.density, ApproximatingDensity):
         return
     positions = np.flatnonzero(block.density.approximated(parameters, block.tile(batch)))
@@ -536,7 +541,7 @@ def warn_of_approximation(block: Block, parameters: Any, batch: Batch) -> None:
 
 
 def reject_outside(block: Block, batch: Batch) -> None:
-    """Raise ValueError if a cell of the block is one that its density cannot produce, naming it."""
+    """Raise ValueError that names the first cell outside the support of the density of its block, if there is one."""
     out_of_support = block.density.out_of_support(block.tile(batch))
     if out_of_support.any():
         i, position = np.argwhere(out_of_support)[0]

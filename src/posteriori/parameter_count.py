@@ -1,4 +1,4 @@
-"""How many numbers a model has to learn."""
+"""The number of free parameters of a model."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class ParameterCount:
     Attributes
     ----------
     naive : int
-        Under the assumption.
+        With conditional independence.
     full_joint : int
-        Without it.
+        Without conditional independence.
     """
 
     naive: int
@@ -38,12 +38,12 @@ def count_parameters(
     categorical : sequence of int
         The number of categories of each categorical feature, each ≥ 1; binary ones have 2.
     gaussian : int
-        The number D of Gaussian features: 2·D a class when independent; without independence a mean and a
+        The number D of Gaussian features: 2·D per class if independent; without independence a mean and a
         covariance, D + D·(D + 1)/2, for each class and each cell of the categorical features.
     poisson : int
-        The number of Poisson features: a rate each a class, or, without independence, for each class and cell.
-        (Counts stay independent of other counts and of Gaussian features there: the Poisson family knows no free
-        dependence.)
+        The number of Poisson features: one rate per class, or, without independence, per class and cell of the
+        categorical features. (Counts stay independent of other counts and of Gaussian features: there is no
+        unrestricted multivariate Poisson family.)
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Types that the whole library shares."""
+"""Type aliases for arrays."""
 
 from typing import Any
 

@@ -16,13 +16,12 @@ from posteriori.classifiers.from_parameters import GivenParameters, check_priors
 from posteriori.classifiers.validation import PSEUDO_COUNT, em_options_of, missingness_of
 from posteriori.densities import (
     Binned,
-    Categorical,
     CategoricalParameters,
     Density,
     Gaussian,
     GaussianParameters,
-    Poisson,
     PoissonParameters,
+    named_densities,
 )
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
@@ -331,14 +330,6 @@ class NaiveBayes(GenerativeEstimator):
         blocks = [Block(density, tuple(columns)) for density, columns in columns_of.items()]
         return (*blocks, *missingness_of(self.missing, self.alpha, schema))
 
-    def _densities(self) -> dict[str, Density]:
-        return {
-            "binned": Binned(self.bins),
-            "gaussian": Gaussian(self.variance_smoothing, self.ddof),
-            "categorical": Categorical(self.alpha),
-            "poisson": Poisson(self.rate_smoothing),
-        }
-
     def _default(self, column: Column) -> Density:
         if column.kind == "categorical":
             return self._density("categorical")
@@ -354,7 +345,7 @@ class NaiveBayes(GenerativeEstimator):
         }
 
     def _density(self, distribution: Any) -> Density:
-        known = self._densities()
+        known: dict[str, Density] = named_densities(self)
         if hasattr(distribution, "log_density"):
             return distribution
         if not isinstance(distribution, str) or distribution not in known:

@@ -1,4 +1,4 @@
-"""Every column in turn the parent of all others, averaged."""
+"""Averaged one-dependence estimators (AODE): each column in turn is the parent of all others."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class AveragedParameters:
     cardinalities : tuple of int
         K of each column.
     log_probability : ndarray (Σ (K + 1), Z, Σ (K + 1))
-        In nats: a row for each code of each parent i, the codes of each child j side by side, and log p(x_i | z) where
-        they are the same column. Of a parent's code 0 it is log p(x_j | z), and of a child's, 0.
+        In nats. There is one line for each code of each parent i; in it the codes of all children j are side by side.
+        Where i = j it holds log p(x_i | z). For code 0 of the parent it is log p(x_j | z), for code 0 of a child 0.
     """
 
     cardinalities: tuple[int, ...]
     log_probability: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters are of these columns and so many components."""
+        """Raise ValueError unless the parameters fit these columns and this number of components."""
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
         slots = sum(k + 1 for k in self.cardinalities)
         shape = (slots, n_components, slots)
@@ -44,7 +44,7 @@ class AveragedParameters:
 
     @cached_property
     def starts(self) -> Array:
-        """Where the codes of each column start."""
+        """The first slot of each column, (d,)."""
         return slot_offsets(self.cardinalities)[:-1]
 
     def single(self, j: int) -> Array:
@@ -53,17 +53,18 @@ class AveragedParameters:
         return self.log_probability[start, :, start : start + self.cardinalities[j] + 1]
 
     def pair(self, i: int, j: int) -> Array:
-        """Return log p(x_j | x_i, z) of two different columns, (K_i + 1, Z, K_j + 1)."""
+        """Return log p(x_j | x_i, z) for i ≠ j, (K_i + 1, Z, K_j + 1)."""
         rows, columns = (slice(int(self.starts[k]), int(self.starts[k]) + self.cardinalities[k] + 1) for k in (i, j))
         return self.log_probability[rows, :, columns]
 
 
 @dataclass(frozen=True)
 class AveragedOneDependence:
-    r"""p(x | z) = 1/d · Σ_i p(x_i | z)·Π_{j≠i} p(x_j | x_i, z): the mean of d trees, each with one parent of all.
+    r"""p(x | z) = 1/d · Σ_i p(x_i | z)·Π_{j≠i} p(x_j | x_i, z): the mean of d trees.
 
-    Nothing is chosen, so that nothing of the structure is learned, and the average varies little from one sample to the
-    next.
+    In each tree one column is the parent of all others.
+
+    No structure is selected, so the variance between samples is low.
 
     Parameters
     ----------
@@ -71,11 +72,11 @@ class AveragedOneDependence:
 
     Notes
     -----
-    Missing columns are summed out exactly. A missing child is left out of its product. A missing parent x_i stands for
-    all of its values, Σ_a p(x_i = a | z)·Π_j p(x_j | x_i = a, z). A column that had no category in training has no
-    values to sum over: the tree in which it is the parent is Π_j p(x_j | z).
+    Missing columns are summed out exactly. A missing child is omitted from the product. A missing parent x_i is summed
+    over, Σ_a p(x_i = a | z)·Π_j p(x_j | x_i = a, z). A column that had no category in training has no
+    values to sum over: the tree with it as the parent is Π_j p(x_j | z).
 
-    Cost: O(n·d²), in training and in prediction; in prediction a missing column counts as often as it has values.
+    Cost: O(n·d²), in training and in prediction; in prediction a missing column costs a factor of its number of values.
 
     References
     ----------
@@ -91,25 +92,25 @@ class AveragedOneDependence:
 
     @property
     def sufficient_statistics(self) -> CountTogether:
-        """All pairs of columns."""
+        """The counts of all pairs of columns."""
         return CountTogether()
 
     def out_of_support(self, tile: Codes) -> Array:
-        """Return which cells the density cannot produce: none, a stranger having become a missing cell."""
+        """Return which cells the density cannot produce: none, because an unseen category is a missing cell."""
         return np.zeros(tile.values.shape, np.bool_)
 
     def estimate(self, statistics: JointCounts) -> AveragedParameters:
-        """Return the smoothed tables of every pair, each way."""
+        """Return the smoothed tables of every ordered pair."""
         cardinalities = statistics.cardinalities
         columns, offsets = range(len(cardinalities)), slot_offsets(cardinalities)
         single = np.concatenate([self.smoothing.log_conditional(statistics.single(j)) for j in columns], axis=1)
         rows = []
         for i in columns:
-            own = slice(offsets[i], offsets[i + 1])
+            diagonal = slice(offsets[i], offsets[i + 1])  # i = j holds log p(x_i | z)
             empty = np.zeros((statistics.n_components, cardinalities[i] + 1, cardinalities[i] + 1))
             counts = np.concatenate([empty if i == j else statistics.pair(i, j) for j in columns], axis=2)
             of_parent = self.smoothing.log_given_parent(counts, single, offsets[:-1])
-            of_parent[:, :, own] = single[:, np.newaxis, own]
+            of_parent[:, :, diagonal] = single[:, np.newaxis, diagonal]
             rows.append(of_parent.swapaxes(0, 1))
         return AveragedParameters(cardinalities, np.ascontiguousarray(np.concatenate(rows)))
 
@@ -120,9 +121,9 @@ class AveragedOneDependence:
         return out
 
     def log_factors(self, parameters: AveragedParameters, tile: Codes) -> Array:
-        """Return log p(x_j | x_1 … x_{j−1}, z) in nats, (n, Z, d): the chain of the columns as they stand.
+        """Return log p(x_j | x_1 … x_{j−1}, z) in nats, (n, Z, d): the chain rule in the order of the columns.
 
-        Missing ones among them are summed out, and have a factor of 0 themselves.
+        Missing columns are summed out of the condition, and their own factor is 0.
         """
         codes = tile.values
         factors = np.empty((len(codes), parameters.log_probability.shape[1], codes.shape[1]))
@@ -130,11 +131,11 @@ class AveragedOneDependence:
         return factors
 
     def given(self, parameters: AveragedParameters) -> tuple[tuple[int, ...], ...]:
-        """Return, for each column, the places of those before it."""
+        """Return, for each column, the indices of the columns before it."""
         return tuple(tuple(range(j)) for j in range(len(parameters.cardinalities)))
 
     def sample(self, parameters: AveragedParameters, component: Array, rng: np.random.Generator) -> Array:
-        """Draw codes from 1, (n, d): a parent, its value, and the others given it."""
+        """Draw codes from 1, (n, d): first a uniform parent, then its value, then the other columns given it."""
         d = len(parameters.cardinalities)
         codes = np.zeros((len(component), d), np.uint16)
         parent = rng.integers(0, d, len(component))
@@ -148,7 +149,7 @@ class AveragedOneDependence:
         return codes
 
     def n_parameters(self, parameters: AveragedParameters) -> int:
-        """Return Z·(Σ_i (K_i − 1) + Σ_{i≠j} K_i·(K_j − 1)): those of all the d models."""
+        """Return Z·(Σ_i (K_i − 1) + Σ_{i≠j} K_i·(K_j − 1)): the parameters of all d trees."""
         cardinalities = np.array(parameters.cardinalities)
         free = np.maximum(cardinalities - 1, 0)
         pairs = np.outer(cardinalities, free).sum() - (cardinalities * free).sum()

@@ -1,4 +1,4 @@
-"""Numbers within bins: the part of a binned column that tells nothing of the component."""
+"""The distribution of numbers within bins, shared by all components."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from posteriori.typing import Array
 
 Bins = int | Literal["mdlp"] | tuple[float, ...]
 
-# The smallest scale of an outer bin, as a share of what its column spans: rows at the cut itself have none.
+# The smallest scale of an outer bin, as a share of the span of its column: rows exactly at the cut have distance 0.
 _SCALE_FLOOR = 1e-9
 
-SMALLEST_SCALE = 1e-150  # whose inverse square is finite
+SMALLEST_SCALE = 1e-150  # its inverse square is finite
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class BinnedParameters:
     ----------
     cuts : tuple of tuple of float
     mean : ndarray (d,)
-        Of a column without cuts, in data units; 0 elsewhere.
+        Mean of a column without cuts, in data units; 0 for other columns.
     scale : ndarray (2, d)
-        The mean distance to the first cut of the cells below it, and to the last of those above, in data units; in a
-        column without cuts, the standard deviation, in both places.
+        Row 0: mean distance to the first cut of the cells below it. Row 1: mean distance to the last cut of the cells
+        above it. In data units. For a column without cuts both rows hold the standard deviation.
     """
 
     cuts: tuple[tuple[float, ...], ...]
@@ -46,7 +46,7 @@ class BinnedParameters:
     scale: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters are of these columns; the components share them."""
+        """Raise ValueError unless the parameters fit these columns; all components share them."""
         del n_components
         check_equal("the cut points", self.cuts, tuple(column.cuts for column in columns))
         check_numbers("the means", self.mean, (len(columns),))
@@ -54,7 +54,7 @@ class BinnedParameters:
 
     @cached_property
     def slots(self) -> _Slots:
-        """The bins of all columns side by side, as the kernel reads them."""
+        """The bins of all columns side by side, in the layout of the kernel."""
         bins: list[tuple[float, float, float, float]] = []
         for points, mean, (below, above) in zip(self.cuts, self.mean, self.scale.T, strict=True):
             if not points:
@@ -81,18 +81,17 @@ class _Slots(NamedTuple):
 class Binned:
     r"""A continuous column as bins: p(x | z) = P(b(x) | z) · q(x | b(x)).
 
-    This density is the second factor, the distribution of x within its bin b, which all components share: of greatest
-    entropy given what the rows of all of them say of it. It is uniform between two cuts; falls off exponentially
-    beyond an outer cut, at a rate of 1 over the mean distance to it; and is Gaussian where there is only one bin. The
-    first factor is a `Categorical` over the bins, beside this one. So log p(x) is that of a density, and the posterior
-    depends on the bin alone.
+    This density is the second factor, the distribution of x within its bin b. All components share it. It is the
+    maximum-entropy distribution given the pooled statistics: uniform between two cuts, exponential beyond an outer cut
+    with the mean distance to it, and Gaussian if there is only one bin. The first factor is a separate `Categorical`
+    over the bins. So log p(x) is a proper density, and the posterior depends on the bin alone.
 
     Parameters
     ----------
     bins : int, "mdlp" or sequence of float, default "mdlp"
-        That many bins of equal weight, fewer where values are repeated; bins chosen by how well they tell the classes
-        apart, by the minimum-description-length rule of Fayyad & Irani; or the cut points themselves, strictly
-        increasing. A cell equal to a cut is above it.
+        int: that many bins of equal weight, fewer where values repeat. "mdlp": the minimum-description-length rule of
+        Fayyad & Irani, which separates the classes. A strictly increasing sequence: the cut points. A cell equal to a
+        cut belongs to the bin above it.
 
     Notes
     -----
@@ -101,8 +100,8 @@ class Binned:
     are counted between 1000 quantiles of a uniform sample of that many rows, and the cuts are some of these quantiles.
     `MDLPDiscretizer` cuts by the same rule, at the same points.
 
-    The scale of an outer bin without rows is that of the inner ones; one whose rows all lie at the cut has 1e-9 of
-    what its column spans. Neither changes a posterior.
+    An outer bin without rows takes the mean width of the inner bins as its scale. An outer bin whose rows all lie at
+    the cut has a scale of 1e-9 times the span of the column. Neither choice changes a posterior.
 
     References
     ----------
@@ -146,7 +145,7 @@ class Binned:
 
     def log_density(self, parameters: BinnedParameters, tile: Numbers) -> Array:
         """Return log q(x | b(x)) in nats, (n, 1)."""
-        return self._log_within(parameters, tile).sum(axis=1, keepdims=True)
+        return np.asarray(self._log_within(parameters, tile).sum(axis=1, keepdims=True))
 
     def log_factors(self, parameters: BinnedParameters, tile: Numbers) -> Array:
         """Return log q(x_j | b(x_j)) in nats, (n, 1, d)."""
@@ -158,7 +157,7 @@ class Binned:
         return out
 
     def sample(self, parameters: BinnedParameters, codes: Array, rng: np.random.Generator) -> Array:
-        """Draw a number within each bin, (n, d), from the codes of the bins, from 1 on."""
+        """Draw a number within each bin, (n, d), given the codes of the bins, from 1."""
         drawn = np.empty(codes.shape)
         for j, points in enumerate(parameters.cuts):
             below, above = parameters.scale[:, j]
@@ -170,14 +169,16 @@ class Binned:
             x = low + rng.random(len(codes)) * (high - low)
             tail = rng.exponential(size=len(codes))
             x = np.where(bins == 0, points[0] - below * tail, np.where(bins == len(points), low + above * tail, x))
-            # Rounding must not carry a number into the next bin, to which its upper cut belongs.
+            # Rounding must not move a number to the upper cut: that cut belongs to the next bin.
             drawn[:, j] = np.where(bins < len(points), np.minimum(x, np.nextafter(high, -np.inf)), x)
         return drawn
 
     def sample_within(self, parameters: BinnedParameters, codes: Array, rng: np.random.Generator, box: Box) -> Array:
-        """Draw a number within each bin and within a box, (n, d), from the codes of the bins: whole where it says so.
+        """Draw a number within each bin and within a box, (n, d), given the codes of the bins.
 
-        Of a bin that has no number in the box it is the one of the box that is nearest.
+        Columns that the box marks as whole get integers.
+
+        If a bin and the box do not overlap, the number is the point of the box that is nearest to the bin.
         """
         drawn = np.empty(codes.shape)
         for j, points in enumerate(parameters.cuts):
@@ -206,15 +207,15 @@ class Binned:
         rate = np.where(outer, 1.0 / np.where(bins == 0, below, above), 0.0)
         with np.errstate(invalid="ignore"):
             width = high - low
-            # The distance from the cut, exponential and truncated: from the end of the interval nearest to the cut.
+            # Inverse CDF of a truncated exponential, measured from the end of the interval nearest to the cut.
             tail = -np.log1p(share * np.expm1(-rate * width)) / np.where(outer, rate, 1.0)
             inner = low + share * width
-        return np.where(outer, np.where(bins == 0, high - tail, low + tail), inner)
+        return np.asarray(np.where(outer, np.where(bins == 0, high - tail, low + tail), inner))
 
     def _whole_within(
         self, parameters: BinnedParameters, j: int, bins: Array, first: Array, last: Array, rng: np.random.Generator
     ) -> Array:
-        """Draw whole numbers from first to last, (n,): alike in an inner bin, elsewhere as q(x | b) weighs them."""
+        """Draw integers from first to last, (n,): uniformly in an inner bin, from the rounded q(x | b) elsewhere."""
         points = parameters.cuts[j]
         inner = (bins > 0) & (bins < len(points))
         edges = np.array([-np.inf, *points, np.inf])
@@ -225,7 +226,7 @@ class Binned:
         return np.clip(x, first, last)
 
     def n_parameters(self, parameters: BinnedParameters) -> int:
-        """Return 2·d: two scales, or a mean and a variance; where the cuts are is not counted."""
+        """Return 2·d: two scales, or a mean and a variance, per column. Cut points are not counted."""
         return 2 * len(parameters.cuts)
 
 

@@ -28,21 +28,22 @@ class CategoricalParameters:
     cardinalities : tuple of int
         K of each column.
     log_probability : ndarray (Z, Σ (K + 1))
-        In nats, the columns side by side; slot 0 of each, the missing cell, holds 0: what summing it out gives.
+        In nats, the columns side by side. Slot 0 of each column is the missing cell and holds 0, because summing out
+        gives probability 1.
     """
 
     cardinalities: tuple[int, ...]
     log_probability: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters are of these columns and so many components."""
+        """Raise ValueError unless the parameters fit these columns and this number of components."""
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
         shape = (n_components, self.offsets[-1])
         check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
 
     @cached_property
     def offsets(self) -> Array:
-        """Where the slots of each column start."""
+        """The first slot of each column, and the number of slots, (d + 1,)."""
         return slot_offsets(self.cardinalities)
 
     def column(self, j: int) -> Array:
@@ -52,13 +53,13 @@ class CategoricalParameters:
 
 @dataclass(frozen=True)
 class Categorical:
-    """p(x_j = k | z) = (n_zjk + alpha) / (n_zj + K·alpha), n_zj the rows of z in which x_j is present.
+    """p(x_j = k | z) = (n_zjk + alpha) / (n_zj + K·alpha), n_zj the weight of the rows of z in which x_j is present.
 
     Parameters
     ----------
     alpha : float, default 1.0
-        Dirichlet pseudo-count a category, ≥ 0: 0 is maximum likelihood, 1 Laplace's rule. Where alpha is 0 and a
-        component has no row with x_j present, the frequencies of all components stand in.
+        Dirichlet pseudo-count per category, ≥ 0: 0 is maximum likelihood, 1 Laplace's rule. If alpha is 0 and a
+        component has no row with x_j present, the pooled frequencies of all components are used.
 
     References
     ----------
@@ -78,7 +79,7 @@ class Categorical:
         check_pseudo_count("alpha", self.alpha)
 
     def out_of_support(self, tile: Codes) -> Array:
-        """Return which cells the density cannot produce: none, a stranger having become a missing cell."""
+        """Return which cells the density cannot produce: none, because an unseen category is a missing cell."""
         return np.zeros(tile.values.shape, np.bool_)
 
     def estimate(self, statistics: Counts) -> CategoricalParameters:
@@ -87,13 +88,12 @@ class Categorical:
         counts = statistics.table.copy()
         counts[:, starts] = 0.0
         widths = np.asarray(cardinalities, np.int64) + 1
-        probability = self._shares(counts, starts, widths)
+        probability = self._smoothed_shares(counts, starts, widths)
         empty = np.isnan(probability)
         if empty.any():
-            everyone = np.broadcast_to(
-                self._shares(counts.sum(axis=0, keepdims=True), starts, widths), probability.shape
-            )
-            probability[empty] = everyone[empty]
+            # Without evidence and pseudo-counts: the pooled frequencies, and if there are none either, uniform ones.
+            pooled = self._smoothed_shares(counts.sum(axis=0, keepdims=True), starts, widths)
+            probability[empty] = np.broadcast_to(pooled, probability.shape)[empty]
             uniform = np.broadcast_to(1.0 / np.repeat(np.maximum(widths - 1, 1), widths), probability.shape)
             probability = np.where(np.isnan(probability), uniform, probability)
         with np.errstate(divide="ignore"):
@@ -101,7 +101,7 @@ class Categorical:
         log_probability[:, starts] = 0.0
         return CategoricalParameters(cardinalities, log_probability)
 
-    def _shares(self, counts: Array, starts: Array, widths: Array) -> Array:
+    def _smoothed_shares(self, counts: Array, starts: Array, widths: Array) -> Array:
         totals = np.add.reduceat(counts, starts, axis=1) + (widths - 1) * float(self.alpha)
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = (counts + self.alpha) / np.repeat(totals, widths, axis=1)
@@ -126,31 +126,31 @@ class Categorical:
     def left_out(
         self, parameters: CategoricalParameters, statistics: Counts, tile: Codes, assignment: Assignment
     ) -> Array:
-        """Return log p(x_j | z) in nats, (n, Z, d), of each row by the frequencies without it."""
+        """Return log p(x_j | z) in nats, (n, Z, d), of each row under the frequencies without it."""
         del parameters
         cardinalities = np.asarray(statistics.cardinalities, np.float64)
         codes, rows = tile.values, np.arange(len(tile.values))
         count = statistics.table[:, statistics.offsets[:-1] + codes].transpose(1, 0, 2).copy()
         total = np.broadcast_to(statistics.observed(), count.shape).copy()
-        own = rows, assignment.component
-        gone = assignment.weight[:, np.newaxis] * (codes > 0)
-        count[own], total[own] = less(count[own], gone), less(total[own], gone)
-        in_all = total + cardinalities * self.alpha
+        observed = rows, assignment.component
+        removed = assignment.weight[:, np.newaxis] * (codes > 0)
+        count[observed], total[observed] = less(count[observed], removed), less(total[observed], removed)
+        smoothed_total = total + cardinalities * self.alpha
         with np.errstate(invalid="ignore", divide="ignore"):
-            share = (count + self.alpha) / in_all
-            if not (in_all > 0).all():
+            share = (count + self.alpha) / smoothed_total
+            if not (smoothed_total > 0).all():
                 count, total = count.sum(axis=1, keepdims=True), total.sum(axis=1, keepdims=True)
-                stand_in = np.where(total > 0, count / total, 1.0 / np.maximum(cardinalities, 1.0))
-                share = np.where(in_all > 0, share, stand_in)
+                fallback = np.where(total > 0, count / total, 1.0 / np.maximum(cardinalities, 1.0))
+                share = np.where(smoothed_total > 0, share, fallback)
             return np.where(codes[:, np.newaxis, :] > 0, np.log(share), 0.0)
 
     def with_fixed_structure(self, parameters: CategoricalParameters) -> Categorical:
-        """Return the density itself: it learns no structure that could stay."""
+        """Return the density itself: it learns no structure."""
         del parameters
         return self
 
     def sample(self, parameters: CategoricalParameters, component: Array, rng: np.random.Generator) -> Array:
-        """Draw codes from 1, (n, d); 0 only in a column that had no category."""
+        """Draw codes from 1, (n, d); 0 only in a column without categories."""
         codes = np.zeros((len(component), len(parameters.cardinalities)), np.uint16)
         for j, cardinality in enumerate(parameters.cardinalities):
             if not cardinality:

@@ -1,4 +1,4 @@
-"""p(x | parents, z) of a category from counts, smoothed by backing off to fewer parents."""
+"""Conditional probability tables p(x | parents, z) from counts, smoothed by backing off to fewer parents."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from posteriori.invariants import check_pseudo_count
 from posteriori.typing import Array
 
-ROUNDING = 1e-9  # by so much a log-probability may be above 0
+ROUNDING = 1e-9  # by how much rounding may raise a log-probability above 0
 
 
 @dataclass(frozen=True)
 class BackOff:
-    r"""Conditional tables that shrink towards what is known without the last parent, and without the component.
+    r"""Conditional tables, shrunk towards the tables without the last parent and without the component.
 
     .. math::
         p(x \mid a_1 \ldots a_t, z) = \frac{n_{a_1 \ldots a_t z x} + \tfrac{s}{2}\, p(x \mid a_1 \ldots a_{t-1}, z)
         + \tfrac{s}{2}\, p(x \mid a_1 \ldots a_t)}{n_{a_1 \ldots a_t z} + s}
 
-    with, free of the component, and at the roots,
+    with the tables that do not depend on the component, and the tables without parents,
 
     .. math::
         p(x \mid a_1 \ldots a_t) = \frac{n_{a_1 \ldots a_t x} + s\, p(x \mid a_1 \ldots a_{t-1})}
@@ -28,17 +28,18 @@ class BackOff:
         p(x \mid z) = \frac{n_{zx} + \alpha\, p(x)}{n_z + \alpha}, \qquad
         p(x) = \frac{n_x + \alpha}{n + K \alpha}
 
-    Each is the posterior mean under a Dirichlet prior of pseudo-rows that are drawn from the tables before it. Half of
-    them keep the parents and forget the component: a combination of parents that few rows show then says little of the
-    component, whereas p(x | z) alone would bring back the naive factor, which counts evidence twice.
+    Each table is the posterior mean under a Dirichlet prior whose pseudo-rows are distributed as the lower-order
+    tables. Half of the pseudo-rows condition on the parents but not on the component. A rare combination of parents
+    then carries little information about the component. Backing off to p(x | z) alone would restore the naive factor,
+    which counts evidence twice.
 
     Parameters
     ----------
     strength : float or None
-        s in pseudo-rows, ≥ 0. None: each table by itself, with alpha pseudo-counts a category,
+        s in pseudo-rows, ≥ 0. None: no back-off; each table has alpha pseudo-counts per category,
         p(x | a, z) = (n + alpha) / (n_a + K·alpha).
     alpha : float
-        Where tables back off, the pseudo-count a category of p(x), and the pseudo-rows that draw p(x | z) to it.
+        With back-off: the pseudo-count per category of p(x), and the pseudo-rows that shrink p(x | z) towards p(x).
 
     References
     ----------
@@ -60,25 +61,27 @@ class BackOff:
         Parameters
         ----------
         counts : ndarray (Z, K_1 + 1, …, K_m + 1, K + 1)
-            Weights by the codes of the parents, the most important first, and of the child last; code 0 is missing.
+            Weights indexed by the codes of the parents, the most important first, and of the child last; code 0 is
+            missing.
 
         Returns
         -------
         ndarray
-            Where a parent is missing (code 0): given the others alone. Where the child is missing: 0.
+            For code 0 (missing) of a parent: the table given the other parents. For code 0 of the child: 0.
         """
         observed = with_sums(counts[..., 1:])
-        everyone = observed.sum(axis=0, keepdims=True)
+        over_components = observed.sum(axis=0, keepdims=True)
         n_parents = observed.ndim - 2
         root: tuple[slice | int, ...] = (slice(None), *[0] * n_parents)
-        probability, pooled = np.empty(observed.shape), np.empty(everyone.shape)
-        pooled[root] = self._marginal(everyone[root])
+        probability, pooled = np.empty(observed.shape), np.empty(over_components.shape)
+        pooled[root] = self._marginal(over_components[root])
         probability[root] = self._shrunk(observed[root], pooled[root], self.alpha)
+        # From few parents to many: the table with t parents backs off to the one with t − 1.
         for t in range(1, n_parents + 1):
             before: tuple[slice | int, ...] = (slice(None),) * t
             rest = (0,) * (n_parents - t)
             given, lower = (*before, slice(1, None), *rest), (*before, 0, *rest)
-            pooled[given] = self._shrunk(everyone[given], np.expand_dims(pooled[lower], t), self.strength)
+            pooled[given] = self._shrunk(over_components[given], np.expand_dims(pooled[lower], t), self.strength)
             halfway = (np.expand_dims(probability[lower], t) + pooled[given]) / 2.0
             probability[given] = self._shrunk(observed[given], halfway, self.strength)
         result = np.zeros(counts.shape)
@@ -87,16 +90,16 @@ class BackOff:
         return result
 
     def log_given_parent(self, counts: Array, log_single: Array, starts: Array) -> Array:
-        """Return log p(x_j | a, z) in nats of many columns side by side, given one parent, (Z, K + 1, slots).
+        """Return log p(x_j | a, z) in nats for many columns side by side, given one parent, (Z, K + 1, slots).
 
         Parameters
         ----------
         counts : ndarray (Z, K + 1, slots)
-            By the code of the parent and, side by side, those of the columns; code 0 is missing.
+            Weights indexed by the code of the parent, and by the codes of the columns side by side; code 0 is missing.
         log_single : ndarray (Z, slots)
             log p(x_j | z), 0 where x_j is missing.
         starts : ndarray (d,)
-            Where the slots of each column start.
+            The first slot of each column.
         """
         widths = np.diff(np.append(starts, counts.shape[2]))
         observed = counts.copy()
@@ -109,17 +112,18 @@ class BackOff:
 
         if self.strength is None:
             added: Array | float = self.alpha
-            in_all: Array | float = np.repeat(float(self.alpha) * (widths - 1), widths)
+            added_total: Array | float = np.repeat(float(self.alpha) * (widths - 1), widths)
         else:
-            everyone = observed.sum(axis=0)
-            alone = everyone.sum(axis=0) + self.alpha
-            alone[starts] = 0.0
-            alone = _ratio(alone, summed(alone), 0.0)
-            pooled = _ratio(everyone + self.strength * alone, summed(everyone) + self.strength, alone)
+            over_components = observed.sum(axis=0)
+            marginal = over_components.sum(axis=0) + self.alpha
+            marginal[starts] = 0.0
+            marginal = _ratio(marginal, summed(marginal), 0.0)
+            smoothed = over_components + self.strength * marginal
+            pooled = _ratio(smoothed, summed(over_components) + self.strength, marginal)
             single = (single + pooled) / 2.0
-            added, in_all = self.strength * single, self.strength
+            added, added_total = self.strength * single, self.strength
         with np.errstate(divide="ignore"):
-            result = np.log(_ratio(observed + added, summed(observed) + in_all, single))
+            result = np.log(_ratio(observed + added, summed(observed) + added_total, single))
         result[:, 0] = log_single
         result[:, :, starts] = 0.0
         return result
@@ -129,24 +133,24 @@ class BackOff:
         return _shares(counts + self.alpha, np.full(counts.shape, 1.0 / max(counts.shape[1], 1)))
 
     def _shrunk(self, counts: Array, lower: Array, pseudo_rows: float | None) -> Array:
-        """Return the posterior mean under pseudo-rows of a lower table, or without strength under pseudo-counts."""
+        """Return the posterior mean with pseudo-rows from a lower-order table, or pseudo-counts without strength."""
         added = self.alpha if self.strength is None or pseudo_rows is None else pseudo_rows * lower
         return _shares(counts + added, lower)
 
 
 def draw(log_probability: Array, rng: np.random.Generator) -> Array:
-    """Draw a code from 1 for each row of log-probabilities (n, K); 0 where K is 0."""
+    """Draw one code from 1 for each row of log-probabilities (n, K); 0 if K is 0."""
     n, k = log_probability.shape
     if not k:
         return np.zeros(n, np.uint16)
     cumulative = np.cumsum(np.exp(log_probability), axis=1)
     u = rng.random(n) * cumulative[:, -1]
     position = (cumulative <= u[:, np.newaxis]).sum(axis=1)
-    return (np.minimum(position, k - 1) + 1).astype(np.uint16)
+    return np.asarray(np.minimum(position, k - 1) + 1).astype(np.uint16)
 
 
 def with_sums(counts: Array) -> Array:
-    """Return the counts with slot 0 of each parent holding the sum over all its codes, the missing one included."""
+    """Return the counts with slot 0 of each parent replaced by the sum over all its codes, missing included."""
     summed = counts.copy()
     for axis in range(1, counts.ndim - 1):
         first = (slice(None),) * axis + (0,)
@@ -155,10 +159,10 @@ def with_sums(counts: Array) -> Array:
 
 
 def _shares(counts: Array, otherwise: Array) -> Array:
-    """Return the counts as shares of their sum along the last axis; otherwise where there are none."""
+    """Return counts divided by their sum along the last axis, or `otherwise` where the sum is 0."""
     return _ratio(counts, counts.sum(axis=-1, keepdims=True), otherwise)
 
 
 def _ratio(part: Array, whole: Array, otherwise: Array | float) -> Array:
-    """Return part / whole; otherwise where there is nothing."""
+    """Return part / whole, or `otherwise` where whole is 0."""
     return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), otherwise)

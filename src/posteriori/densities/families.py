@@ -1,4 +1,4 @@
-"""Tables of columns given their parents, side by side; sums over the parents that a row lacks."""
+"""Conditional probability tables of families (a column and its parents), and sums over missing parents."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ Parents = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class CountsOfFamilies:
-    """What each column was seen with, side by side, to look a row up in what the others leave of it.
+    """Counts of families side by side, for leave-one-out tables.
 
     Attributes
     ----------
     families : Families
-        The layout, as of `FamilyTables`.
+        The layout, as in `FamilyTables`.
     counts : ndarray (slots, Z)
-        Weights: where a parent's code is 0 those of all its codes, and where the child's is of all its present cells.
+        Weights. Code 0 of a parent holds the sum over all its codes, code 0 of the child the sum over its present
+        cells.
     """
 
     families: kernels.Families
@@ -38,7 +39,7 @@ class CountsOfFamilies:
 
     @classmethod
     def of(cls, parents: Parents, tables: list[Array]) -> CountsOfFamilies:
-        """Return the counts from the weights of codes, (Z, K_1 + 1, …, K + 1) of each column."""
+        """Return the counts from one table of weights per column, (Z, K_1 + 1, …, K + 1)."""
         summed = []
         for table in tables:
             seen = with_sums(table[..., 1:])
@@ -49,9 +50,9 @@ class CountsOfFamilies:
     def left_out(
         self, smoothing: BackOff, tile: Codes, assignment: Assignment, components: range | None = None
     ) -> Array:
-        """Return log p(x_j | parents, z) in nats, (n, Z, d), of each row by the tables without it; for some z.
+        """Return log p(x_j | parents, z) in nats, (n, Z, d), of each row under the tables without it.
 
-        A parent that is missing is left out of the condition.
+        A missing parent is omitted from the condition.
         """
         components = range(self.counts.shape[1]) if components is None else components
         out = np.empty((len(tile.values), len(components), len(self.families.cardinalities)))
@@ -69,7 +70,7 @@ class CountsOfFamilies:
     def sums_left_out(
         self, smoothing: BackOff, tile: Codes, assignment: Assignment, rows: Array, upto: Array, most_cells: int
     ) -> Array:
-        """Return what `FamilyTables.sum_out` does, (e, Z), by the tables without the row."""
+        """Return the sums of `FamilyTables.sum_out`, (e, Z), under the tables without the row."""
         summed = np.zeros((len(rows), self.counts.shape[1]))
         kernels.sum_out_left_out(
             tile.values,
@@ -94,7 +95,7 @@ class CountsOfFamilies:
         components: range,
         table: Array,
     ) -> None:
-        """Write the tables of a tree without one row, codes (d,), to where start says, for some components."""
+        """Write the tables of a tree without one row of codes (d,) into table, at the positions start."""
         kernels.tree_left_out(
             row,
             int(given.component[0]),
@@ -115,8 +116,8 @@ class CountsOfFamilies:
 
     @cached_property
     def pooled(self) -> Array:
-        """The counts of all components together, (slots,)."""
-        return self.counts.sum(axis=1)
+        """The counts summed over components, (slots,)."""
+        return np.asarray(self.counts.sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -126,14 +127,14 @@ class FamilyTables:
     Attributes
     ----------
     parents : tuple of tuple of int
-        Of each column, the most important first.
+        The parents of each column, the most important first.
     cardinalities : tuple of int
         K of each column.
     offsets : ndarray (d,)
-        Where the table of each column starts.
+        The first slot of the table of each column.
     log_probability : ndarray (slots, Z)
-        In nats; each table in C order, parents' codes before the child's. Where a parent's code is 0 (missing) it is
-        that of the lower-order conditional, given the other parents; where the child's is, 0.
+        In nats. Each table is in C order, with the codes of the parents before that of the child. Code 0 (missing) of
+        a parent holds the lower-order conditional given the other parents; code 0 of the child holds 0.
     """
 
     parents: tuple[tuple[int, ...], ...]
@@ -142,13 +143,13 @@ class FamilyTables:
     log_probability: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters are of these columns and so many components."""
+        """Raise ValueError unless the parameters fit these columns and this number of components."""
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
         check_parents(self.parents, len(columns))
         sizes = [math.prod(self.cardinalities[i] + 1 for i in (*parents, j)) for j, parents in enumerate(self.parents)]
         shape = (sum(sizes), n_components)
         check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
-        check_equal("where tables begin", self.offsets, np.cumsum([0, *sizes], dtype=np.int64)[:-1])
+        check_equal("the offsets of the tables", self.offsets, np.cumsum([0, *sizes], dtype=np.int64)[:-1])
 
     @classmethod
     def of(cls, parents: tuple[tuple[int, ...], ...], tables: list[Array]) -> FamilyTables:
@@ -171,7 +172,8 @@ class FamilyTables:
         ----------
         codes : ndarray (n, d)
         most_cells : int
-            Columns are dropped from a row whose tables would have more, in all components (see the kernel).
+            The limit on the cells of all tables of a row, over all components. Columns are dropped beyond it (see the
+            kernel).
         """
         out = np.zeros((len(codes), self.log_probability.shape[1]))
         kernels.add_families(codes, self.families, self.log_probability, out)
@@ -183,20 +185,20 @@ class FamilyTables:
         return out
 
     def log_factors(self, codes: Array) -> Array:
-        """Return log p(x_j | parents, z) in nats, (n, Z, d); where a parent is missing, given the others alone."""
+        """Return log p(x_j | parents, z) in nats, (n, Z, d); a missing parent is omitted from the condition."""
         families = self.families
         cells = codes[:, families.members].astype(np.int64) * families.strides
         slots = np.add.reduceat(cells, families.starts[:-1], axis=1) + families.offsets
-        return self.log_probability[slots].swapaxes(1, 2)
+        return np.asarray(self.log_probability[slots].swapaxes(1, 2))
 
     def rows_to_sum(self, codes: Array) -> Array:
-        """Return the rows in which a parent is missing, so that its values are summed over."""
+        """Return the indices of the rows with a missing parent, whose values must be summed over."""
         return np.flatnonzero(kernels.rows_lacking(codes, self.inner)) if len(self.inner) else np.empty(0, np.int64)
 
     def sum_out(self, codes: Array, rows: Array, upto: Array, most_cells: int) -> Array:
-        """Return the part of log p of the first columns of some rows that is summed over missing parents, (e, Z).
+        """Return the part of log p of some rows that involves sums over missing parents, (e, Z).
 
-        Row e takes the columns up to place upto[e] in the order of `families`.
+        Entry e uses the first upto[e] columns in the order of `families`.
         """
         summed = np.zeros((len(rows), self.log_probability.shape[1]))
         self._sum_out(codes, rows, upto, most_cells, summed[:0], summed)
@@ -208,7 +210,7 @@ class FamilyTables:
         )
 
     def dropped(self, codes: Array, most_cells: int) -> Array:
-        """Return which columns `sum_out` drops in some of the rows, (d,), for their tables would be too large."""
+        """Return which columns `sum_out` drops in some row, (d,), because its tables would be too large."""
         bits = np.log2(np.maximum(self.families.cardinalities[self.inner], 2))
         # The tables that eliminate columns of b bits together have fewer than 2^(b + 1) cells in all.
         most_each = self._most_each(most_cells)
@@ -217,15 +219,15 @@ class FamilyTables:
             return np.zeros(codes.shape[1], np.bool_)
         rows = self.rows_to_sum(codes)
         rows = rows[(codes[np.ix_(rows, self.inner)] == 0) @ bits > small]
-        return kernels.columns_dropped(codes, rows, self.families, most_each)
+        return np.asarray(kernels.columns_dropped(codes, rows, self.families, most_each))
 
     def _most_each(self, most_cells: int) -> int:
-        """Return how many cells the tables of a row may have in each component."""
-        return max(1, most_cells // self.log_probability.shape[1])
+        """Return the number of cells that the tables of a row may have per component."""
+        return max(1, most_cells // int(self.log_probability.shape[1]))
 
     @cached_property
     def families(self) -> kernels.Families:
-        """The layout that the kernels read."""
+        """The layout for the kernels."""
         members, strides, starts = [], [], [0]
         for j, parents in enumerate(self.parents):
             widths = [self.cardinalities[i] + 1 for i in (*parents, j)]
@@ -243,13 +245,13 @@ class FamilyTables:
 
     @cached_property
     def inner(self) -> Array:
-        """The columns that are parents of others."""
+        """The columns that are parents of other columns."""
         return np.array(sorted({parent for of_j in self.parents for parent in of_j}), np.int64)
 
     @property
     def n_parameters(self) -> int:
         """Z·Σ_j (K_j − 1)·Π_{i in parents} K_i."""
-        n_components = self.log_probability.shape[1]
+        n_components = int(self.log_probability.shape[1])
         total = 0
         for j, parents in enumerate(self.parents):
             configurations = int(np.prod([self.cardinalities[i] for i in parents]))
@@ -258,7 +260,7 @@ class FamilyTables:
 
 
 def parents_before_children(parents: Parents) -> list[int]:
-    """Return the columns in an order in which parents come first: by the length of the longest way to a root."""
+    """Return the columns in a topological order: by the length of the longest path to a root."""
     depth = [0] * len(parents)
     for j in TopologicalSorter(dict(enumerate(parents))).static_order():
         depth[j] = max((depth[parent] + 1 for parent in parents[j]), default=0)
@@ -266,9 +268,9 @@ def parents_before_children(parents: Parents) -> list[int]:
 
 
 def lost_cells(columns: Array, counts: JointCounts, tile: Codes, assignment: Assignment) -> Array:
-    """Return the rows that may hold a category of these columns which no other row shows, (n,).
+    """Return which rows may hold a category of these columns that occurs in no other row, (n,) booleans.
 
-    To the other rows such a cell is missing, and the category does not exist.
+    Without the row the category does not exist, so the cell counts as missing.
     """
     result = np.zeros(len(tile.values), np.bool_)
     for j in columns.tolist():
@@ -283,7 +285,7 @@ def lost_cells(columns: Array, counts: JointCounts, tile: Codes, assignment: Ass
 
 
 def check_parents(parents: Parents, n_columns: int) -> None:
-    """Raise ValueError unless the parents of so many columns are other columns, each once, and there is no cycle."""
+    """Raise ValueError unless the parents form an acyclic graph over this number of columns without duplicates."""
     require(len(parents) == n_columns, f"there are parents of {len(parents)} columns, and {n_columns} columns")
     for j, of_j in enumerate(parents):
         require(len(set(of_j)) == len(of_j), f"a parent of column {j} occurs twice")

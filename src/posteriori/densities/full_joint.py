@@ -1,4 +1,4 @@
-"""No independence at all: a probability for every combination of categories."""
+"""The full joint distribution: a probability for every combination of categories."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
 
 _MOST_STEPS = 1000
-_TOLERANCE = 1e-10  # of a probability between two steps of EM
+_TOLERANCE = 1e-10  # the largest change of a probability between two steps of EM at convergence
 
 
 @dataclass(frozen=True)
 class FullJointParameters:
-    """log p(x | z) of every combination, and of every combination of some columns.
+    """log p(x | z) of every combination of categories, and all its marginals.
 
     Attributes
     ----------
     cardinalities : tuple of int
         K of each column.
     log_probability : ndarray (Z, K_1 + 1, …, K_d + 1)
-        In nats; code 0 of a column stands for its sum over all categories.
+        In nats. Code 0 of a column is the sum over all its categories.
     """
 
     cardinalities: tuple[int, ...]
     log_probability: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters are of these columns and so many components."""
+        """Raise ValueError unless the parameters fit these columns and this number of components."""
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
         shape = (n_components, *(k + 1 for k in self.cardinalities))
         check_numbers("the log-probabilities", self.log_probability, shape, -np.inf, ROUNDING)
@@ -44,15 +44,15 @@ class FullJointParameters:
 
 @dataclass(frozen=True)
 class FullJoint:
-    """p(x | z) = (n_zx + alpha) / (n_z + alpha·Π_j K_j), a cell for each combination of categories.
+    """p(x | z) = (n_zx + alpha) / (n_z + alpha·Π_j K_j), one cell per combination of categories.
 
-    Rows with missing cells count for the combinations they may be, in the proportions of the estimate itself: EM on the
-    table, without another look at the rows. Predictions sum missing cells out exactly.
+    Rows with missing cells are distributed over the compatible combinations in proportion to the estimate: EM on the
+    table of counts, without another pass over the rows. Predictions sum missing cells out exactly.
 
     Parameters
     ----------
     alpha : float, default 1.0
-        Pseudo-count a cell, ≥ 0.
+        Pseudo-count per cell, ≥ 0.
     """
 
     alpha: float = 1.0
@@ -68,21 +68,23 @@ class FullJoint:
 
     @property
     def sufficient_statistics(self) -> EveryCombination:
-        """All columns together."""
+        """The counts of all columns together."""
         return EveryCombination()
 
     def out_of_support(self, tile: Codes) -> Array:
-        """Return which cells the density cannot produce: none, a stranger having become a missing cell."""
+        """Return which cells the density cannot produce: none, because an unseen category is a missing cell."""
         return np.zeros(tile.values.shape, np.bool_)
 
     def estimate(self, statistics: JointCounts) -> FullJointParameters:
-        """Return the smoothed frequencies, and their sums."""
+        """Return the smoothed frequencies and their marginals."""
         counts = statistics.table(statistics.scopes[0])
         d = counts.ndim - 1
         inner = (slice(None), *[slice(1, None)] * d)
         complete = counts[inner] + self.alpha
         incomplete = _incomplete(counts)
-        shares = _shares(complete + 1.0) if incomplete else _shares(complete)  # EM never leaves a probability of 0
+        shares = (
+            _shares(complete + 1.0) if incomplete else _shares(complete)
+        )  # EM never leaves a probability of 0, so it starts inside
         for _ in range(_MOST_STEPS if incomplete else 0):
             before, shares = shares, _shares(complete + _expected(incomplete, shares))
             if np.abs(shares - before).max() <= _TOLERANCE:
@@ -100,7 +102,7 @@ class FullJoint:
         return np.ascontiguousarray(parameters.log_probability[(slice(None), *tile.values.T)].T)
 
     def log_factors(self, parameters: FullJointParameters, tile: Codes) -> Array:
-        """Return log p(x_j | x_1 … x_{j−1}, z) in nats, (n, Z, d): the chain of the columns as they stand."""
+        """Return log p(x_j | x_1 … x_{j−1}, z) in nats, (n, Z, d): the chain rule in the order of the columns."""
         columns = np.arange(len(parameters.cardinalities))
         upto = np.stack([self._of_shown(parameters, tile, columns < j) for j in range(len(columns) + 1)], axis=2)
         with np.errstate(invalid="ignore"):
@@ -111,11 +113,11 @@ class FullJoint:
         return self.log_density(parameters, Codes(codes, tile.cardinalities))
 
     def given(self, parameters: FullJointParameters) -> tuple[tuple[int, ...], ...]:
-        """Return, for each column, the places of those before it."""
+        """Return, for each column, the indices of the columns before it."""
         return tuple(tuple(range(j)) for j in range(len(parameters.cardinalities)))
 
     def sample(self, parameters: FullJointParameters, component: Array, rng: np.random.Generator) -> Array:
-        """Draw codes from 1, (n, d), one column after another."""
+        """Draw codes from 1, (n, d), each column given those before it."""
         d = len(parameters.cardinalities)
         codes = np.zeros((len(component), d), np.uint16)
         for j in range(d):
@@ -130,10 +132,10 @@ class FullJoint:
 
 @dataclass(frozen=True)
 class EveryCombination:
-    """What to count: all columns of the block together."""
+    """The statistics factory of the full joint: counts all columns of the block together."""
 
     def check_against(self, statistics: JointCounts, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics are of these columns and so many components."""
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
         CountTogether((tuple(range(len(columns))),)).check_against(statistics, columns, n_components)
 
     def of(self, tile: Codes, assignment: Assignment) -> JointCounts:
@@ -142,15 +144,15 @@ class EveryCombination:
 
 
 def _shares(counts: Array) -> Array:
-    """Return the counts of each component as shares of their sum; even ones where there are none."""
+    """Return the counts of each component divided by their sum, or uniform shares where the sum is 0."""
     axes = tuple(range(1, counts.ndim))
     total = counts.sum(axis=axes, keepdims=True)
-    even = 1.0 / max(math.prod(counts.shape[1:]), 1)
-    return np.where(total > 0, counts / np.where(total > 0, total, 1.0), even)
+    uniform = 1.0 / max(math.prod(counts.shape[1:]), 1)
+    return np.where(total > 0, counts / np.where(total > 0, total, 1.0), uniform)
 
 
 def _incomplete(counts: Array) -> list[tuple[tuple[int, ...], Array]]:
-    """Return the weights of rows with missing cells: for each set of missing axes, that of the present codes."""
+    """Return the weights of rows with missing cells: for each set of missing axes, the weights of the present codes."""
     cells = np.argwhere(counts > 0)
     patterns = np.unique(cells[:, 1:] == 0, axis=0)
     result = []

@@ -18,25 +18,25 @@ from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
 
-# The smallest variance, as a share of the column's own over all rows: a column that is constant within every
-# class separates the classes perfectly, and would otherwise have an infinite density.
+# The smallest variance, as a share of the variance of the column over all rows. A column that is constant within
+# every class separates the classes perfectly and would otherwise have an infinite density.
 _VARIANCE_FLOOR = 1e-9
 
-SMALLEST_VARIANCE = 1e-300  # whose inverse is finite
+SMALLEST_VARIANCE = 1e-300  # its inverse is finite
 
-_BLOCK_CELLS = 1 << 16  # of moments without a row, so that they stay in the cache
+_BLOCK_CELLS = 1 << 16  # leave-one-out moments per block, so that a block stays in the cache
 
 
 @dataclass(frozen=True)
 class GaussianParameters:
-    """mean and variance, (Z, d), in data units and squared data units; shared says one variance serves all z."""
+    """mean and variance, (Z, d), in data units and squared data units; shared: all components have one variance."""
 
     mean: Array
     variance: Array
     shared: bool = False
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters are of these columns and so many components."""
+        """Raise ValueError unless the parameters fit these columns and this number of components."""
         shape = (n_components, len(columns))
         check_numbers("the means", self.mean, shape)
         check_numbers("the variances", self.variance, shape, SMALLEST_VARIANCE, LARGEST_SQUARE)
@@ -56,11 +56,11 @@ class GaussianParameters:
 class Gaussian:
     """p(x_j | z) = N(x_j; mean_zj, variance_zj).
 
-    The variance is that of an inverse-gamma prior centred on the pooled within-class variance v_j,
+    The variance is shrunk by an inverse-gamma prior centred on the pooled within-class variance v_j,
 
         variance_zj = (scatter_zj + smoothing·v_j) / (n_zj − ddof + smoothing),
 
-    so a column multiplied by a constant, or shifted, changes no posterior.
+    so shifting a column or multiplying it by a constant changes no posterior.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ class Gaussian:
     ddof : {0, 1}, default 0
         0 divides by n (maximum likelihood), 1 by n − 1 (unbiased).
     least_variance : tuple of float (d,), default ()
-        No variance is below this one of its column, in squared data units; empty for no such bound. Under the bound
-        the likelihood is bounded too, and max(variance, least_variance) is where it is largest.
+        Lower bound on the variance of each column, in squared data units; empty for no bound. It bounds the
+        likelihood, which is then maximal at max(variance, least_variance).
 
     Notes
     -----
@@ -99,7 +99,7 @@ class Gaussian:
         require(self.ddof in (0, 1), f"ddof is {self.ddof}, and neither 0 nor 1")
 
     def check_fitted(self, parameters: GaussianParameters) -> None:
-        """Raise ValueError unless there is a least variance for each column, or none at all."""
+        """Raise ValueError unless there is a least variance for each column, or none."""
         check_least_variance(self.least_variance, parameters.variance.shape[1])
 
     def out_of_support(self, tile: Numbers) -> Array:
@@ -111,7 +111,7 @@ class Gaussian:
         return self._of(statistics, statistics.pooled())
 
     def _of(self, statistics: Moments, pooled: Moments) -> GaussianParameters:
-        """Return means and variances from moments (…, Z, d), and those of all components together, (…, 1, d)."""
+        """Return means and variances from moments (…, Z, d) and pooled moments (…, 1, d)."""
         weight = statistics.weight
         seen = pooled.weight > 0
         overall_mean = np.where(seen, pooled.mean, 0.0)
@@ -125,11 +125,11 @@ class Gaussian:
         within = statistics.scatter.sum(axis=-2, keepdims=True) / np.where(all_degrees > 0, all_degrees, 1.0)
         within = np.where(all_degrees > 0, within, overall)
         prior = np.broadcast_to(np.maximum(within, floor), weight.shape)
-        own = statistics.scatter / np.where(degrees > 0, degrees, 1.0)
+        estimate = statistics.scatter / np.where(degrees > 0, degrees, 1.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # smoothing / (degrees + smoothing), written so that it also holds at 0 and at infinity.
             trust_in_prior = np.where(degrees > 0, 1.0 / (1.0 + degrees / self.smoothing), 1.0)
-        variance = np.maximum(own + trust_in_prior * (prior - own), floor)
+        variance = np.maximum(estimate + trust_in_prior * (prior - estimate), floor)
 
         present = weight > 0
         shared = math.isinf(self.smoothing)
@@ -138,10 +138,10 @@ class Gaussian:
         return GaussianParameters(np.where(present, statistics.mean, overall_mean), variance, shared)
 
     def undetermined(self, statistics: Moments) -> list[int]:
-        """Return the columns in which a component has no variance, except those without any cell."""
-        as_one_component = statistics.pooled()
-        seen = as_one_component.weight[0] > 0
-        overall = as_one_component.scatter[0] / np.where(seen, as_one_component.weight[0], 1.0)
+        """Return the columns in which a component has no variance, except columns without any cell."""
+        pooled = statistics.pooled()
+        seen = pooled.weight[0] > 0
+        overall = pooled.scatter[0] / np.where(seen, pooled.weight[0], 1.0)
         variance = replace(self, least_variance=()).estimate(statistics).variance
         raised = (variance <= 1.001 * _VARIANCE_FLOOR * overall) | (overall <= 0)
         return np.flatnonzero((raised & (statistics.weight > 0)).any(axis=0)).tolist()
@@ -174,14 +174,15 @@ class Gaussian:
         size = max(1, _BLOCK_CELLS // max(1, parameters.mean.size))
         for start in range(0, len(factors), size):
             rows = slice(start, start + size)
-            some = Numbers(tile.values[rows])
+            block = Numbers(tile.values[rows])
             given = Assignment(assignment.component[rows], assignment.weight[rows], assignment.n_components)
-            rest, everybody = moments_left(statistics, some, given), moments_left(pooled, some, as_one_component(given))
-            factors[rows] = self.log_factors(self._of(rest, everybody), some)
+            without = moments_left(statistics, block, given)
+            pooled_without = moments_left(pooled, block, as_one_component(given))
+            factors[rows] = self.log_factors(self._of(without, pooled_without), block)
         return factors
 
     def with_fixed_structure(self, parameters: GaussianParameters) -> Gaussian:
-        """Return the density itself: it learns no structure that could stay."""
+        """Return the density itself: it learns no structure."""
         del parameters
         return self
 
@@ -190,12 +191,12 @@ class Gaussian:
         return rng.normal(parameters.mean[component], np.sqrt(parameters.variance[component]))
 
     def n_parameters(self, parameters: GaussianParameters) -> int:
-        """Return Z·d means, and as many variances, or d where they are shared."""
+        """Return Z·d means, and Z·d variances or d shared ones."""
         variances = parameters.variance.shape[1] if parameters.shared else parameters.variance.size
         return parameters.mean.size + variances
 
 
 def check_least_variance(least_variance: tuple[float, ...], n_columns: int) -> None:
-    """Raise ValueError unless there is a least variance for each column, or none at all."""
+    """Raise ValueError unless there is a least variance for each column, or none."""
     if least_variance:
         check_numbers("the least variances", np.array(least_variance, np.float64), (n_columns,), 0.0, LARGEST_SQUARE)

@@ -1,4 +1,4 @@
-"""A few parents a column: Sahami's k-dependence classifier."""
+"""At most k parents per column: Sahami's k-dependence classifier."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import CellKind
 from posteriori.typing import Array
 
-MOST_CELLS = 1 << 20  # of the tables that the sums of one row take, in all components
+MOST_CELLS = 1 << 20  # the limit on the tables that eliminate the missing columns of one row, over all components
 
 
 @dataclass(frozen=True)
 class KDependence:
-    r"""p(x | z) = Π_j p(x_j | x_{parents(j)}, z), with at most k parents a column.
+    r"""p(x | z) = Π_j p(x_j | x_{parents(j)}, z), with at most k parents per column.
 
-    Columns are taken in the order of their information about the component, I(x_j; z); the parents of one are those k
-    before it that it shares most with, I(x_i; x_j | z). With k = 0 it is naive Bayes.
+    Columns are ordered by their mutual information with the component, I(x_j; z). The parents of a column are the k
+    earlier columns with the largest I(x_i; x_j | z). With k = 0 it is naive Bayes.
 
     Parameters
     ----------
     k : int
-        Parents a column, ≥ 0.
+        Parents per column, ≥ 0.
     smoothing : BackOff
     parents : tuple of tuple of int, optional
-        Of each column, the most important first, once they are known: what settles the density.
+        The parents of each column, the most important first. None until `refine` has selected them.
 
     Notes
     -----
-    Missing columns are summed out exactly, by variable elimination within each row. A missing column without a present
-    descendant sums to 1. A column that had no category in training has no values to sum over: its children are taken
-    given their other parents.
+    Missing columns are summed out exactly, by variable elimination per row. A missing column without a present
+    descendant sums to 1. A column that had no category in training has no values to sum over: its children are
+    conditioned on their other parents.
 
-    The tables of a row may have 2²⁰ cells in all, those of all components together. Where they would have more, the
-    lower-order approximation is made: a missing column is dropped, so that its children are taken given their other
-    parents, p(x_j | other parents, z), and then the next, until the rest fits. The first to go is the column whose
-    table would be the largest. `approximated` returns which columns are dropped, and a model warns of them.
+    The tables of a row may have 2²⁰ cells in total over all components. Beyond this limit the lower-order
+    approximation applies: the missing column with the largest table is dropped, and its children are conditioned on
+    their other parents, p(x_j | other parents, z). This repeats until the rest fits. `approximated` returns which
+    columns are dropped, and a model warns about them.
 
-    Factors follow the chain rule. In the order of the parents, each column is taken given the present ones before it:
-    that is p(x_j | parents, z) where its parents are present, and else the quotient of two sums, over the missing
-    columns above. The factors of a row always add up to log p(x | z).
+    Factors follow the chain rule in topological order: each column is conditioned on the present columns before it.
+    The factor is p(x_j | parents, z) if the parents are present, and otherwise a quotient of two sums over the missing
+    ancestors. The factors of a row always add up to log p(x | z).
 
     References
     ----------
@@ -69,45 +69,45 @@ class KDependence:
     fitted = FamilyTables
 
     def check(self) -> None:
-        """Raise ValueError if k is negative, or the parents are none."""
+        """Raise ValueError if k is negative or the parents form no acyclic graph."""
         check_not_negative("k", self.k)
         if self.parents is not None:
             check_parents(self.parents, len(self.parents))
 
     def check_fitted(self, parameters: FamilyTables) -> None:
-        """Raise ValueError unless the tables are of the parents of the density."""
+        """Raise ValueError unless the tables have the parents of the density."""
         check_equal("the parents of the tables", parameters.parents, self.parents)
 
     @property
     def sufficient_statistics(self) -> CountTogether:
-        """All pairs of columns until the parents are known, and then each column with its parents."""
+        """The counts of all pairs of columns until the parents are known, then of each column with its parents."""
         return CountTogether(None if self.parents is None else _scopes(self.parents))
 
     def carry_over_structure(self, earlier: KDependence) -> KDependence:
-        """Return the density with the parents it had, if it is otherwise the same."""
+        """Return the earlier density with its parents, if the two are otherwise equal."""
         return earlier if replace(earlier, parents=self.parents) == self else self
 
     def refine(self, statistics: JointCounts, look: Callable[[Any], Any]) -> tuple[KDependence, JointCounts]:
-        """Return the density with its parents chosen, and the counts of each column with them.
+        """Return the density with its parents selected, and the counts of each column with its parents.
 
-        With one parent at most these are among the counts of pairs; with more they take another look at the rows.
+        For k ≤ 1 the counts of pairs contain these counts; for k > 1 they require a second pass over the rows.
         """
         if self.parents is not None:
             return self, statistics
-        settled = replace(self, parents=choose_parents(statistics, self.k))
-        scopes = _scopes(settled.parents or ())
+        refined = replace(self, parents=choose_parents(statistics, self.k))
+        scopes = _scopes(refined.parents or ())
         if self.k <= 1:
-            return settled, _among_pairs(statistics, scopes)
-        return settled, look(CountTogether(scopes))
+            return refined, _among_pairs(statistics, scopes)
+        return refined, look(CountTogether(scopes))
 
     def out_of_support(self, tile: Codes) -> Array:
-        """Return which cells the density cannot produce: none, a stranger having become a missing cell."""
+        """Return which cells the density cannot produce: none, because an unseen category is a missing cell."""
         return np.zeros(tile.values.shape, np.bool_)
 
     def estimate(self, statistics: JointCounts) -> FamilyTables:
         """Return the smoothed tables."""
         if self.parents is None:
-            raise ValueError("the parents take a second look at the rows; `refine` the density first")
+            raise ValueError("the parents are not known yet; call `refine` on the density first")
         tables = [
             self.smoothing.log_conditional(statistics.table((*parents, j))) for j, parents in enumerate(self.parents)
         ]
@@ -120,11 +120,11 @@ class KDependence:
     def log_factors(self, parameters: FamilyTables, tile: Codes) -> Array:
         """Return log p(x_j | the present ones of the columns before it, z) in nats, (n, Z, d), 0 where x_j is missing.
 
-        That is log p(x_j | parents, z) wherever the parents are present.
+        This is log p(x_j | parents, z) if the parents are present.
         """
         codes = tile.values
         factors = parameters.log_factors(codes)
-        summed = _Summed.of(parameters, codes)
+        summed = _SummedCells.of(parameters, codes)
         summed.write(factors, parameters.sum_out(codes, summed.rows, summed.upto, MOST_CELLS))
         return factors
 
@@ -133,31 +133,31 @@ class KDependence:
         return parameters.dropped(tile.values, MOST_CELLS)
 
     def left_out(self, parameters: FamilyTables, statistics: JointCounts, tile: Codes, assignment: Assignment) -> Array:
-        """Return what `log_factors` does of each row by the tables without it, (n, Z, d); the parents stay.
+        """Return `log_factors` of each row under the tables without it, (n, Z, d), with the same parents.
 
-        NaN for a row of which it is not clear whether a parent is missing, or holds a category that no other row shows.
+        NaN for a row in which a missing parent cannot be distinguished from a category that occurs in no other row.
         """
         assert self.parents is not None
         tables = [statistics.table(scope) for scope in _scopes(self.parents)]
         known = CountsOfFamilies.of(self.parents, tables)
         factors = known.left_out(self.smoothing, tile, assignment)
-        summed = _Summed.of(parameters, tile.values)
+        summed = _SummedCells.of(parameters, tile.values)
         sums = known.sums_left_out(self.smoothing, tile, assignment, summed.rows, summed.upto, MOST_CELLS)
         summed.write(factors, sums)
         factors[lost_cells(parameters.inner, statistics, tile, assignment)] = np.nan
         return factors
 
     def with_fixed_structure(self, parameters: FamilyTables) -> KDependence:
-        """Return the density itself, whose parents are known."""
+        """Return the density itself: its parents are fixed already."""
         del parameters
         return self
 
     def given(self, parameters: FamilyTables) -> Parents:
-        """Return, for each column, the places of its parents."""
+        """Return, for each column, the indices of its parents."""
         return parameters.parents
 
     def sample(self, parameters: FamilyTables, component: Array, rng: np.random.Generator) -> Array:
-        """Draw codes from 1, (n, d), parents before their children."""
+        """Draw codes from 1, (n, d), parents before children (ancestral sampling)."""
         codes = np.zeros((len(component), len(parameters.parents)), np.uint16)
         for j in parameters.families.order.tolist():
             given = tuple(codes[:, i] for i in parameters.parents[j])
@@ -183,27 +183,29 @@ def choose_parents(statistics: JointCounts, k: int) -> Parents:
 
 
 def information_about_component(counts: Counts) -> Array:
-    """Return I(x_j; z) in nats, (d,), over the rows in which x_j is present."""
+    """Return I(x_j; z) in nats, (d,), over the rows in which x_j is present: Σ n_zx/n·log(n_zx·n / (n_z·n_x))."""
     information = np.zeros(len(counts.cardinalities))
     for j in range(len(information)):
         table = counts.column(j)
         n = table.sum()
         expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / (n if n > 0 else 1.0)
-        seen = table > 0
-        information[j] = (table[seen] * np.log(table[seen] / expected[seen])).sum() / (n if n > 0 else 1.0)
+        occurring = table > 0  # 0·log 0 is 0
+        information[j] = (table[occurring] * np.log(table[occurring] / expected[occurring])).sum() / (
+            n if n > 0 else 1.0
+        )
     return information
 
 
 @dataclass(frozen=True)
-class _Summed:
-    """The present cells whose factors are sums, as some parent of theirs is missing.
+class _SummedCells:
+    """The present cells with a missing parent: their factors are differences of log sums.
 
     Attributes
     ----------
     rows, columns : ndarray (e,)
-        The cells, row by row, and within a row in the order of the parents.
+        The cells, row by row, and within a row in topological order.
     upto : ndarray (e,)
-        How many columns there are in that order up to a cell, itself included.
+        The number of columns in that order up to and including the cell.
     """
 
     rows: Array
@@ -211,20 +213,20 @@ class _Summed:
     upto: Array
 
     @classmethod
-    def of(cls, parameters: FamilyTables, codes: Array) -> _Summed:
-        """Return those of some rows."""
+    def of(cls, parameters: FamilyTables, codes: Array) -> _SummedCells:
+        """Return the cells of these rows."""
         families, rows = parameters.families, parameters.rows_to_sum(codes)
         missing = (codes[rows] == 0) & (families.cardinalities > 0)
-        above = np.logical_or.reduceat(missing[:, families.members], families.starts[:-1], axis=1)
+        parent_missing = np.logical_or.reduceat(missing[:, families.members], families.starts[:-1], axis=1)
         order = families.order
-        row, position = np.nonzero((above & (codes[rows] > 0))[:, order])
+        row, position = np.nonzero((parent_missing & (codes[rows] > 0))[:, order])
         return cls(rows[row], order[position], position + 1)
 
     def write(self, factors: Array, sums: Array) -> None:
-        """Write the factors of the cells to factors (n, Z, d): the differences of successive sums of a row, (e, Z)."""
+        """Write the factors of the cells into factors (n, Z, d): differences of successive sums (e, Z) of a row."""
         before = np.zeros_like(sums)
-        again = self.rows[1:] == self.rows[:-1]
-        before[1:][again] = sums[:-1][again]
+        same_row = self.rows[1:] == self.rows[:-1]
+        before[1:][same_row] = sums[:-1][same_row]
         with np.errstate(invalid="ignore"):
             factors[self.rows, :, self.columns] = np.where(np.isneginf(before), 0.0, sums - before)
 
@@ -234,7 +236,7 @@ def _scopes(parents: Parents) -> Parents:
 
 
 def _among_pairs(statistics: JointCounts, scopes: Parents) -> JointCounts:
-    """Return the counts of columns with one parent or none, out of those of all pairs."""
+    """Return the counts of columns with at most one parent, taken from the counts of all pairs."""
     tables = [
         statistics.single(scope[0]) if len(scope) == 1 else statistics.pair(scope[0], scope[1]) for scope in scopes
     ]

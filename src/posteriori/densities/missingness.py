@@ -1,4 +1,4 @@
-"""Which cells are missing, where that tells of the component."""
+"""Informative missingness: p(m | z) of the missingness indicators."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class MissingnessParameters:
     Attributes
     ----------
     log_missing, log_present : ndarray (Z, d)
-        In nats; both 0 in a column of which nothing is told.
+        In nats; both 0 for a column without a factor.
     """
 
     log_missing: Array
     log_present: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters are of these columns and so many components."""
+        """Raise ValueError unless the parameters fit these columns and this number of components."""
         shape = (n_components, len(columns))
         check_numbers("the log-probabilities of missing cells", self.log_missing, shape, -np.inf, 0.0)
         check_numbers("the log-probabilities of present cells", self.log_present, shape, -np.inf, 0.0)
@@ -39,36 +39,36 @@ class MissingnessParameters:
     @cached_property
     def modelled_columns(self) -> Array:
         """Which columns have a factor, (d,)."""
-        return np.any((self.log_missing < 0) | (self.log_present < 0), axis=0)
+        return np.asarray(((self.log_missing < 0) | (self.log_present < 0)).any(axis=0))
 
     @cached_property
     def table(self) -> Array:
-        """Both side by side, (Z, 2·d), as the kernel reads them: the slot of a missing cell, and that of a present."""
+        """Both side by side, (Z, 2·d), in the layout of the kernel: per column missing, then present."""
         return np.stack([self.log_missing, self.log_present], axis=2).reshape(len(self.log_missing), -1)
 
     def only(self, positions: Sequence[int]) -> MissingnessParameters:
-        """Return the same of some columns, and nothing of the others."""
+        """Return the parameters with factors for these columns only."""
         kept = np.isin(np.arange(self.log_missing.shape[1]), positions)
         return MissingnessParameters(np.where(kept, self.log_missing, 0.0), np.where(kept, self.log_present, 0.0))
 
 
 @dataclass(frozen=True)
 class Missingness:
-    r"""p(m_j = 1 | z) = (n_zj + alpha) / (n_z + 2·alpha), n_zj the rows of z in which cell j is missing.
+    r"""p(m_j = 1 | z) = (n_zj + alpha) / (n_z + 2·alpha), n_zj the weight of the rows of z in which cell j is missing.
 
-    A factor beside those of the cells themselves, of the same columns:
+    It is a factor in addition to the densities of the cells of the same columns:
 
     .. math:: p(x_j, m_j \mid z) = p(m_j \mid z) \, p(x_j \mid z)^{1 - m_j}
 
-    Given z, whether a cell is missing is taken to be independent of what it holds and of all others. A column of which
-    no cell is missing, or every one, has no factor: there is nothing to learn from it. (Where all its gaps are in rows
-    without label it has one from the first step of EM on, at which the likelihood may fall: it is of more.)
+    Given z, the indicators are assumed independent of the value of their own cell and of all other cells. A column in
+    which no cell or every cell is missing has no factor. (If all missing cells of a column are in rows without label,
+    the factor appears at the first step of EM. The likelihood may fall there, because it then covers more data.)
 
     Parameters
     ----------
     alpha : float, default 1.0
-        Beta pseudo-count, ≥ 0: so many missing and so many present cells more in each component. Where it is 0 and a
-        component has no row, the shares of all components stand in.
+        Beta pseudo-count, ≥ 0, added to the missing and to the present cells of each component. If it is 0 and a
+        component has no row, the pooled shares of all components are used.
 
     References
     ----------
@@ -98,10 +98,10 @@ class Missingness:
         present, missing = statistics.observed(), statistics.table[:, statistics.offsets[:-1]]
         modelled_columns = present.any(axis=0) & missing.any(axis=0)
         counts = np.stack([missing, present])
-        everyone = counts.sum(axis=1, keepdims=True)
+        pooled = counts.sum(axis=1, keepdims=True)
         total = counts.sum(axis=0) + 2.0 * self.alpha
         with np.errstate(invalid="ignore", divide="ignore"):
-            shares = np.where(total > 0, (counts + self.alpha) / total, everyone / everyone.sum(axis=0))
+            shares = np.where(total > 0, (counts + self.alpha) / total, pooled / pooled.sum(axis=0))
             log_missing, log_present = np.log(np.where(modelled_columns, shares, 1.0))
         return MissingnessParameters(log_missing, log_present)
 

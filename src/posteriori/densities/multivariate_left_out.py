@@ -1,4 +1,4 @@
-"""Gaussians that have not seen a row: rank-one downdates of their covariances, in closed form."""
+"""Leave-one-out Gaussians: rank-one downdates of covariances in closed form."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment
 from posteriori.typing import Array
 
-# A pivot of a correlation matrix below _WEAK, or a variance below _LEAST of its column's, may have to be mended, which
-# has no closed form.
+# A pivot of a correlation matrix below _WEAK, or a variance below _LEAST times that of its column, may require
+# regularisation, which has no closed form.
 _WEAK = 1e-6
 _LEAST = 2e-10
 
 
 @dataclass(frozen=True)
 class _Downdated:
-    """Covariances of one component without each of some rows: (D − share·δδᵀ)·scale, δ the row less its class's mean.
+    """Covariances of one component, each without one row: (D − share·δδᵀ)·scale, δ the row minus its class mean.
 
     Attributes
     ----------
     z : int
     rows, scale, share : ndarray (m,)
-        Which rows; D is a mixture of the classes' scatters, the same for all of them.
+        The rows and their factors. D is a mixture of the class scatter matrices, the same for all rows.
     """
 
     z: int
@@ -39,19 +39,20 @@ class _Downdated:
 
 
 def chain_left_out(pooling: Pooling, ddof: int, statistics: Scatter, values: Array, assignment: Assignment) -> Array:
-    r"""Return log p(x_j | x_1 … x_{j−1}, z) in nats, (n, Z, d), of each row by the Gaussians without it.
+    r"""Return log p(x_j | x_1 … x_{j−1}, z) in nats, (n, Z, d), of each row under the Gaussians without it.
 
-    A pooled covariance is linear in the scatter matrices, from that of whose class a row of weight w takes
-    c·δδᵀ, c = w·n / (n − w). With Σ = LLᵀ before, u = L⁻¹(x − mean) and v = L⁻¹δ, the first j columns have
+    A pooled covariance is linear in the scatter matrices. Removing a row of weight w subtracts c·δδᵀ,
+    c = w·n / (n − w), from the scatter matrix of its class. With Σ = LLᵀ before, u = L⁻¹(x − mean) and v = L⁻¹δ, the
+    first j columns have
 
     .. math::
         |\Sigma'| = |\Sigma| s_j, \quad (x - m)^\top \Sigma'^{-1} (x - m) = \sum_{k \le j} u_k^2 + g
         \Bigl(\sum_{k \le j} u_k v_k\Bigr)^2 / s_j, \quad s_j = 1 - g \sum_{k \le j} v_k^2
 
-    for Σ' = Σ − g·δδᵀ (Sherman & Morrison), so that running sums give every factor: O(n·d·(d + Z)) in all.
+    for Σ' = Σ − g·δδᵀ (Sherman & Morrison), so running sums give every factor: O(n·d·(d + Z)) in total.
 
-    A row is NaN for a component whose covariance without it may be singular, or whose only row it is, or if it
-    lacks a cell.
+    The result is NaN for a row with a missing cell, and for a component whose covariance without the row may be
+    singular or that has no other row.
 
     References
     ----------
@@ -66,8 +67,8 @@ def chain_left_out(pooling: Pooling, ddof: int, statistics: Scatter, values: Arr
     centred, means = values - middle, statistics.mean - middle
     total = statistics.cells.pooled()
     spread = total.scatter[0] / np.where(total.weight[0] > 0, total.weight[0], 1.0)
-    own = assignment.component
-    before = statistics.weight[own]
+    component = assignment.component
+    before = statistics.weight[component]
     rest = less(before, assignment.weight)
     away = before / np.where(rest > 0, rest, 1.0)
     for mixture, parts in _mixtures(pooling, ddof, statistics, assignment).items():
@@ -83,7 +84,7 @@ def chain_left_out(pooling: Pooling, ddof: int, statistics: Scatter, values: Arr
             kernels.chain_left_out(
                 whitened,
                 whitened_means,
-                own,
+                component,
                 away,
                 part.z,
                 part.rows,
@@ -99,10 +100,10 @@ def chain_left_out(pooling: Pooling, ddof: int, statistics: Scatter, values: Arr
 def _mixtures(
     pooling: Pooling, ddof: int, statistics: Scatter, assignment: Assignment
 ) -> dict[tuple[float, ...], list[_Downdated]]:
-    """Return the mixtures of scatters that covariances are made of, each with the covariances that are so."""
+    """Group the downdated covariances by the mixture of class scatter matrices from which they are computed."""
     n_components = len(statistics.weight)
-    found: dict[tuple[float, ...], dict[int, list[tuple[Array, float, float]]]] = {}
-    for y, w, rows in _alike(assignment):
+    groups: dict[tuple[float, ...], dict[int, list[tuple[Array, float, float]]]] = {}
+    for y, w, rows in _rows_by_class_and_weight(assignment):
         weight = statistics.weight.copy()
         rest = float(less(weight[y : y + 1], np.array([w]))[0])
         if rest <= 0:
@@ -114,7 +115,7 @@ def _mixtures(
             scale = float(mixture.sum())
             if scale > 0:
                 key = tuple(np.round(mixture / scale, 12).tolist())
-                found.setdefault(key, {}).setdefault(z, []).append((rows, scale, taken * mixture[y] / scale))
+                groups.setdefault(key, {}).setdefault(z, []).append((rows, scale, taken * mixture[y] / scale))
     return {
         key: [
             _Downdated(
@@ -125,12 +126,12 @@ def _mixtures(
             )
             for z, parts in of_z.items()
         ]
-        for key, of_z in found.items()
+        for key, of_z in groups.items()
     }
 
 
-def _alike(assignment: Assignment) -> Iterator[tuple[int, float, Array]]:
-    """Yield the rows of each class and weight."""
+def _rows_by_class_and_weight(assignment: Assignment) -> Iterator[tuple[int, float, Array]]:
+    """Yield class, weight and row indices for each combination of class and weight."""
     order = np.lexsort((assignment.weight, assignment.component))
     z, w = assignment.component[order], assignment.weight[order]
     starts = np.flatnonzero(np.concatenate([[True], (np.diff(z) != 0) | (np.diff(w) != 0)]))

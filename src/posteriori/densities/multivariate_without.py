@@ -1,16 +1,13 @@
-"""A multivariate Gaussian with each column left out in turn, from one inverse for each pattern of missing cells."""
+"""Full conditionals of a multivariate Gaussian, from one inverse per pattern of missing cells."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from posteriori.densities.multivariate_parameters import MultivariateGaussianParameters
 from posteriori.typing import Array
-
-if TYPE_CHECKING:
-    from posteriori.densities.multivariate import MultivariateGaussianParameters
 
 
 def log_factors_given_others(parameters: MultivariateGaussianParameters, values: Array) -> Array:
@@ -35,20 +32,20 @@ def log_factors_given_others(parameters: MultivariateGaussianParameters, values:
     patterns, pattern = np.unique(~np.isnan(values), axis=0, return_inverse=True)
     for number, present in enumerate(patterns):
         shown, rows = np.flatnonzero(present), np.flatnonzero(pattern.ravel() == number)
-        precisions = [_precision_of(one, present) for one in parameters.precision]
+        precisions = [_precision_of(precision, present) for precision in parameters.precision]
         for z, mean in enumerate(parameters.mean):
             precision = precisions[parameters.group(z)]
-            own = np.diagonal(precision)
+            diagonal = np.diagonal(precision)
             pulled = (values[np.ix_(rows, shown)] - mean[shown]) @ precision
-            given = 0.5 * (np.log(own / (2.0 * math.pi)) - pulled**2 / own)
+            given = 0.5 * (np.log(diagonal / (2.0 * math.pi)) - pulled**2 / diagonal)
             factors[np.ix_(shown, rows, np.array([z]))] = given.T[:, :, np.newaxis]
     return factors
 
 
 def _precision_of(precision: Array, present: Array) -> Array:
-    """Return the precision of some columns when the others are integrated out: a Schur complement."""
+    """Return the precision of the present columns with the others integrated out: a Schur complement."""
     if present.all():
         return precision
     kept = precision[np.ix_(present, present)]
     across = precision[np.ix_(~present, present)]
-    return kept - across.T @ np.linalg.solve(precision[np.ix_(~present, ~present)], across)
+    return np.asarray(kept - across.T @ np.linalg.solve(precision[np.ix_(~present, ~present)], across))

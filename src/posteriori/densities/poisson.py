@@ -1,4 +1,4 @@
-"""Counts of events, independent given the component."""
+"""Poisson columns (counts of events), independent given the component."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
 
 _ROUNDING = 1e-12
-_LARGE_RATE = 1e15  # NumPy draws no rate near 2⁶³
+_LARGE_RATE = 1e15  # NumPy cannot draw rates near 2⁶³
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class PoissonParameters:
     rate: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the parameters are of these columns and so many components."""
+        """Raise ValueError unless the parameters fit these columns and this number of components."""
         check_numbers("the rates", self.rate, (n_components, len(columns)), 0.0)
 
     @cached_property
     def log_rate(self) -> Array:
-        """Log of the rate, −inf where it is 0."""
+        """The log of the rate, −inf where the rate is 0."""
         with np.errstate(divide="ignore"):
             return np.log(self.rate)
 
@@ -54,8 +54,8 @@ class Poisson:
 
     Notes
     -----
-    A component with no present cell in a column takes the rate of all rows. Where no row counted any event, the
-    prior is centred on half an event in all rows, so that an event at prediction is improbable, not impossible.
+    A component with no present cell in a column takes the rate of all rows. If no row has an event, the prior is
+    centred on half an event over all rows, so that an event in prediction is improbable but not impossible.
 
     References
     ----------
@@ -77,22 +77,22 @@ class Poisson:
     def out_of_support(self, tile: Numbers) -> Array:
         """Return which cells the density cannot produce: negative, fractional and infinite ones."""
         x = tile.values
-        return (x < 0) | np.isinf(x) | (~np.isnan(x) & (x != np.floor(x)))
+        return np.asarray((x < 0) | np.isinf(x) | (~np.isnan(x) & (x != np.floor(x))))
 
     def estimate(self, statistics: Moments) -> PoissonParameters:
         """Return the smoothed means."""
         return self._of(statistics, statistics.pooled())
 
     def _of(self, statistics: Moments, pooled: Moments) -> PoissonParameters:
-        """Return the rates from moments (…, Z, d), and those of all components together, (…, 1, d)."""
+        """Return the rates from moments (…, Z, d) and pooled moments (…, 1, d)."""
         weight = statistics.weight
         rows = np.where(pooled.weight > 0, pooled.weight, 1.0)
         prior = np.broadcast_to(np.maximum(pooled.mean, 0.5 / rows), weight.shape)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # smoothing / (n + smoothing), written so that it also holds at 0 and at infinity.
             trust_in_prior = np.where(weight > 0, 1.0 / (1.0 + weight / self.smoothing), 1.0)
-        own = np.where(weight > 0, np.maximum(statistics.mean, 0.0), 0.0)  # rounding may leave a mean of 0 below 0
-        return PoissonParameters(own + trust_in_prior * (prior - own))
+        mean = np.where(weight > 0, np.maximum(statistics.mean, 0.0), 0.0)  # rounding may make a mean of 0 negative
+        return PoissonParameters(mean + trust_in_prior * (prior - mean))
 
     def log_density(self, parameters: PoissonParameters, tile: Numbers) -> Array:
         """Return log p(x | z) in nats, (n, Z)."""
@@ -109,18 +109,18 @@ class Poisson:
     def left_out(
         self, parameters: PoissonParameters, statistics: Moments, tile: Numbers, assignment: Assignment
     ) -> Array:
-        """Return log p(x_j | z) in nats, (n, Z, d), of each row by the rates without it."""
+        """Return log p(x_j | z) in nats, (n, Z, d), of each row under the rates without it."""
         del parameters
         pooled = _left(statistics.pooled(), tile, as_one_component(assignment))
         return self.log_factors(self._of(_left(statistics, tile, assignment), pooled), tile)
 
     def with_fixed_structure(self, parameters: PoissonParameters) -> Poisson:
-        """Return the density itself: it learns no structure that could stay."""
+        """Return the density itself: it learns no structure."""
         del parameters
         return self
 
     def sample(self, parameters: PoissonParameters, component: Array, rng: np.random.Generator) -> Array:
-        """Draw numbers of events, (n, d); of a rate above 1e15 from N(rate, rate), rounded, which differs by 1e-8."""
+        """Draw numbers of events, (n, d); above a rate of 1e15 rounded draws from N(rate, rate)."""
         rate = parameters.rate[component]
         large = rate > _LARGE_RATE
         events = rng.poisson(np.where(large, 0.0, rate)).astype(np.float64)
@@ -132,6 +132,6 @@ class Poisson:
 
 
 def _left(statistics: Moments, tile: Numbers, assignment: Assignment) -> Moments:
-    """Return the moments without each row; a mean that is no more than rounding is one of no event."""
+    """Return the moments without each row; a mean that is only rounding error becomes 0."""
     left = moments_left(statistics, tile, assignment)
     return replace(left, offset=np.where(left.mean <= _ROUNDING * statistics.mean, -left.shift, left.offset))

@@ -1,4 +1,4 @@
-"""Which components share what of a covariance: scatter matrices in, one covariance a component out."""
+"""Pooling of covariances between components: scatter matrices in, one covariance per component out."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from posteriori.typing import Array
 class Pooling(Protocol):
     """How much of its covariance a component shares with the others.
 
-    Laws (tests/test_gaussian_discriminant.py): at the ends of its range every pooling is `PerClass` or `Pooled`.
+    Laws (tests/test_gaussian_discriminant.py): at the ends of its range every pooling equals `PerClass` or `Pooled`.
 
     Attributes
     ----------
     shared : bool
-        Whether all components end with the same covariance.
+        Whether all components have the same covariance.
     """
 
     @property
     def shared(self) -> bool: ...  # noqa: D102
 
     def covariances(self, degrees: Array, scatter: Array) -> Array:
-        """Return a covariance for each component, (Z, …).
+        """Return one covariance per component, (Z, …).
 
         Parameters
         ----------
         degrees : ndarray (Z,)
-            Rows less ddof, ≥ 0.
+            The weight of the rows minus ddof, ≥ 0.
         scatter : ndarray (Z, …)
-            Σ w·(x − mean)(x − mean)ᵀ, or only its diagonal.
+            Σ w·(x − mean)(x − mean)ᵀ, or its diagonal alone.
         """
 
 
 def _over(scatter: Array, degrees: Array) -> Array:
-    """Return scatter / degrees, 0 where there are no degrees."""
+    """Return scatter / degrees; the scatter itself, which is 0, where there are no degrees."""
     return scatter / np.where(degrees > 0, degrees, 1.0).reshape(-1, *[1] * (scatter.ndim - 1))
 
 
@@ -48,13 +48,13 @@ def _within(degrees: Array, scatter: Array) -> Array:
 
 
 def _weighted(share: Array, first: Array, second: Array) -> Array:
-    """Return first + share·(second − first), a share a component."""
-    return first + share.reshape(-1, *[1] * (first.ndim - 1)) * (second - first)
+    """Return first + share·(second − first), with one share per component."""
+    return np.asarray(first + share.reshape(-1, *[1] * (first.ndim - 1)) * (second - first))
 
 
 @dataclass(frozen=True)
 class PerClass:
-    """Each component its own covariance (quadratic discriminant analysis); the pooled one where it has no rows."""
+    """One covariance per component (quadratic discriminant analysis); the pooled one for a component without rows."""
 
     shared = False
 
@@ -103,8 +103,8 @@ class Regularized:
         """Return the weighted covariances."""
         mixed_degrees = (1.0 - self.share) * degrees + self.share * degrees.sum()
         mixed = (1.0 - self.share) * scatter + self.share * scatter.sum(axis=0)
-        own = _over(mixed, mixed_degrees)
-        return _weighted((mixed_degrees <= 0).astype(float), own, _within(degrees, scatter))
+        covariance = _over(mixed, mixed_degrees)
+        return _weighted((mixed_degrees <= 0).astype(float), covariance, _within(degrees, scatter))
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class PseudoRows:
 
     @property
     def shared(self) -> bool:
-        """Whether the prior outweighs any number of rows."""
+        """Whether n₀ is infinite."""
         return bool(np.isinf(self.rows))
 
     def covariances(self, degrees: Array, scatter: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Towards what an estimated covariance is drawn when rows are few."""
+"""Shrinkage of covariances that are estimated from few rows."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class Covariances:
-    """Estimated covariances, and what it takes to judge them.
+    """Estimated covariances with their degrees of freedom and units.
 
     Attributes
     ----------
     covariance : ndarray (G, d, d)
-        One a component, or one for all.
+        One per component, or one for all.
     degrees : ndarray (Z,)
-        The rows, less ddof, of each component.
+        The weight of the rows minus ddof, per component.
     unit : ndarray (d,)
-        The standard deviation of each column within the components, all taken together, in data units; 0 for one that
-        is constant there. Counting in it makes a shrinkage free of scale.
+        The pooled standard deviation of each column within components, in data units; 0 for a constant column. Scaling
+        by it makes a shrinkage independent of units.
     """
 
     covariance: Array
@@ -32,18 +32,18 @@ class Covariances:
 
     @property
     def rows(self) -> Array:
-        """The rows behind each covariance, (G,)."""
+        """The degrees of freedom of each covariance, (G,)."""
         return self.degrees if len(self.covariance) == len(self.degrees) else self.degrees.sum(keepdims=True)
 
     @property
     def standardised(self) -> Array:
-        """The covariances of the columns that vary, each counted in its unit, (G, d', d')."""
+        """The covariances of the columns that vary, each divided by its unit, (G, d', d')."""
         varies = self.unit > 0
         unit = self.unit[varies]
-        return self.covariance[:, varies][:, :, varies] / np.outer(unit, unit)
+        return np.asarray(self.covariance[:, varies][:, :, varies] / np.outer(unit, unit))
 
     def shrink_to_diagonal(self, share: Array) -> Array:
-        """Return (1 − ρ)·Σ + ρ·τ·diag(unit²), where the target has the trace of Σ in these units; ρ is share (G,)."""
+        """Return (1 − ρ)·Σ + ρ·τ·diag(unit²), with τ from the trace of Σ in these units; ρ is share (G,)."""
         d = max(1, int((self.unit > 0).sum()))
         trace = np.trace(self.standardised, axis1=1, axis2=2)
         kept, added = (part[:, np.newaxis, np.newaxis] for part in (1.0 - share, share * trace / d))
@@ -51,24 +51,24 @@ class Covariances:
 
 
 class Shrinkage(Protocol):
-    """A map from estimated covariances to steadier ones."""
+    """A map from estimated covariances to covariances of lower variance."""
 
     def shrink(self, estimated: Covariances) -> Array:
-        """Return the covariances drawn towards a target, (G, d, d)."""
+        """Return the shrunk covariances, (G, d, d)."""
 
     def n_free(self, d: int, n_covariances: int) -> int:
-        """Return how many numbers of so many covariances of d columns remain free."""
+        """Return the number of free parameters of this number of covariances of d columns."""
 
 
 @dataclass(frozen=True)
 class ShrinkToDiagonal:
-    r"""Friedman's γ for columns counted in their standard deviations within classes, so that it is free of scale.
+    r"""Friedman's γ for columns scaled by their standard deviations within classes, so that it is scale-free.
 
     .. math:: (1 - \gamma) \Sigma + \gamma \tau D, \quad D = \operatorname{diag}(s_1^2, …, s_d^2), \quad
         \tau = \operatorname{tr}(D^{-1} \Sigma) / d
 
-    s_j² is the pooled variance of column j within classes. For columns that are standardised by it D is the identity,
-    and this is Friedman's equation; for one pooled covariance τ is 1, and D its diagonal.
+    s_j² is the pooled variance of column j within classes. For columns standardised by s_j, D is the identity and this
+    is Friedman's equation. For one pooled covariance, τ is 1 and D is its diagonal.
 
     Parameters
     ----------
@@ -87,17 +87,17 @@ class ShrinkToDiagonal:
         check_share("the share of shrinkage", self.share)
 
     def shrink(self, estimated: Covariances) -> Array:
-        """Return the covariances drawn towards diagonal ones that are alike up to a factor."""
+        """Return the covariances shrunk towards diagonal matrices that are proportional to D."""
         return estimated.shrink_to_diagonal(np.full(len(estimated.covariance), self.share))
 
     def n_free(self, d: int, n_covariances: int) -> int:
-        """Return d·(d + 1)/2 each; where nothing else is left, the d variances and a factor each, of mean 1."""
+        """Return d·(d + 1)/2 per covariance; for γ = 1, d variances and one factor per covariance, of mean 1."""
         return d + n_covariances - 1 if self.share == 1.0 else n_covariances * _n_entries(d)
 
 
 @dataclass(frozen=True)
 class ShrinkToIdentity:
-    """Friedman's γ in data units: (1 − γ)·Σ + γ·(tr Σ / d)·I. It depends on the units of the columns.
+    """Friedman's γ in data units: (1 − γ)·Σ + γ·(tr Σ / d)·I. The result depends on the units of the columns.
 
     Parameters
     ----------
@@ -116,17 +116,17 @@ class ShrinkToIdentity:
         check_share("the share of shrinkage", self.share)
 
     def shrink(self, estimated: Covariances) -> Array:
-        """Return the covariances drawn towards spheres of the same trace."""
-        return np.stack([shrink_to_identity(one, self.share) for one in estimated.covariance])
+        """Return the covariances shrunk towards spherical ones of the same trace."""
+        return np.stack([shrink_to_identity(covariance, self.share) for covariance in estimated.covariance])
 
     def n_free(self, d: int, n_covariances: int) -> int:
-        """Return d·(d + 1)/2 each, or 1 for a sphere."""
+        """Return d·(d + 1)/2 per covariance, or 1 for a spherical one."""
         return n_covariances * (1 if self.share == 1.0 else _n_entries(d))
 
 
 @dataclass(frozen=True)
 class OracleApproximating:
-    """`TowardsUnits` by the share that is best for Gaussian rows, from the covariance alone (OAS).
+    """`ShrinkToDiagonal` with the share that is best for Gaussian rows, from the covariance alone (OAS).
 
     References
     ----------
@@ -135,26 +135,26 @@ class OracleApproximating:
     """
 
     def shrink(self, estimated: Covariances) -> Array:
-        """Return the covariances drawn towards diagonal ones."""
+        """Return the covariances shrunk towards diagonal ones."""
         pairs = zip(estimated.standardised, estimated.rows, strict=True)
         return estimated.shrink_to_diagonal(np.array([_oas_share(one, rows) for one, rows in pairs]))
 
     def n_free(self, d: int, n_covariances: int) -> int:
-        """Return d·(d + 1)/2 each."""
+        """Return d·(d + 1)/2 per covariance."""
         return n_covariances * _n_entries(d)
 
 
 @dataclass(frozen=True)
 class LedoitWolf:
-    """`TowardsUnits` by the share of least expected squared error, for rows of any distribution.
+    """`ShrinkToDiagonal` with the share of least expected squared error, for rows of any distribution.
 
-    The share takes the fourth powers of the rows' distances from the means (`ledoit_wolf_share`), so that it is found
-    by a second look at the rows.
+    The share depends on the fourth powers of the rows' distances from the means (`ledoit_wolf_share`), so it needs a
+    second pass over the rows.
 
     Parameters
     ----------
     share : tuple of float (G,), optional
-        What that look has found; None before it.
+        The shares from that pass; None before it.
 
     References
     ----------
@@ -170,65 +170,65 @@ class LedoitWolf:
             check_share("the share of shrinkage", share)
 
     def found(self, estimated: Covariances, fourth_power: Array) -> LedoitWolf:
-        """Return this shrinkage with its share; fourth_power (G,) is the mean of ‖z‖⁴ behind each covariance."""
+        """Return this shrinkage with its shares; fourth_power (G,) is the mean of ‖z‖⁴ for each covariance."""
         triples = zip(estimated.standardised, estimated.rows, fourth_power, strict=True)
         return LedoitWolf(tuple(ledoit_wolf_share(*triple) for triple in triples))
 
     def shrink(self, estimated: Covariances) -> Array:
-        """Return the covariances drawn towards diagonal ones."""
+        """Return the covariances shrunk towards diagonal ones."""
         if self.share is None:
-            raise ValueError("the share of Ledoit and Wolf takes a second look at the rows; `refine` the density first")
+            raise ValueError("the share of Ledoit and Wolf is not known yet; call `refine` on the density first")
         return estimated.shrink_to_diagonal(np.array(self.share))
 
     def n_free(self, d: int, n_covariances: int) -> int:
-        """Return d·(d + 1)/2 each."""
+        """Return d·(d + 1)/2 per covariance."""
         return n_covariances * _n_entries(d)
 
 
 @dataclass(frozen=True)
 class Diagonal:
-    """Independent columns: the variances alone."""
+    """Diagonal covariances: all correlations are set to 0."""
 
     def shrink(self, estimated: Covariances) -> Array:
-        """Return the covariances without what is off the diagonal."""
+        """Return the covariances with their off-diagonal entries set to 0."""
         return estimated.covariance * np.eye(estimated.covariance.shape[1])
 
     def n_free(self, d: int, n_covariances: int) -> int:
-        """Return d variances each."""
+        """Return d variances per covariance."""
         return n_covariances * d
 
 
 @dataclass(frozen=True)
 class Chain:
-    """One shrinkage after another; none leaves the covariances as they are."""
+    """Several shrinkages applied in turn; an empty chain changes nothing."""
 
     steps: tuple[Shrinkage, ...] = ()
 
     def shrink(self, estimated: Covariances) -> Array:
-        """Return what the last makes of what those before it made."""
+        """Return the covariances after all steps."""
         for step in self.steps:
             estimated = Covariances(step.shrink(estimated), estimated.degrees, estimated.unit)
         return estimated.covariance
 
     def n_free(self, d: int, n_covariances: int) -> int:
-        """Return what the strictest step leaves free."""
+        """Return the smallest number of free parameters over the steps."""
         return min([n_covariances * _n_entries(d), *(step.n_free(d, n_covariances) for step in self.steps)])
 
 
 def shrink_to_identity(covariance: Array, share: float) -> Array:
     """Return (1 − share)·Σ + share·(tr Σ / d)·I."""
     d = len(covariance)
-    return (1.0 - share) * covariance + share * np.trace(covariance) / d * np.eye(d)
+    return np.asarray((1.0 - share) * covariance + share * np.trace(covariance) / d * np.eye(d))
 
 
 def ledoit_wolf_share(covariance: Array, rows: float, fourth_power: float) -> float:
-    r"""Return how far towards a sphere of the same trace a covariance S of n rows is best drawn.
+    r"""Return the optimal share ρ for shrinking a covariance S of n rows towards a sphere of the same trace.
 
     .. math:: \rho = \min\left(1, \frac{\overline{\lVert z \rVert^4} / n - \lVert S \rVert_F^2 / n}
         {\lVert S \rVert_F^2 - (\operatorname{tr} S)^2 / d}\right)
 
-    which is b² / d² of Ledoit & Wolf (2004), section 3.3. Their Σ‖z zᵀ − S‖² needs no more of the rows than the fourth
-    power of each one's length, because Σ zᵀSz is n·‖S‖².
+    which is b² / d² of Ledoit & Wolf (2004), section 3.3. Their Σ‖z zᵀ − S‖² requires only the fourth power of the
+    norm of each row, because Σ zᵀSz is n·‖S‖².
 
     Parameters
     ----------
@@ -236,10 +236,10 @@ def ledoit_wolf_share(covariance: Array, rows: float, fourth_power: float) -> fl
     rows : float
         n.
     fourth_power : float
-        The mean of ‖z‖⁴ over the rows, z being a row less its mean (`posteriori.statistics.quartic`).
+        The mean of ‖z‖⁴ over the rows, z being a row minus its mean (`posteriori.statistics.quartic`).
     """
     d = len(covariance)
-    if d <= 1 or rows <= 0:  # one column is its own sphere
+    if d <= 1 or rows <= 0:  # a single column is spherical already
         return 0.0
     square = float((covariance**2).sum())
     error = (fourth_power - square) / rows

@@ -1,4 +1,4 @@
-"""Which columns depend on which: mutual information of pairs, and the tree that holds most of it."""
+"""Mutual information of pairs of columns, and the maximum-weight spanning forest over it (Chow–Liu)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Penalty = Literal["aic", "bic"] | None
 
 @dataclass(frozen=True)
 class Dependence:
-    """How much each pair of columns depends on each other within the components.
+    """Conditional mutual information of each pair of columns, per component.
 
     Attributes
     ----------
     information : ndarray (Z, d, d)
-        Mutual information in nats a row, over the rows in which both cells are present; symmetric, 0 on the diagonal.
+        Mutual information in nats per row, over the rows in which both cells are present; symmetric, 0 on the diagonal.
     weight : ndarray (Z, d, d)
-        The weight of those rows.
+        The weight of these rows.
     n_parameters : ndarray (d, d)
-        How many parameters an edge takes in each component.
+        The number of parameters of an edge in each component.
     """
 
     information: Array
@@ -35,17 +35,17 @@ class Dependence:
     n_parameters: Array
 
     def shared(self) -> Dependence:
-        """Return I(x_i; x_j | z): that of the components, weighted by their rows, with the parameters of all."""
+        """Return I(x_i; x_j | z): the average over components, with the parameters of all of them."""
         total = self.weight.sum(axis=0, keepdims=True)
         share = np.divide(self.weight, total, out=np.zeros_like(self.weight), where=total > 0)
         information = (share * self.information).sum(axis=0, keepdims=True)
         return Dependence(information, total, len(self.weight) * self.n_parameters)
 
     def edge_weights(self, penalty: Penalty) -> Array:
-        """Return (Z, d, d) what an edge gains in nats a row, less its penalty; −∞ where that leaves nothing.
+        """Return the gain of each edge in nats per row minus its penalty, (Z, d, d); −∞ if it is not positive.
 
-        So it is where no row has both cells: nothing can be conditional on a column without a value. AIC takes one nat
-        of the log-likelihood a parameter, BIC ½·log n.
+        Without a penalty it is −∞ only where no row has both cells. AIC charges one nat of log-likelihood per
+        parameter, BIC ½·log n.
         """
         if penalty is None:
             return np.where(self.weight > 0, self.information, -np.inf)
@@ -55,7 +55,7 @@ class Dependence:
 
 
 def dependence_of_categories(statistics: JointCounts) -> Dependence:
-    """Return the dependence of columns of categories from the counts of all their pairs. O(Σ_ij Z·K_i·K_j)."""
+    """Return the dependence of categorical columns from the counts of all their pairs. O(Σ_ij Z·K_i·K_j)."""
     d, n_components = len(statistics.cardinalities), statistics.n_components
     information, weight = np.zeros((2, n_components, d, d))
     cardinalities = np.asarray(statistics.cardinalities, np.int64)
@@ -73,14 +73,14 @@ def dependence_of_categories(statistics: JointCounts) -> Dependence:
 
 
 def spanning_forest(weight: Array, root: int) -> tuple[int, ...]:
-    """Return the parent of each node in the spanning forest of most weight, −1 for roots: Prim's algorithm.
+    """Return the parent of each node in the maximum-weight spanning forest, −1 for roots, by Prim's algorithm.
 
     Parameters
     ----------
     weight : ndarray (d, d)
-        Symmetric; an edge of negative weight is left out, which a penalty brings about.
+        Symmetric. Edges of negative weight, which penalties cause, are omitted.
     root : int
-        Of the first tree. Ties go to the earlier node, so that the result is the same everywhere.
+        The root of the first tree. Ties go to the earlier node, so that the result is deterministic.
 
     References
     ----------
@@ -96,16 +96,17 @@ def spanning_forest(weight: Array, root: int) -> tuple[int, ...]:
         closer = outside & (weight[node] > best)
         best[closer], parents[closer] = weight[node, closer], node
         node = int(np.where(outside, best, -math.inf).argmax())
-        if not best[node] >= 0.0:  # no edge to it is worth its price: it starts a tree of its own
+        if not best[node] >= 0.0:  # no edge to any node outside is worth its penalty: start a new tree
             node = int(outside.argmax())
     return tuple(int(parent) for parent in np.where(best >= 0.0, parents, -1))
 
 
 def mixed_forest(weight: Array, continuous: Array) -> tuple[int, ...]:
-    """Return the parent of each column in the forest of most weight in which no category has a number above it.
+    """Return the parent of each column in the maximum-weight forest in which no category has a number as ancestor.
 
-    The categories' forest does not touch the numbers, and a tree of numbers hangs on one category at most. So the two
-    parts are found apart, the categories being one node for the numbers; both are spanning forests of most weight.
+    The forest of the categories does not depend on the numbers, and a tree of numbers is attached to at most one
+    category. So the two parts are solved separately, both as maximum-weight spanning forests. For the numbers, all
+    categories are contracted into one node.
 
     References
     ----------
@@ -135,10 +136,10 @@ def mixed_forest(weight: Array, continuous: Array) -> tuple[int, ...]:
 
 
 def dependence_of_pairs(statistics: Pairs) -> Dependence:
-    r"""Return the dependence of all pairs of columns, categories and numbers, from their statistics.
+    r"""Return the dependence of all pairs of columns, categorical and continuous, from their statistics.
 
-    For numbers it is −½·log(1 − r²); for a number and a category ½·(log v − Σ_a n_a/n·log v_a), v the variance of the
-    number and v_a that where the category is a, one pseudo-row of variance v added to each.
+    For two numbers it is −½·log(1 − r²). For a number and a category it is ½·(log v − Σ_a n_a/n·log v_a), with v the
+    variance of the number and v_a its variance given category a, to which one pseudo-row of variance v is added.
     """
     continuous = np.array(statistics.continuous, np.bool_)
     n_components, d = statistics.codes.n_components, len(continuous)
@@ -172,7 +173,7 @@ def dependence_of_pairs(statistics: Pairs) -> Dependence:
 
 
 def _information_across(statistics: Pairs, position: int) -> tuple[Array, Array]:
-    """Return the information of each number with a category, and the weight of their rows, (Z, numbers)."""
+    """Return the mutual information of each number with a category and the weight of their rows, (Z, numbers)."""
     across, n_components = statistics.across[position], statistics.codes.n_components
     shape = (n_components, statistics.codes.cardinalities[position] + 1, -1)
     weight = across.weight.reshape(shape)[:, 1:]
@@ -183,7 +184,9 @@ def _information_across(statistics: Pairs, position: int) -> tuple[Array, Array]
     safe = np.where(total > 0, total, 1.0)
     overall = (weight * mean).sum(axis=1) / safe
     variance = (scatter + weight * (mean - overall[:, np.newaxis]) ** 2).sum(axis=1) / safe
-    own = (scatter + variance[:, np.newaxis]) / (weight + 1.0)
-    ratio = np.divide(own, variance[:, np.newaxis], out=np.ones_like(own), where=variance[:, np.newaxis] > 0)
+    conditional = (scatter + variance[:, np.newaxis]) / (weight + 1.0)  # one pseudo-row
+    ratio = np.divide(
+        conditional, variance[:, np.newaxis], out=np.ones_like(conditional), where=variance[:, np.newaxis] > 0
+    )
     gain = -0.5 * (weight * np.log(ratio)).sum(axis=1) / safe
     return np.maximum(gain, 0.0), total

@@ -11,19 +11,19 @@ from posteriori.densities.gaussian import Gaussian
 from posteriori.statistics.pairs import Pairs
 from posteriori.typing import Array
 
-_FLOOR = 1e-9  # of the variance of a column, the least that is left of it once its parent is known
+_FLOOR = 1e-9  # the smallest conditional variance given the parent, as a share of the variance of the column
 
 
 @dataclass(frozen=True)
 class Normals:
-    """p(x_j | z) of each column of numbers: what a Gaussian given a parent backs off to.
+    """p(x_j | z) of each column of numbers, to which the Gaussian given a parent backs off.
 
     Attributes
     ----------
     centre : ndarray (m,)
-        Of all rows, in data units.
+        The mean of all rows, in data units.
     mean, variance : ndarray (Z, m)
-        The mean about the centre.
+        The mean minus the centre, and the variance.
     """
 
     centre: Array
@@ -32,9 +32,9 @@ class Normals:
 
     @classmethod
     def of(cls, statistics: Pairs, strength: float) -> Normals:
-        """Return the Gaussians of the columns, their variances drawn to the pooled ones by some pseudo-rows."""
-        everyone = statistics.numbers.pooled()
-        centre = np.where(everyone.weight[0] > 0, everyone.mean[0], 0.0)
+        """Return the Gaussians of the columns, with variances shrunk to the pooled ones by `strength` pseudo-rows."""
+        pooled = statistics.numbers.pooled()
+        centre = np.where(pooled.weight[0] > 0, pooled.mean[0], 0.0)
         fitted = Gaussian(smoothing=strength).estimate(statistics.numbers)
         return cls(centre, fitted.mean - centre, fitted.variance)
 
@@ -44,17 +44,17 @@ def normals_given(
 ) -> Array:
     """Return intercept, slope and variance of number i, (Z, lines, 3), about the centre.
 
-    Estimates are those of the rows and s pseudo-rows in which x_i is as it is without the parent: of mean and variance
-    of p(x_i | z), and independent of the parent.
+    The estimates use the rows and s pseudo-rows. In the pseudo-rows x_i has the mean and variance of p(x_i | z) and is
+    independent of the parent.
 
     Parameters
     ----------
     i : int
-        Its place among the numbers.
+        The index of the number among the columns of numbers.
     parent : int
-        The column of its parent, −1 for none. Of a category there are K + 1 lines, the first for a missing one.
+        The column of its parent, −1 for none. A categorical parent has K + 1 lines, the first for a missing code.
     position : ndarray (d,)
-        Where each column stands among those of its kind.
+        The index of each column among the columns of its kind.
     """
     strength = smoothing.strength or 0.0
     mean, variance = normals.mean[:, i], normals.variance[:, i]
@@ -66,11 +66,11 @@ def normals_given(
     across = statistics.across[position[parent]]
     shape = (len(mean), -1)
     weight, scatter = across.weight[:, i].reshape(shape), across.scatter[:, i].reshape(shape)
-    own = (across.shift[:, i] - normals.centre[i] + across.offset[:, i]).reshape(shape)
+    code_mean = (across.shift[:, i] - normals.centre[i] + across.offset[:, i]).reshape(shape)
     total = weight + strength
     seen = total > 0
     share = np.divide(weight, total, out=np.zeros_like(total), where=seen)
-    apart = own - mean[:, np.newaxis]
+    apart = code_mean - mean[:, np.newaxis]
     spread = scatter + strength * variance[:, np.newaxis] + strength * share * apart**2
     given_variance = np.divide(
         spread, total, out=np.broadcast_to(variance[:, np.newaxis], total.shape).copy(), where=seen

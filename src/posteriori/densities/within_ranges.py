@@ -1,4 +1,4 @@
-"""Draws within the ranges of columns: a density truncated to a box, its whole-number columns rounded."""
+"""Samples within the ranges of columns: a density truncated to a box, with integer columns rounded."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from posteriori.statistics.column_ranges import ColumnRanges
 from posteriori.tables.schema import Schema
 from posteriori.typing import Array
 
-_MOST_ROUNDS = 50  # of drawing rows again; beyond it too few are accepted
+_MOST_ROUNDS = 50  # of rejection sampling; after these the acceptance rate is too low to continue
 
 
 @dataclass(frozen=True)
 class Box:
-    """The cells that a block may draw: numbers, or codes of bins, in [lowest, highest], whole where `whole` says so.
+    """The cells that a block may draw: numbers, or codes of bins, in [lowest, highest], integers where `whole` is True.
 
     Attributes
     ----------
     lowest, highest, whole : ndarray (d,)
-        −inf and inf where there is no bound. The bounds of a whole column are whole.
+        −inf and inf mean no bound. The bounds of an integer column are integers.
     """
 
     lowest: Array
@@ -32,34 +32,34 @@ class Box:
 
     @property
     def is_all(self) -> bool:
-        """Whether every cell is allowed, so that nothing is to be rounded nor drawn again."""
+        """Whether every cell is allowed, so that nothing needs rounding or rejection."""
         return bool(np.isneginf(self.lowest).all() and np.isposinf(self.highest).all() and not self.whole.any())
 
     @property
     def edges(self) -> tuple[Array, Array]:
-        """Return the interval of numbers that become a cell of the box when rounded, (d,) and (d,)."""
+        """The lower and upper ends of the interval whose numbers round into the box, (d,) and (d,)."""
         margin = np.where(self.whole, 0.5, 0.0)
         return self.lowest - margin, self.highest + margin
 
     def rounded(self, drawn: Array) -> Array:
-        """Return drawn numbers (n, d), those of whole columns rounded."""
+        """Return drawn numbers (n, d) with integer columns rounded."""
         return np.where(self.whole, np.rint(drawn), drawn)
 
     def out_of_support(self, drawn: Array) -> Array:
-        """Return which cells, rounded already, are not in the box, (n, d) booleans; NaN is."""
+        """Return which rounded cells are outside the box, (n, d) booleans; NaN is inside."""
         return (drawn < self.lowest) | (drawn > self.highest)
 
 
 def box_of(schema: Schema, columns: Sequence[int], ranges: ColumnRanges, coded: bool) -> Box:
     """Return the box of the ranges of some columns, by their positions.
 
-    A column without any number has no bound. coded says that cells of binned columns are codes: those of the bins which
-    the range meets.
+    A column without any number has no bound. If `coded`, the cells of binned columns are codes, bounded to the bins
+    that intersect the range.
     """
-    some = ranges.take(columns)
-    known = some.has_numbers
-    lowest, highest = np.where(known, some.lowest, -np.inf), np.where(known, some.highest, np.inf)
-    whole = some.whole & known
+    selected = ranges.take(columns)
+    known = selected.has_numbers
+    lowest, highest = np.where(known, selected.lowest, -np.inf), np.where(known, selected.highest, np.inf)
+    whole = selected.whole & known
     for position, j in enumerate(columns):
         cuts = schema.columns[j].cuts
         if coded and cuts is not None:
@@ -71,28 +71,27 @@ def box_of(schema: Schema, columns: Sequence[int], ranges: ColumnRanges, coded: 
 
 @runtime_checkable
 class TruncatedDensity(Protocol):
-    """A density that can draw within a box without drawing again.
+    """A density that can draw within a box without rejection.
 
-    Where its columns depend on each other it draws one after another, each truncated given those before it.
+    If its columns depend on each other, each is drawn from its truncated conditional given the columns before it.
     """
 
     def sample_within(self, parameters: Any, component: Array, rng: np.random.Generator, box: Box) -> Array:
-        """Draw a row for each component (n,), or for its codes where the density is shared: (n, d).
+        """Draw one row per entry of component (n,), or per row of codes if the density is shared: (n, d).
 
-        Numbers lie within the edges of the box, and need not be rounded.
+        Numbers lie within the edges of the box and are not necessarily rounded.
         """
 
 
 def draw_within(density: Any, parameters: Any, component: Array, rng: np.random.Generator, box: Box) -> Array:
     """Draw a row of a block for each component, from its density truncated to a box: (n, d).
 
-    component is (n,); of a density that all components share, the codes (n, d) of what the other block drew.
+    component is (n,), or for a density that all components share the codes (n, d) that the other block drew.
 
-    A number of a whole column is drawn between lowest − 1/2 and highest + 1/2 and rounded, so that no bound is more
-    likely than the density makes it; nothing is moved to a bound. Columns that are independent given the component
-    are drawn again cell by cell, those that depend on each other row by row: both are exact draws from the truncated
-    density (rejection sampling). Rows that were rejected 50 times are drawn column by column, each truncated given
-    those before it (Geweke 1991), where the density can do so, and after that cell by cell.
+    A number of an integer column is drawn between lowest − 1/2 and highest + 1/2 and rounded, so that the bounds get
+    no extra probability. Rejection sampling draws exactly from the truncated density: cell by cell if columns are
+    independent given the component, row by row if they depend on each other. After 50 rejections a row is drawn column
+    by column from truncated conditionals (Geweke 1991) if the density supports it, and after that cell by cell.
 
     References
     ----------
@@ -108,7 +107,7 @@ def draw_within(density: Any, parameters: Any, component: Array, rng: np.random.
     drawn = draw(np.arange(len(component)))
     if box.is_all:
         return drawn
-    if hasattr(density, "given"):  # its columns depend on each other: a row is accepted as a whole
+    if hasattr(density, "given"):  # dependent columns: a row is accepted or rejected as a whole
         drawn = _redraw_rows(draw, drawn, box)
         left = np.flatnonzero(box.out_of_support(drawn).any(axis=1))
         if len(left) and isinstance(density, TruncatedDensity):
@@ -132,17 +131,17 @@ def _redraw_cells(draw: Callable[[Array], Array], drawn: Array, box: Box) -> Arr
         if not len(rejected):
             return drawn
         drawn[rejected] = np.where(out_of_support[rejected], draw(rejected), drawn[rejected])
-    # A component with hardly any mass in the box: 50 draws in a row missed it.
+    # The component has hardly any mass in the box: 50 draws missed it.
     return np.clip(drawn, box.lowest, box.highest)
 
 
 def truncated_normal(mean: Array, sd: Array, low: Any, high: Any, rng: np.random.Generator) -> Array:
-    """Draw from N(mean, sd²) truncated to [low, high], by the inverse of its distribution function."""
+    """Draw from N(mean, sd²) truncated to [low, high], by inversion of its distribution function."""
     with np.errstate(invalid="ignore"):
         a, b = (low - mean) / sd, (high - mean) / sd
-    upper = a > 0.0  # the upper tail is turned over, where the distribution function keeps its digits
+    upper = a > 0.0  # mirror the upper tail: near 1 the distribution function loses digits
     a, b = np.where(upper, -b, a), np.where(upper, -a, b)
     below, up_to = ndtr(a), ndtr(b)
     z = np.clip(ndtri(below + rng.random(len(mean)) * (up_to - below)), a, b)
-    z = np.where(up_to > 0.0, z, b)  # so far in the tail that all of its mass lies at the nearer edge
-    return np.clip(mean + sd * np.where(upper, -z, z), low, high)
+    z = np.where(up_to > 0.0, z, b)  # so far in the tail that all mass lies at the nearer edge
+    return np.asarray(np.clip(mean + sd * np.where(upper, -z, z), low, high))

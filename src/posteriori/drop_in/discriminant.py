@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori import kernels
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
-from posteriori.densities.multivariate import regularise_singular
+from posteriori.densities.singular import regularise_singular
 from posteriori.drop_in.base import LabelledRows, SummingClassifier, open_rows
 from posteriori.drop_in.covariances import CovarianceEstimate
 from posteriori.learning.em import EMOptions, learn, warn_not_converged

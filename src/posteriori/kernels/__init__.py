@@ -1,7 +1,7 @@
 """The hot loops: arrays in, arrays out, no Python objects.
 
-Every kernel is serial, releases the GIL and reads C-contiguous tiles, so that threads can run over batches.
-A missing number is NaN; a missing category is code 0, which owns a slot of every table.
+Every kernel is serial, releases the GIL and reads C-contiguous tiles, so that several threads can process batches.
+A missing number is NaN; a missing category is code 0, which has a slot in every table.
 """
 
 from posteriori.kernels.bayes import log_evidence, normalise, responsibilities_and_evidence

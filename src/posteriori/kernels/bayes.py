@@ -1,4 +1,4 @@
-"""The last step of Bayes' rule: the evidence, and the posterior."""
+"""The last step of Bayes' rule: evidence and posterior, by log-sum-exp."""
 
 import math
 
@@ -24,7 +24,7 @@ def log_evidence(log_joint, out):
 
 @kernel
 def normalise(log_joint):
-    """Replace each row of log p(x, z) by p(z | x); by NaN where p(x) = 0 leaves nothing to divide."""
+    """Replace each row of log p(x, z) by p(z | x), or by NaN if p(x) = 0."""
     n, n_components = log_joint.shape
     for i in range(n):
         largest = log_joint[i, 0]
@@ -41,7 +41,7 @@ def normalise(log_joint):
 
 @kernel
 def responsibilities_and_evidence(log_joint, log_evidence):
-    """Do the work of both: replace each row of log p(x, z) by p(z | x), and write log p(x) to log_evidence[i]."""
+    """Replace each row of log p(x, z) by p(z | x), and write log p(x) to log_evidence[i]."""
     n, n_components = log_joint.shape
     for i in range(n):
         largest = log_joint[i, 0]

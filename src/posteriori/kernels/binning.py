@@ -1,4 +1,4 @@
-"""Numbers to bins, densities within bins, and cut points by minimum description length."""
+"""Digitisation, densities within bins, and cut points by minimum description length (MDLP)."""
 
 import math
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from posteriori.kernels.compiling import kernel
 
-_BLOCK = 256  # rows that are searched for together
+_BLOCK = 256  # rows per binary search in lockstep
 
 
 @kernel
 def digitise(values, columns, starts, cuts, positions, codes):
-    """Write to codes[:, places[k]] 1 + the number of cuts ≤ values[:, columns[k]], or 0 for a missing cell."""
+    """Write to codes[:, positions[k]] 1 + the number of cuts ≤ values[:, columns[k]], or 0 for a missing cell."""
     n = len(values)
     cells, bins = np.empty(_BLOCK), np.empty(_BLOCK, np.uintp)
     for start in range(0, n, _BLOCK):
@@ -28,8 +28,8 @@ def digitise(values, columns, starts, cuts, positions, codes):
 def _find_bins(cells, m, cuts, bins):
     """Write to bins[i] how many of the ascending cuts are ≤ cells[i], for the first m cells.
 
-    A binary search of all cells in step: its comparisons are added rather than branched on, which no processor could
-    predict.
+    A binary search of all cells in lockstep. Comparison results are added instead of branched on, because the branches
+    are unpredictable.
     """
     for i in range(m):
         bins[i] = 0
@@ -44,7 +44,7 @@ def _find_bins(cells, m, cuts, bins):
 
 @kernel
 def add_tail_moments(values, first, last, out):
-    """Write first[j] − x or else NaN to out[:, j], and x − last[j] to out[:, d + j]; x itself where first[j] is NaN."""
+    """Write first[j] − x to out[:, j] and x − last[j] to out[:, d + j], NaN if negative; x if first[j] is NaN."""
     n, d = values.shape
     for i in range(n):
         for j in range(d):
@@ -55,7 +55,7 @@ def add_tail_moments(values, first, last, out):
 
 @kernel
 def within_bins(values, starts, cuts, log_height, anchor, rate, precision, out):
-    """Write log_height − rate·|x − anchor| − precision·(x − anchor)²/2 of each cell's bin, 0 for a missing one.
+    """Write log_height − rate·|x − anchor| − precision·(x − anchor)²/2 for the bin of each cell, 0 if missing.
 
     The bins of column j are the slots from starts[j] + j on, one more than it has cuts.
     """
@@ -78,10 +78,10 @@ def within_bins(values, starts, cuts, log_height, anchor, rate, precision, out):
 
 @kernel
 def mdlp(component, weight, last, n_components, logarithms, cut):
-    """Set cut[i] where minimum description length divides the rows, sorted by value, behind row i.
+    """Set cut[i] where MDLP divides the rows, sorted by value, after row i.
 
-    last[i] says that the row after i has another value, so that a cut may fall between them. logarithms holds
-    k·log k for every whole number up to the total weight where weights are whole, and nothing elsewhere.
+    last[i] is True if the next row has another value, so that a cut may lie between them. logarithms holds k·log k for
+    every integer up to the total weight if all weights are integers, and is empty otherwise.
 
     Fayyad & Irani (1993), equation 3 and the criterion of section 3.1, both sides times N·log 2: an interval is cut
     where the entropy N₁·H₁ + N₂·H₂ is least, if N·H less that exceeds
@@ -95,7 +95,7 @@ def mdlp(component, weight, last, n_components, logarithms, cut):
         for i in range(first, stop):
             total[component[i]] += weight[i]
         n, k, information = _describe(total, logarithms)
-        if n < 2.0 or k < 2:  # log(N − 1) is no cost below: it would pay for any cut
+        if n < 2.0 or k < 2:  # below N = 2, log(N − 1) is negative: it would reward any cut
             continue
         best = _best_cut(component, weight, last, first, stop, total, below, logarithms)
         if best < 0:
@@ -120,7 +120,7 @@ def mdlp(component, weight, last, n_components, logarithms, cut):
 
 @kernel
 def _best_cut(component, weight, last, first, stop, total, below, logarithms):
-    """Return the row behind which a cut leaves the least entropy, the first of equals; −1 where none may fall."""
+    """Return the row after which a cut leaves the least entropy, the first among ties; −1 if no cut is possible."""
     n_components = len(total)
     n, sum1, sum2 = 0.0, 0.0, 0.0
     for c in range(n_components):
@@ -129,7 +129,7 @@ def _best_cut(component, weight, last, first, stop, total, below, logarithms):
     below[:] = 0.0
     n1 = 0.0
     best, least = -1, math.inf
-    tolerance = 1e-12 * _times_log(n, logarithms)  # entropies that differ by rounding only are equal
+    tolerance = 1e-12 * _times_log(n, logarithms)  # entropies that differ only by rounding are ties
     for i in range(first, stop):
         c, w = component[i], weight[i]
         above = max(total[c] - below[c], 0.0)
@@ -148,7 +148,7 @@ def _best_cut(component, weight, last, first, stop, total, below, logarithms):
 
 @kernel
 def _describe(weight, logarithms):
-    """Return the total weight, the number of classes that have any, and N·H, the entropy times the total."""
+    """Return the total weight N, the number of classes with positive weight, and N·H for the entropy H."""
     n, k, total = 0.0, 0, 0.0
     for c in range(len(weight)):
         if weight[c] > 0.0:

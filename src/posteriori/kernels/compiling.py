@@ -3,6 +3,7 @@
 import functools
 import inspect
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,10 @@ _folder_for = functools.cache(writable_folder)
 _kept: set[Any] = set()  # the kernels that are compiled once per machine, not once per process
 
 
-def kernel(function=None, *, fastmath=False):
+def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool | set[str] = False) -> Any:
     """Compile a serial loop that releases the GIL, keeping its machine code between runs."""
 
-    def compile_lazily(function):
+    def compile_lazily(function: Callable[..., Any]) -> Any:
         compiled = numba.njit(function, nogil=True, fastmath=fastmath, error_model="numpy")
         if not _settings.DISABLE_JIT and _keeps_machine_code(compiled, Path(inspect.getfile(function)).parent):
             _kept.add(compiled)
@@ -32,7 +33,7 @@ def kernel(function=None, *, fastmath=False):
     return compile_lazily if function is None else compile_lazily(function)
 
 
-def _keeps_machine_code(kernel, sources):
+def _keeps_machine_code(kernel: Any, sources: Path) -> bool:
     """Let Numba keep machine code where its settings say, or else in `writable_folder`; return whether it can.
 
     Numba by itself raises RuntimeError where neither the folder of the source nor the home of the user can be written
@@ -62,7 +63,7 @@ def _keeps_machine_code(kernel, sources):
 
 
 @functools.cache
-def _warn_of_no_folder():
+def _warn_of_no_folder() -> None:
     warnings.warn(
         "posteriori compiles its kernels in every process, which takes 2 to 15 seconds, because there is no folder to "
         "keep machine code in; set NUMBA_CACHE_DIR to a folder that you can write to",
@@ -74,12 +75,13 @@ def _warn_of_no_folder():
 class _Notifier(event.Listener):
     """Passes on when a kernel of ours is compiled; Numba has looked in its cache before."""
 
-    def on_start(self, event):
+    def on_start(self, event: Any) -> None:
         if event.data["dispatcher"] in _kept:
             compilation.notify()
 
-    def on_end(self, event):
+    def on_end(self, event: Any) -> None:
         pass
 
 
-event.register("numba:compile", _Notifier())
+_register: Any = event.register  # which Numba does not annotate
+_register("numba:compile", _Notifier())

@@ -1,4 +1,4 @@
-"""Telling rows of codes apart."""
+"""Distinct rows of codes, by hashing."""
 
 import numpy as np
 
@@ -7,9 +7,9 @@ from posteriori.kernels.compiling import kernel
 
 @kernel
 def index_distinct_rows(codes, number, first):
-    """Set number[i] to the place of row i among the distinct rows, in the order of their first occurrence, first[k].
+    """Set number[i] to the index of row i among the distinct rows, and first[k] to the first occurrence of row k.
 
-    Returns how many there are. By open addressing in a table at most half full.
+    Returns the number of distinct rows. Uses open addressing in a table that is at most half full.
     """
     n, d = codes.shape
     size = 2

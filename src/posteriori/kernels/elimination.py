@@ -1,11 +1,11 @@
-"""Sums over the missing columns of a row, of a product of tables p(x_j | parents, z): variable elimination.
+"""Variable elimination: sums over the missing columns of a row of a product of tables p(x_j | parents, z).
 
-Of the missing columns only those count that have a present descendant: the others sum to 1. These are the hidden
-columns of a row, numbered 0 … m − 1. Every table that reads some of them is a factor, whose present columns are fixed.
-The hidden columns are summed out one by one. The next is always the one whose table, of itself and the columns that it
-shares a factor with, has the fewest cells.
+Only missing columns with a present descendant matter: the others sum to 1. They are the hidden columns of a row,
+numbered 0 … m − 1. Every table that contains a hidden column is a factor, with its present columns fixed. The hidden
+columns are summed out one by one. The next one is always the column whose table, over itself and the columns that share
+a factor with it, has the fewest cells (greedy minimum weight).
 
-All tables hold logarithms, and each of their cells the Z components side by side.
+All tables hold logarithms. Each cell holds the Z components side by side.
 """
 
 from typing import NamedTuple
@@ -29,12 +29,12 @@ class Families(NamedTuple):
 class Factors(NamedTuple):
     """The tables of one row, and the plan of their elimination, for at most m hidden columns."""
 
-    position: np.ndarray  # (d,) the number of a hidden column, else −1
+    position: np.ndarray  # (d,) the number of a hidden column, otherwise −1
     dropped: np.ndarray  # bool (d,): missing columns that are not summed over
     hidden: np.ndarray  # (m,) the hidden columns
     base: np.ndarray  # (d + m,) the first cell of each factor
     stride: np.ndarray  # (d + m, m) cells from one value of a hidden column to the next, 0 where it is not in scope
-    pooled: np.ndarray  # bool (d + m,): whether the factor lies in the pool, and not among the tables
+    pooled: np.ndarray  # bool (d + m,): whether the factor is stored in the pool instead of the tables
     spent: np.ndarray  # bool (d + m,): whether the factor has been summed
     joined: np.ndarray  # bool (m, m): which columns share a factor; of an eliminated one, the scope of its message
     weight: np.ndarray  # (m,) the log2 of the cells of the table that eliminates a column
@@ -44,11 +44,11 @@ class Factors(NamedTuple):
 
 @kernel
 def rows_lacking(codes, columns):
-    """Return which rows lack one of these columns, (n,)."""
+    """Return which rows have a missing cell in one of these columns, (n,)."""
     lacking = np.zeros(len(codes), np.bool_)
     for i in range(len(codes)):
         any_missing = False
-        for j in range(codes.shape[1]):  # neighbours in memory, so that most rows are done in a few instructions
+        for j in range(codes.shape[1]):  # contiguous, so that complete rows take few instructions
             any_missing |= codes[i, j] == 0
         if any_missing:
             for j in columns:
@@ -60,11 +60,10 @@ def rows_lacking(codes, columns):
 def sum_out_families(codes, rows, upto, families, log_probability, most_cells, known, summed):
     """Write log Σ_missing Π_j p(x_j | parents, z) of the first columns of some rows, in two parts.
 
-    Row e of the results is that of row rows[e], of its columns order[0] … order[upto[e] − 1]; the others count as
-    missing. known (e, Z) gains the log factors whose parents are all present, unless it is empty, and summed (e, Z) the
-    rest.
-    log_probability is (slots, Z). Where the tables of a row would have more than most_cells cells, columns are dropped
-    as `plan_elimination` says: their children are taken given the other parents, by the cells of code 0.
+    Entry e of the results belongs to row rows[e] and its columns order[0] … order[upto[e] − 1]; other columns count as
+    missing. The log factors whose parents are all present are added to known (e, Z), unless it is empty, and the rest
+    to summed (e, Z). log_probability is (slots, Z). If the tables of a row would have more than most_cells cells,
+    `plan_elimination` selects columns to drop: their children use the tables given the other parents (code 0).
     """
     factors = allocate_factors(codes, rows, families)
     pool = np.empty((1, log_probability.shape[1]))
@@ -109,7 +108,7 @@ def columns_dropped(codes, rows, families, most_cells):
 
 @kernel
 def allocate_factors(codes, rows, families):
-    """Return room for the factors of any of these rows."""
+    """Return buffers that are large enough for the factors of any of these rows."""
     n_missing = 0
     for i in rows:
         n = 0
@@ -134,7 +133,7 @@ def allocate_factors(codes, rows, families):
 
 @kernel
 def prepare_row(row, upto, families, most_cells, factors):
-    """Find the hidden columns and factors of a row and plan their elimination; return how many of each there are."""
+    """Find the hidden columns and factors of a row, plan the elimination, and return their numbers (m, n_factors)."""
     while True:
         m = find_hidden(row, upto, families, factors)
         n_factors = gather_factors(row, upto, m, families, factors)
@@ -146,7 +145,7 @@ def prepare_row(row, upto, families, most_cells, factors):
 
 @kernel
 def find_hidden(row, upto, families, factors):
-    """Return how many missing columns have a present descendant, after giving each its number."""
+    """Assign numbers to the missing columns with a present descendant; return how many there are."""
     factors.position[:] = -1
     m = 0
     for step in range(upto - 1, -1, -1):
@@ -165,15 +164,15 @@ def find_hidden(row, upto, families, factors):
 @kernel
 def reads_hidden(j, families, factors):
     """Return whether a family holds a hidden column."""
-    found = False
+    has_hidden = False
     for t in range(families.starts[j], families.starts[j + 1]):
-        found |= factors.position[families.members[t]] >= 0
-    return found
+        has_hidden |= factors.position[families.members[t]] >= 0
+    return has_hidden
 
 
 @kernel
 def gather_factors(row, upto, m, families, factors):
-    """Write where the factors of a row lie among the tables; return how many there are."""
+    """Write the positions of the factors of a row in the tables; return the number of factors."""
     n_factors = 0
     if not m:
         return n_factors
@@ -199,9 +198,9 @@ def gather_factors(row, upto, m, families, factors):
 
 @kernel
 def plan_elimination(m, n_factors, families, most_cells, factors):
-    """Write the order of elimination; return −1, or a column to drop where its tables have more cells in all.
+    """Write the order of elimination and return −1, or return a column to drop if the tables exceed most_cells.
 
-    That is the column whose table would have the most cells when the limit is passed.
+    The column to drop is the one whose table has the most cells when the limit is exceeded.
     """
     joined, weight, left = factors.joined, factors.weight, factors.left
     joined[:m, :m] = False
@@ -240,7 +239,7 @@ def plan_elimination(m, n_factors, families, most_cells, factors):
 
 @kernel
 def _log_cells(a, m, families, factors):
-    """Return the log2 of the cells of a column and those that it shares a factor with."""
+    """Return the log2 of the size of the table over a column and the columns that share a factor with it."""
     total = np.log2(families.cardinalities[factors.hidden[a]])
     for b in range(m):
         if factors.joined[a, b]:
@@ -250,7 +249,7 @@ def _log_cells(a, m, families, factors):
 
 @kernel
 def message_cells(m, families, factors):
-    """Return how many cells the messages of the plan have."""
+    """Return the number of cells of all messages of the plan."""
     total = 0
     for a in range(m):
         n_cells = 1
@@ -263,7 +262,7 @@ def message_cells(m, families, factors):
 
 @kernel
 def eliminate(m, n_factors, free, families, factors, tables, pool, out):
-    """Add the log of the sum over all hidden columns to out (Z,); messages are written to the pool from cell free."""
+    """Add the log of the sum over all hidden columns to out (Z,); messages go to the pool from cell `free` on."""
     factors.spent[:n_factors] = False
     mine = np.empty(n_factors + m, np.int64)
     scope = np.empty(m, np.int64)

@@ -1,4 +1,4 @@
-"""Integers to codes."""
+"""Encoding of integers as codes."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def encode_integers(values, low, lookup, starts, codes):
     width = np.empty(d, np.uintp)
     for j in range(d):
         width[j] = starts[j + 1] - starts[j]
-    if d == 1:  # a column alone, such as the labels, needs no inner loop
+    if d == 1:  # a single column, such as the labels, needs no inner loop
         start, least, most = np.uintp(starts[0]), low[0], width[0]
         for i in range(n):
             position = np.uintp(values[i, 0] - least)
@@ -20,13 +20,13 @@ def encode_integers(values, low, lookup, starts, codes):
         return
     for i in range(n):
         for j in range(d):
-            position = np.uintp(values[i, j] - low[j])  # below the range it wraps around to beyond it
+            position = np.uintp(values[i, j] - low[j])  # unsigned: a value below the range wraps around to one above it
             codes[i, j] = lookup[np.uintp(starts[j]) + position] if position < width[j] else 0
 
 
 @kernel
 def mark_integers(values, low, starts, seen):
-    """Set seen[starts[j] + value − low[j]] for every value of column j; return whether all had a place there."""
+    """Set seen[starts[j] + value − low[j]] for every value of column j; return whether all values were in range."""
     n, d = values.shape
     width = np.empty(d, np.uintp)
     for j in range(d):

@@ -13,11 +13,11 @@ def add_categorical(codes, offsets, log_probability, out):
     n, d = codes.shape
     n_components = len(log_probability)
     by_four = n_components - n_components % 4
-    slots = np.empty(d, np.uintp)  # unsigned: a signed index would be tested for counting from the end
+    slots = np.empty(d, np.uintp)  # unsigned: Numba tests signed indices for wraparound
     for i in range(n):
         for j in range(d):
             slots[j] = np.uintp(offsets[j]) + np.uintp(codes[i, j])
-        # Four components at a time, so that four additions are under way at once and a slot is read once for them.
+        # Four components at a time: four independent additions per step, and one read of each slot.
         for z in range(0, by_four, 4):
             row0, row1, row2, row3 = (
                 log_probability[z],
@@ -62,7 +62,7 @@ def add_gaussian(values, mean, precision, log_peak, out):
                 distance += deviation * deviation * row_precision[j]
             if not math.isnan(distance):
                 out[i, z] += constant[z] - 0.5 * distance
-            else:  # a missing cell: its factor integrates to one
+            else:  # a missing cell: its factor integrates to 1
                 density = 0.0
                 for j in range(d):
                     deviation = row[j] - row_mean[j]
@@ -81,6 +81,6 @@ def add_poisson(values, log_rate, rate, out):
             if not math.isnan(x):
                 log_factorial = math.lgamma(x + 1.0)
                 for z in range(rate.shape[0]):
-                    # 0·log 0 is 0: a rate of nought makes nought events for certain.
+                    # 0·log 0 is 0: with rate 0 the count is 0 with probability 1.
                     events = x * log_rate[z, j] if x > 0 else 0.0
                     out[i, z] += events - rate[z, j] - log_factorial

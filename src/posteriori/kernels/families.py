@@ -27,11 +27,11 @@ def add_families(codes, families, log_probability, out):
 
 @kernel(fastmath=REORDERED)
 def add_averaged(codes, starts, log_probability, out):
-    """Add log 1/d·Σ_i Σ_a p(x_i = a | z)·Π_{j≠i} p(x_j | x_i = a, z) to out (n, Z): each column is the parent of all.
+    """Add log 1/d·Σ_i Σ_a p(x_i = a | z)·Π_{j≠i} p(x_j | x_i = a, z) to out (n, Z): each column in turn is the parent.
 
-    The inner sum is over the values that x_i may have: the one that it has, or all of them where it is missing. j are
-    the present columns. log_probability[slot of x_i, z, slot of x_j] is log p(x_j | x_i, z), and log p(x_i | z) for
-    i = j; the slot of a code is starts[j] + code. Of a column without any category the slot of code 0 is taken.
+    The inner sum is over the observed value of x_i, or over all its values if it is missing. j runs over the present
+    columns. log_probability[slot of x_i, z, slot of x_j] is log p(x_j | x_i, z), and log p(x_i | z) for
+    i = j; the slot of a code is starts[j] + code. For a column without categories the slot of code 0 is used.
     """
     n, d = codes.shape
     n_slots, n_components = log_probability.shape[:2]
@@ -68,9 +68,9 @@ def add_averaged(codes, starts, log_probability, out):
 
 @kernel
 def chain_averaged(codes, starts, log_probability, out):
-    """Write log p(x_j | the present ones of x_1 … x_{j−1}, z) by the mean of `add_averaged` to out[i, z, j].
+    """Write log p(x_j | the present ones of x_1 … x_{j−1}, z) under the average of `add_averaged` to out[i, z, j].
 
-    It is 0 where x_j is missing, or where those before it are impossible.
+    The factor is 0 if x_j is missing or the columns before it have probability 0.
     """
     n, d = codes.shape
     n_slots, n_components = log_probability.shape[:2]

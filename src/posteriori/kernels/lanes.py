@@ -1,9 +1,10 @@
 """Rows of arrays (·, LANES) as machine vectors.
 
-LLVM makes vector instructions of an inner loop only where it knows that the arrays do not overlap, which Numba cannot
-tell it. These load whole rows, compute and store a row.
+LLVM vectorises an inner loop only if it knows that the arrays do not overlap, and Numba cannot pass this on. These
+intrinsics load whole rows, compute, and store a row.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.ir as ir  # type: ignore[import-untyped]
@@ -12,8 +13,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 8
-# Kernels call these without the first argument, which a type checker cannot know.
+# Kernels call these without the first argument, which type checkers do not know.
 operation: Any = intrinsic
+_struct_proxy: Any = cgutils.create_struct_proxy  # which Numba does not annotate
 
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
@@ -66,7 +68,7 @@ def scale_row(typing, out, j, number, other, k):
     return types.void(out, j, number, other, k), generate
 
 
-def _combine(out, j, other, k, combine):
+def _combine(out: Any, j: Any, other: Any, k: Any, combine: Callable[[Any, Any, Any], Any]) -> tuple[Any, Any]:
     """Return the signature and the code of out[j] = combine(out[j], other[k])."""
 
     def generate(context, builder, signature, arguments):
@@ -79,8 +81,8 @@ def _combine(out, j, other, k, combine):
     return types.void(out, j, other, k), generate
 
 
-def _row(context, builder, array, position):
+def _row(context: Any, builder: Any, array: Any, position: Any) -> Any:
     """Return a pointer to a row; array and place are pairs of Numba's type and LLVM's value."""
-    data = cgutils.create_struct_proxy(array[0])(context, builder, array[1]).data
+    data = _struct_proxy(array[0])(context, builder, array[1]).data
     first = builder.mul(context.cast(builder, position[1], position[0], types.intp), ir.IntType(64)(LANES))
     return builder.bitcast(builder.gep(data, [first]), _VECTOR.as_pointer())

@@ -1,4 +1,4 @@
-"""Log factors of rows by tables that have not seen them."""
+"""Leave-one-out log factors."""
 
 import math
 from typing import NamedTuple
@@ -8,14 +8,13 @@ import numpy as np
 from posteriori.kernels.compiling import kernel
 from posteriori.kernels.elimination import allocate_factors, eliminate, message_cells, prepare_row, reads_hidden
 
-_ROUNDING = 1e-12  # of a weight: what subtraction leaves below it is no row
+_ROUNDING = 1e-12  # a difference below this share of the total is rounding error
 
 
 class SmoothedCounts(NamedTuple):
     """Weights of codes, in the slots of families, and the back-off that smooths them.
 
-    Where a parent's code is 0 they are those of all its codes, and where the child's is, those of all its present
-    cells.
+    Code 0 of a parent holds the sum over all its codes, code 0 of the child the sum over its present cells.
     """
 
     counts: np.ndarray  # (slots, Z)
@@ -27,21 +26,21 @@ class SmoothedCounts(NamedTuple):
 
 @kernel
 def _rest(total, part):
-    """Return total − part, and 0 where that is no more than rounding."""
+    """Return total − part, and 0 where the difference is rounding error."""
     left = total - part
     return left if left > _ROUNDING * total else 0.0
 
 
 @kernel
 def _shrunk(count, total, lower, added, in_all):
-    """Return (count + added) / (total + in_all), and the lower table's share where there is nothing."""
+    """Return (count + added) / (total + in_all), or the lower-order probability if the denominator is 0."""
     whole = total + in_all
     return (count + added) / whole if whole > 0.0 else lower
 
 
 @kernel
 def families_left_out(codes, component, weight, families, counts, first, out):
-    """Write log p(x_j | parents, z), by the back-off of `BackOff` without row i itself, to out[i, z − first, j]."""
+    """Write log p(x_j | parents, z), smoothed by `BackOff`, under the counts without row i, to out[i, z − first, j]."""
     n, n_out, d = out.shape
     share = np.empty(n_out)
     for i in range(n):
@@ -57,7 +56,7 @@ def families_left_out(codes, component, weight, families, counts, first, out):
 
 @kernel
 def sum_out_left_out(codes, component, weight, rows, upto, families, counts, most_cells, summed):
-    """Write what `sum_out_families` writes to summed (e, Z), by the tables without row rows[e] itself."""
+    """Write the sums of `sum_out_families` to summed (e, Z), under the tables without row rows[e]."""
     n_components = summed.shape[1]
     factors = allocate_factors(codes, rows, families)
     asked = np.empty(codes.shape[1], np.int64)
@@ -91,7 +90,7 @@ def sum_out_left_out(codes, component, weight, rows, upto, families, counts, mos
 
 @kernel
 def _factor_cells(f, m, families, factors):
-    """Return how many cells a factor has: the combinations of its hidden columns."""
+    """Return the number of cells of a factor: the combinations of its hidden columns."""
     size = 1
     for a in range(m):
         if factors.stride[f, a] > 0:
@@ -128,7 +127,8 @@ def _write_factor(j, f, m, own, asked, w, y, families, counts, factors, cells):
 def _write_shares(j, own, asked, w, y, families, counts, first, share):
     """Write p(asked child | asked parents, z), z from first, of family j without a row of weight w in component y.
 
-    The row is counted where the cells asked for are its own. A parent that is asked for without a code is left out.
+    The row is subtracted from the counts where the requested cells equal its own. A parent with requested code 0 is
+    omitted from the condition.
     """
     weights, pooled = counts.counts, counts.pooled
     strength, alpha, stepwise = counts.strength, counts.alpha, counts.stepwise

@@ -1,4 +1,4 @@
-"""The conditional likelihood of weighted sums of log densities."""
+"""The conditional log-likelihood of log-linear models, with derivatives."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from posteriori.kernels.compiling import REORDERED, kernel
 
-_RARE = 1e-4  # a share of a row so small that the curvature it adds changes no step
+_RARE = 1e-4  # posteriors below this contribute no relevant curvature
 
 
 @kernel(fastmath=REORDERED)

@@ -1,6 +1,6 @@
-"""Where the machine code of kernels is kept between processes.
+"""The folder for the machine code of kernels between processes.
 
-Numba unpickles what it finds in its cache, and runs it. So a folder counts only if nobody else can write to it.
+Numba unpickles and runs the files of its cache. So a folder is used only if no other user can write to it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def writable_folder(sources: Path) -> Path | None:
     cache folder; a folder of the user's own in the folder for temporary files. The last two are created with mode 0700,
     and are passed over if they belong to another user or others can write to them.
     """
-    atomic_write = sources / "__pycache__"
-    if _can_write(atomic_write):
-        return atomic_write
+    beside_sources = sources / "__pycache__"
+    if _can_write(beside_sources):
+        return beside_sources
     return next((folder for folder in (user_folder(), temporary_folder()) if folder and _is_private(folder)), None)
 
 
@@ -58,8 +58,8 @@ def _is_private(folder: Path) -> bool:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
         if hasattr(os, "geteuid"):
-            found = folder.lstat()  # not stat: a link of another user may lead anywhere
-            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            status = folder.lstat()  # not stat: a link of another user may lead anywhere
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 return False
             if any(_can_be_swapped(parent.stat()) for parent in folder.resolve().parents):
                 return False

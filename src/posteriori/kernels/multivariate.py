@@ -1,4 +1,4 @@
-"""Rows under a multivariate Gaussian: distances, missing cells integrated out or expected."""
+"""Multivariate Gaussians: distances, and missing cells integrated out or replaced by expectations."""
 
 import math
 
@@ -28,7 +28,7 @@ def add_quartic_norms(values, component, weight, centre, factor, total):
     """Add w·‖(x − centre_z)·factor_z‖⁴ of every row of any weight to total[z]."""
     n, d = values.shape
     for i in range(n):
-        if weight[i] == 0:  # it may lack cells
+        if weight[i] == 0:  # such a row may have missing cells
             continue
         z = component[i]
         row, middle, scale = values[i], centre[z], factor[z]
@@ -41,10 +41,11 @@ def add_quartic_norms(values, component, weight, centre, factor, total):
 
 @kernel
 def integrate_out(missing, whitened, whitener, precision, distance, log_volume):
-    """Correct each row's squared distance and log volume for the cells it lacks.
+    """Correct the squared distance and log volume of each row for its missing cells.
 
-    A missing cell was put at the mean, y = Wᵀ(x − mean) and P = W·Wᵀ being the whitened row and the precision. With
-    v = (W·y)_m and A = P_mm the distance of what is present is ‖y‖² − vᵀA⁻¹v and log |Σ_oo| = log |Σ| + log |A|.
+    Missing cells were set to the mean. y = Wᵀ(x − mean) is the whitened row and P = W·Wᵀ the precision. With
+    v = (W·y)_m and A = P_mm the squared distance of the present cells is ‖y‖² − vᵀA⁻¹v and log |Σ_oo| = log |Σ| + log
+    |A|.
     """
     n, d = missing.shape
     positions = np.empty(d, np.int64)
@@ -60,7 +61,7 @@ def integrate_out(missing, whitened, whitener, precision, distance, log_volume):
 
 @kernel
 def expect_missing(missing, weight, whitened, whitener, precision, deviation, covariance):
-    """Put each missing cell of deviation at its expectation given the row's others; add what stays unknown.
+    """Replace each missing cell of deviation by its conditional expectation; add the conditional covariance.
 
     The deviation of the missing cells from the mean is expected at −A⁻¹v, with covariance A⁻¹, for v and A of
     `integrate_out`; covariance (d, d) gains w·A⁻¹.
@@ -97,7 +98,7 @@ def expect_missing(missing, weight, whitened, whitener, precision, deviation, co
 
 @kernel
 def _factorise_missing(missing, precision, positions, factor):
-    """List the missing places, write the Cholesky factor of their precision, return how many there are."""
+    """List the missing positions, write the Cholesky factor of their precision, and return their number."""
     m = 0
     for j in range(len(missing)):
         if missing[j]:
@@ -117,7 +118,7 @@ def _factorise_missing(missing, precision, positions, factor):
 
 @kernel
 def _solve_missing(m, whitened, whitener, positions, factor, solved):
-    """Solve L·solved = (W·y)_m for the Cholesky factor L of the missing places' precision."""
+    """Solve L·solved = (W·y)_m for the Cholesky factor L of the precision of the missing positions."""
     for a in range(m):
         v = 0.0
         for k in range(len(whitened)):

@@ -1,4 +1,4 @@
-"""Adding up rows of which each component has a share: an (n, Z) matrix of weights."""
+"""Weighted sums over rows with responsibilities, an (n, Z) matrix of weights."""
 
 import math
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from posteriori.kernels.compiling import REORDERED, kernel
 
-_LEAST_SHARE = 1e-18  # of a row, which no sum of doubles over many rows would show
+_LEAST_SHARE = 1e-18  # smaller responsibilities do not change a sum of doubles over many rows
 _AT_ONCE = 64  # rows
 
 
 @kernel
 def weight_responsibilities(responsibilities, weight):
-    """Multiply each row of responsibilities by its weight, with 0 where the share is too small to be seen in a sum."""
+    """Multiply each row of responsibilities by its weight, with 0 for shares that are too small to change a sum."""
     n, n_components = responsibilities.shape
     for i in range(n):
         w = weight[i]
@@ -32,11 +32,11 @@ def add_responsibilities(responsibilities, total):
 
 @kernel
 def weightiest_numbers(values, responsibilities, shift):
-    """Set shift[z, j] to the number of column j of which component z has the largest share; leave it where none is."""
+    """Set shift[z, j] to the number of column j with the largest responsibility of z; unchanged if there is none."""
     n, d = values.shape
     n_components = responsibilities.shape[1]
     largest = np.zeros((n_components, d))
-    least = np.zeros(n_components)  # of a component's largest shares: a smaller one needs no further look
+    least = np.zeros(n_components)  # the minimum over columns of `largest`: a smaller share changes nothing
     for i in range(n):
         for z in range(n_components):
             if responsibilities[i, z] > least[z]:
@@ -50,7 +50,7 @@ def weightiest_numbers(values, responsibilities, shift):
 
 @kernel(fastmath=REORDERED)
 def add_complete_moments(values, responsibilities, shift, total, first, second):
-    """Do what `add_weighted_moments` does, four rows at a time, as long as no cell is missing; return for how many."""
+    """Do `add_weighted_moments` for complete rows, four at a time; return the number of rows before a missing cell."""
     n, d = values.shape
     n_components = responsibilities.shape[1]
     for i in range(0, n - 3, 4):

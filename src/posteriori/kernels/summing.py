@@ -1,4 +1,4 @@
-"""Adding up rows: first and second moments, and weights of categories."""
+"""Sums over rows: first and second moments, and weights of categories."""
 
 import math
 
@@ -9,19 +9,19 @@ from posteriori.kernels.compiling import kernel
 
 @kernel
 def first_numbers(values, component, weight, shift):
-    """Set shift[z, j] to the first number of any weight in column j of component z; leave it where none is."""
+    """Set shift[z, j] to the first number of positive weight in column j of component z; unchanged if there is none."""
     n, d = values.shape
-    found = np.zeros(shift.shape, np.bool_)
-    wanted = np.full(shift.shape[0], d)
+    has_shift = np.zeros(shift.shape, np.bool_)
+    n_open = np.full(shift.shape[0], d)
     remaining = shift.size
     for i in range(n):
         z = component[i]
-        if wanted[z] > 0 and weight[i] > 0:
+        if n_open[z] > 0 and weight[i] > 0:
             for j in range(d):
-                if not found[z, j] and not math.isnan(values[i, j]):
-                    found[z, j] = True
+                if not has_shift[z, j] and not math.isnan(values[i, j]):
+                    has_shift[z, j] = True
                     shift[z, j] = values[i, j]
-                    wanted[z] -= 1
+                    n_open[z] -= 1
                     remaining -= 1
             if remaining == 0:
                 break
@@ -58,7 +58,7 @@ def add_counts(codes, component, weight, offsets, table):
 
 @kernel
 def deviations_by_component(values, component, weight, shift, position, deviation, first):
-    """Write √w·(x − shift) of every row to the next place of its component; add w·(x − shift) to first (Z, d)."""
+    """Write √w·(x − shift) of every row to the next free row of its component; add w·(x − shift) to first (Z, d)."""
     n, d = values.shape
     for i in range(n):
         z = component[i]

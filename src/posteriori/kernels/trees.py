@@ -1,8 +1,8 @@
-"""A row's log-density under trees of categories and numbers, what is missing summed and integrated out.
+"""Log-densities under trees of categories and numbers, with missing cells summed and integrated out.
 
-Messages run from the leaves to the roots (Pearl 1988). What a missing category has heard from its children is a
-log-likelihood for each of its values; what a missing number x has heard is one of Gaussian shape,
-log λ(x) = g + h·x − ½·k·x² (Lauritzen 1992), which a linear Gaussian edge keeps of that shape.
+Messages run from the leaves to the roots (Pearl 1988). The messages to a missing category add up to one log-likelihood
+per value. The messages to a missing number x add up to a Gaussian potential in canonical form,
+log λ(x) = g + h·x − ½·k·x² (Lauritzen 1992). A linear Gaussian edge maps this form to itself.
 """
 
 import numpy as np
@@ -16,9 +16,9 @@ _LOG_TWO_PI = np.log(2.0 * np.pi)
 def tree_log_density(codes, numbers, position, continuous, widths, order, parent, start, table, normal, rows, out):
     """Set out[i, z] to log p(x_i | z) for the rows i listed.
 
-    Node j is column place[j] of numbers where continuous[j], else of codes. order (Z, d) lists parents before their
+    Node j is column position[j] of numbers where continuous[j], else of codes. order (Z, d) lists parents before their
     children; parent (Z, d) is −1 at a root. Of a category, table[start[z, j] + code of parent·widths[j] + code] is
-    its log-probability, slot 0 standing for no parent; of a number, normal[start[z, j] + code of parent] is
+    its log-probability, slot 0 meaning no parent; of a number, normal[start[z, j] + code of parent] is
     (intercept, slope, variance), one line where the parent is a number.
     """
     n_components, d = parent.shape
@@ -47,7 +47,7 @@ def tree_log_density(codes, numbers, position, continuous, widths, order, parent
 
 @kernel
 def _category_to_parent(codes, position, widths, p, start, table, i, j, messages, has_message):
-    """Send what category j and those below it say to its parent, or return it where the parent is known."""
+    """Add the message of category j and its descendants to its parent, or return it if the parent is observed."""
     x = codes[i, position[j]]
     width = widths[j]
     if x == 0 and not has_message[j]:
@@ -89,7 +89,7 @@ def _log_total(log_probability, messages, width):
 def _number_to_parent(
     codes, numbers, position, continuous, widths, p, start, normal, i, j, messages, canonical, has_message
 ):  # fmt: skip
-    """Send what number j and those below it say to its parent, or return it where the parent is known."""
+    """Add the message of number j and its descendants to its parent, or return it if the parent is observed."""
     x = numbers[i, position[j]]
     missing = np.isnan(x)
     if missing and not has_message[j]:
@@ -151,7 +151,7 @@ def expect_tree_counts(codes, component, weight, widths, order, parent, start, p
     widest = 1
     for j in range(d):
         widest = max(widest, widths[j])
-    below = np.empty((d, widest))  # what a column and those below it say of its value, up to a factor
+    below = np.empty((d, widest))  # likelihood of the subtree below each value of a column, up to a factor
     belief = np.empty((d, widest))  # its posterior
     log_likelihood = 0.0
     for i in range(n):
@@ -197,7 +197,7 @@ def expect_tree_counts(codes, component, weight, widths, order, parent, start, p
 
 @kernel
 def _multiply_message(below, probability, start, width, parent_width, p, j):
-    """Multiply what the parent has heard by the message of column j; return the logarithm of what is taken out."""
+    """Multiply the subtree likelihood of the parent by the message of column j; return the log of the scale removed."""
     peak = 0.0
     for a in range(1, parent_width):
         if below[p, a] > 0.0:

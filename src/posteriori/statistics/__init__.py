@@ -1,4 +1,4 @@
-"""What is added up: sufficient statistics, a commutative monoid under +."""
+"""Sufficient statistics: a commutative monoid under +."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = [
 
 
 class StatisticsFactory(Protocol):
-    """What makes statistics of rows: a kind of them, or one with what it is to count."""
+    """Computes statistics from rows: a class of statistics, or an object that also says what to count."""
 
     def of(self, tile: Any, assignment: Assignment) -> Any:
         """Return the statistics of the rows of a tile."""
@@ -52,17 +52,18 @@ class StatisticsFactory(Protocol):
 
 @runtime_checkable
 class ResponsibilityStatisticsFactory(StatisticsFactory, Protocol):
-    """What makes statistics, also of rows of which every component has a share, without copying them."""
+    """Computes statistics also from responsibilities (n, Z), without copying the rows per component."""
 
     def from_responsibilities(self, tile: Any, responsibilities: Array) -> Any:
-        """Return the statistics of the rows of a tile, each of which counts for component z with weight shares[i, z].
+        """Return the statistics of the rows of a tile, with weight responsibilities[i, z] for row i and component z.
 
-        Laws (tests/test_statistics.py): they are the sums over the rows of each component, weighted by their shares.
+        Laws (tests/test_statistics.py): they equal the sum over z of the statistics with weights responsibilities[:,
+        z].
         """
 
 
 def from_responsibilities(sufficient_statistics: StatisticsFactory, tile: Any, responsibilities: Array) -> Any:
-    """Return the statistics of the rows of a tile, each of which counts for component z with weight shares[i, z].
+    """Return the statistics of the rows of a tile, with weight responsibilities[i, z] for row i and component z.
 
     Parameters
     ----------
@@ -79,9 +80,9 @@ def from_responsibilities(sufficient_statistics: StatisticsFactory, tile: Any, r
 
 
 class Statistics(Protocol):
-    """Sums over rows, a component each, from which a density can be estimated.
+    """Sums over rows, per component, from which a density can be estimated.
 
-    Laws (tests/test_statistics.py): a + b is what one pass over the rows of both would give; + is associative
+    Laws (tests/test_statistics.py): a + b equals one pass over the rows of both; + is associative
     and commutative; a row of weight k counts as k rows, and one of weight 0 as none.
     """
 
@@ -92,39 +93,39 @@ class Statistics(Protocol):
     def __add__(self, other: Self) -> Self: ...
 
     def finite(self) -> Array:
-        """Return which columns can be computed with, (d,): no cell infinite, none whose square overflows."""
+        """Return which columns can be computed with, (d,): no cell is infinite or has a square that overflows."""
 
     def is_exact(self) -> bool:
-        """Whether the sums are those of the rows, and not in part expectations of what is missing in them."""
+        """Return whether the sums are exact, without expectations of missing cells."""
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Self:
-        """Return the same sums in another order, with empty places where something new will come.
+        """Return the same sums in another order, with zeros for new components and categories.
 
-        components lists, for every component of the result, its place here, or −1 where it is new; columns does so
-        for the categories of each categorical column (None: as they are).
+        components lists the current index of every component of the result, or −1 if it is new. columns does the same
+        for the categories of each categorical column (None: unchanged).
         """
 
 
 @runtime_checkable
 class ReversibleStatistics(Protocol):
-    """Statistics that are sums out of which rows can be taken again.
+    """Statistics from which rows can be removed again.
 
-    Laws (tests/test_forget.py): (a + b) − b is a: of counts and whole weights to the last digit, of moments to 1e-9 of
-    what the column varied before, however far it lies from 0; and a + b lacks nothing of b.
+    Laws (tests/test_forget.py): (a + b) − b is a: exactly for counts and whole weights, for moments to 1e-9 of the
+    previous spread of the column, however far it lies from 0; and removing b from a + b never goes negative.
     """
 
     def __sub__(self, other: Self) -> Self: ...
 
     def would_go_negative(self, other: Self) -> Array:
-        """Return where other holds what is not in these sums, (Z, d), and so cannot be taken out of them."""
+        """Return where other holds more than these sums, (Z, d), so that it cannot be subtracted."""
 
 
 @dataclass(frozen=True)
 class JointStatistics:
-    """The statistics of a joint p(z)·∏_b p(x_b | z): the weight of each component, and those of each block.
+    """The statistics of a joint p(z)·∏_b p(x_b | z): the weight of each component and the statistics of each block.
 
     Attributes
     ----------
@@ -132,10 +133,9 @@ class JointStatistics:
         The weight of the rows of each component.
     blocks : tuple of Statistics
     hidden : float
-        The weight of the rows whose component is not known; they are in the sums only as an E-step expects them.
+        The weight of the rows whose component is hidden. The sums contain them as expected by an E-step.
     ranges : ColumnRanges, optional
-        The range of every column of the schema; None where the ranges of some rows are not known, as in a model file
-        that has none.
+        The range of every column of the schema; None if the ranges of some rows are unknown, as for an old model file.
     """
 
     weight: Array
@@ -144,7 +144,7 @@ class JointStatistics:
     ranges: ColumnRanges | None = None
 
     def check_weight(self, n_components: int) -> None:
-        """Raise ValueError unless there is a weight for each of so many components."""
+        """Raise ValueError unless there is one weight per component."""
         check_numbers("the weight of the components", self.weight, (n_components,), 0.0)
         require(0 <= self.hidden < float("inf"), f"the weight of rows without label is {self.hidden}")
 
@@ -163,7 +163,7 @@ class JointStatistics:
     def reindexed(
         self, components: Sequence[int], columns: Sequence[Sequence[Sequence[int]] | None]
     ) -> JointStatistics:
-        """Return the same sums in another order, as `Statistics.reindexed` does; columns has one entry a block."""
+        """Return the same sums in another order, as `Statistics.reindexed` does; columns has one entry per block."""
         pairs = zip(self.blocks, columns, strict=True)
         return JointStatistics(
             gather(self.weight, components),

@@ -1,4 +1,4 @@
-"""A summary of columns: the range of their numbers, and whether these are whole."""
+"""The ranges of columns, and whether their numbers are integers."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class ColumnRanges:
-    """The smallest and the largest number of every column, and whether all of its numbers are whole.
+    """The smallest and the largest number of every column, and whether all of its numbers are integers.
 
-    It is of all rows of positive weight, with or without a label, whatever their class. + is associative, commutative
-    and idempotent, and `empty` is its identity. Nothing can be subtracted: after `forget` a range may be wider than
-    that of the rows which are left.
+    It covers all rows of positive weight, with or without a label, of all classes. + is associative, commutative
+    and idempotent, and `empty` is its identity. Subtraction is not possible: after `forget` a range may be wider
+    than that of the remaining rows.
 
     Attributes
     ----------
     lowest, highest : ndarray (d,)
-        In data units, columns in the order of the schema; inf and −inf in a column without any number, which a
-        categorical one is.
+        In data units, columns in the order of the schema; inf and −inf in a column without any number, such as
+        a categorical one.
     whole : ndarray (d,)
         Booleans; True in a column without any number.
     """
@@ -35,7 +35,7 @@ class ColumnRanges:
     whole: Array
 
     def check_against(self, n_columns: int) -> None:
-        """Raise ValueError unless there is a range for each of so many columns."""
+        """Raise ValueError unless there is one range per column."""
         check_numbers("the lowest numbers", self.lowest, (n_columns,), -np.inf, np.inf)
         check_numbers("the highest numbers", self.highest, (n_columns,), -np.inf, np.inf)
         require(self.whole.shape == (n_columns,) and self.whole.dtype == np.bool_, "a range is neither whole nor not")

@@ -1,4 +1,4 @@
-"""Weights of categories."""
+"""Weighted counts of categories."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from posteriori.typing import Array
 
 
 def slot_offsets(cardinalities: Sequence[int]) -> Array:
-    """Return where the slots of each column start in a flat table: K + 1 slots a column, the first for missing."""
+    """Return the first slot of each column in a flat table: K + 1 slots per column, the first for missing cells."""
     return np.concatenate([[0], np.cumsum(np.asarray(cardinalities, np.int64) + 1)]).astype(np.int64)
 
 
@@ -31,30 +31,30 @@ class Counts:
     cardinalities : tuple of int
         K of each column.
     table : ndarray (Z, Σ (K + 1))
-        The columns side by side; of each, slot 0 counts missing cells and slot k + 1 category k.
+        The columns side by side. In each, slot 0 counts missing cells and slot k + 1 category k.
     """
 
     cardinalities: tuple[int, ...]
     table: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics are of these columns and so many components."""
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(self, Counts)
         self.check_cardinalities(tuple(column.cardinality for column in columns), n_components)
 
     def check_cardinalities(self, cardinalities: tuple[int, ...], n_components: int) -> None:
-        """Raise ValueError unless the counts are of columns with so many categories each."""
+        """Raise ValueError unless the counts have these numbers of categories per column."""
         check_equal("the number of categories of the counts", self.cardinalities, cardinalities)
         check_numbers("the table of counts", self.table, (n_components, self.offsets[-1]), 0.0)
 
     @cached_property
     def offsets(self) -> Array:
-        """Where the slots of each column start."""
+        """The first slot of each column, and the number of slots, (d + 1,)."""
         return slot_offsets(self.cardinalities)
 
     @classmethod
     def of(cls, tile: Codes, assignment: Assignment) -> Counts:
-        """Return the counts of the rows of a tile. O(n·d), one table increment a cell."""
+        """Return the counts of the rows of a tile. O(n·d), one table increment per cell."""
         offsets = slot_offsets(tile.cardinalities)
         table = np.zeros((assignment.n_components, offsets[-1]))
         kernels.add_counts(tile.values, assignment.component, assignment.weight, offsets, table)
@@ -62,7 +62,7 @@ class Counts:
 
     @classmethod
     def from_responsibilities(cls, tile: Codes, responsibilities: Array) -> Counts:
-        """Return the counts of rows of which every component has a share, (n, Z). O(n·Z·d)."""
+        """Return the counts of rows weighted by their responsibilities, (n, Z). O(n·Z·d)."""
         offsets = slot_offsets(tile.cardinalities)
         table = np.zeros((offsets[-1], responsibilities.shape[1]))
         kernels.add_weighted_counts(tile.values, responsibilities, offsets, table)
@@ -80,11 +80,11 @@ class Counts:
         return np.asarray(np.add.reduceat(over, self.offsets[:-1], axis=1) > 0)
 
     def finite(self) -> Array:
-        """Return which columns can be computed with, (d,): all, for codes are finite."""
+        """Return which columns can be computed with, (d,): all, because codes are finite."""
         return np.ones(len(self.cardinalities), np.bool_)
 
     def is_exact(self) -> bool:
-        """Whether the sums are those of the rows: they are, for a missing cell adds nothing to its column's."""
+        """Return True: a missing cell adds nothing to the sums of its column, so nothing in them is an expectation."""
         return True
 
     def observed(self) -> Array:
@@ -101,7 +101,7 @@ class Counts:
         return self.table[:, self.offsets[j]]
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Counts:
-        """Return the counts of other components or categories, by their places here, −1 where one is new."""
+        """Return the counts of other components or categories, by their indices here, −1 for a new one."""
         table = gather(self.table, components)
         if columns is None:
             return Counts(self.cardinalities, table)
@@ -125,11 +125,11 @@ class Counts:
 
 
 class Presence:
-    """Makes `Counts` of whether cells are present: one category, which a present cell has."""
+    """The statistics factory that counts present and missing cells: `Counts` with one category, for present cells."""
 
     @staticmethod
     def check_against(statistics: Counts, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics are of these columns and so many components."""
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(statistics, Counts)
         statistics.check_cardinalities((1,) * len(columns), n_components)
 

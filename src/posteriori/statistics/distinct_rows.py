@@ -1,4 +1,4 @@
-"""Rows themselves, each distinct one once with the weight of all that are like it."""
+"""Distinct rows with their total weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class DistinctRows:
-    """Rows of codes with their weights: all that can be known of a table of categories but the order of its rows.
+    """Distinct rows of codes with their weights: a table of categories without the order of its rows.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class DistinctRows:
 
     @property
     def assignment(self) -> Assignment:
-        """The rows as those of one component."""
+        """The rows assigned to a single component."""
         return Assignment(np.zeros(len(self.weight), np.int32), self.weight, 1)
 
     def merged(self) -> DistinctRows:
@@ -68,7 +68,7 @@ class DistinctRows:
         return DistinctRows(self.cardinalities, (self._whole,) if len(self.weight) else ())
 
     def reindexed(self, columns: Sequence[Sequence[int]]) -> DistinctRows:
-        """Return the rows in other codes; columns lists for each category of the result its place here, or −1."""
+        """Return the rows in other codes; columns lists the current index of each category of the result, or −1."""
         cardinalities = tuple(len(positions) for positions in columns)
         dtype = np.uint8 if max(cardinalities, default=0) < 256 else np.uint16
         codes = np.empty(self._whole[0].shape, dtype)

@@ -86,7 +86,7 @@ class JointCounts:
         """Return the weights of one column, (Z, K_j + 1), by summing the others out."""
         scope = next(scope for scope in self.scopes if j in scope)
         others = tuple(axis for axis, member in enumerate(scope, start=1) if member != j)
-        return self.table(scope).sum(axis=others)
+        return np.asarray(self.table(scope).sum(axis=others))
 
     def column(self, j: int) -> Array:
         """Return the weight of each category of column j: (Z, K)."""
@@ -166,7 +166,7 @@ class CountTogether:
     scopes: tuple[Scope, ...] | None = None
 
     def check_against(self, statistics: JointCounts, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics are of these columns and so many components."""
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(statistics, JointCounts)
         scopes = all_pairs(len(columns)) if self.scopes is None else self.scopes
         statistics.check_scopes(scopes, columns, n_components)

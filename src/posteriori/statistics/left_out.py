@@ -1,4 +1,4 @@
-"""What is left of sums over rows when each row in turn is taken out of them."""
+"""Leave-one-out statistics: sums over rows without each row in turn."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
 
-_ROUNDING = 1e-12  # a weight that subtraction leaves below this share of what it was is one of no row
+_ROUNDING = 1e-12  # a difference below this share of the total is rounding error
 
 
 def less(total: Array, part: Array) -> Array:
-    """Return total − part, and 0 where that is no more than rounding."""
+    """Return total − part, and 0 where the difference is rounding error."""
     rest = total - part
     return np.where(rest > _ROUNDING * total, rest, 0.0)
 
 
 def weights_left(weight: Array, assignment: Assignment) -> Array:
-    """Return the weight of each component without each row, (n, Z), from those of all rows, (Z,)."""
+    """Return the weight of each component without each row, (n, Z), from the weights of all rows, (Z,)."""
     left = np.tile(weight, (len(assignment.component), 1))
-    own = np.arange(len(left)), assignment.component
-    left[own] = less(left[own], assignment.weight)
+    observed = np.arange(len(left)), assignment.component
+    left[observed] = less(left[observed], assignment.weight)
     return left
 
 
@@ -34,9 +34,9 @@ def moments_left(statistics: Moments, tile: Numbers, assignment: Assignment) -> 
     deviation = (tile.values - shift) - statistics.offset[z]
     present = ~np.isnan(deviation)
     deviation[~present] = 0.0
-    gone = assignment.weight[:, np.newaxis] * present
-    rest = less(weight, gone)
-    step = gone * deviation / np.where(rest > 0, rest, 1.0)
+    removed = assignment.weight[:, np.newaxis] * present
+    rest = less(weight, removed)
+    step = removed * deviation / np.where(rest > 0, rest, 1.0)
     parts = [np.broadcast_to(part, shape).copy() for part in (statistics.weight, statistics.offset, statistics.scatter)]
     parts[0][rows, z] = rest
     parts[1][rows, z] -= step
@@ -47,7 +47,7 @@ def moments_left(statistics: Moments, tile: Numbers, assignment: Assignment) -> 
 def moments_without(statistics: Moments, tile: Numbers, assignment: Assignment) -> Moments:
     """Return the moments without the one row of a tile.
 
-    Where all cells that are left are alike, so are the means of all components, to the last digit.
+    If all remaining cells of a column are equal, the means of all components are exactly equal too.
     """
     left = moments_left(statistics, tile, assignment)
     constant, value = constant_left(statistics, tile, assignment)
@@ -56,11 +56,11 @@ def moments_without(statistics: Moments, tile: Numbers, assignment: Assignment) 
 
 
 def constant_left(statistics: Moments, tile: Numbers, assignment: Assignment) -> tuple[Array, Array]:
-    """Return which columns have no scatter at all without the one row of a tile, (d,), and their value there."""
+    """Return which columns are constant without the one row of a tile, (d,), and their value."""
     left = moments_left(statistics.pooled(), tile, as_one_component(assignment))
     return (left.scatter[0, 0] <= 0) & (left.weight[0, 0] > 0), left.mean[0, 0]
 
 
 def as_one_component(assignment: Assignment) -> Assignment:
-    """Return the rows as those of one component."""
+    """Return the rows assigned to a single component."""
     return Assignment(np.zeros_like(assignment.component), assignment.weight, 1)

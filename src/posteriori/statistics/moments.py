@@ -1,4 +1,4 @@
-"""Weights, means and scatters of numbers."""
+"""Weights, means and scatters (unnormalised variances) of numbers."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.schema import Column
 from posteriori.typing import Array
 
-_LARGEST = 1e150  # in magnitude, so that squares of differences between means are finite
+_LARGEST = 1e150  # largest magnitude of a mean, so that squared differences between means are finite
 
 
 @dataclass(frozen=True)
 class Moments:
     """Per component and column: the weight of the present cells, their mean, and their scatter Σ w·(x − mean)².
 
-    Each batch is summed about a shift, a value of the component itself, and batches are merged by the update of
-    Chan, Golub & LeVeque (1979). The mean is kept as shift + offset, so that means far from 0 are still compared to
-    the last digit: an offset far larger than the spread costs nothing.
+    Each batch is summed about a shift, which is a value of the component itself. Batches are merged by the update of
+    Chan, Golub & LeVeque (1979). The mean is stored as shift + offset, so that the difference of two means far from 0
+    keeps all its digits.
 
     Attributes
     ----------
@@ -48,12 +48,12 @@ class Moments:
     scatter: Array
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics are of these columns and so many components."""
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(self, Moments)
         self.check_shape(n_components, len(columns))
 
     def check_shape(self, n_components: int, n_columns: int) -> None:
-        """Raise ValueError unless there are moments of so many components and columns."""
+        """Raise ValueError unless there are moments of this number of components and columns."""
         shape = (n_components, n_columns)
         check_numbers("the weight of moments", self.weight, shape, 0.0)
         check_numbers("the shift of moments", self.shift, shape)
@@ -79,7 +79,7 @@ class Moments:
 
     @classmethod
     def from_responsibilities(cls, tile: Numbers, responsibilities: Array) -> Moments:
-        """Return the moments of rows of which every component has a share, (n, Z). O(n·Z·d), one read."""
+        """Return the moments of rows weighted by their responsibilities, (n, Z). O(n·Z·d), one read."""
         shape = (responsibilities.shape[1], tile.values.shape[1])
         shift, total, first, second = (np.zeros(shape) for _ in range(4))
         weight = np.zeros(len(total))
@@ -90,7 +90,7 @@ class Moments:
 
     @classmethod
     def _about(cls, shift: Array, weight: Array, first: Array, second: Array) -> Moments:
-        """Return the moments whose sums about a shift are these."""
+        """Return the moments from the sums about a shift."""
         with np.errstate(invalid="ignore", over="ignore"):
             offset = first / np.where(weight > 0, weight, 1.0)
             return cls(weight, shift, offset, np.maximum(second - first * offset, 0.0))
@@ -101,7 +101,7 @@ class Moments:
         known = self.weight > 0
         delta = np.where(known, (other.shift - self.shift) + (other.offset - self.offset), 0.0)
         shift = np.where(known, self.shift, other.shift)
-        # Where one side has no weight the other's offset is kept as it is.
+        # If one side has no weight, the offset of the other is kept exactly.
         offset = np.where(known, self.offset + delta * share, other.offset)
         with np.errstate(over="ignore", invalid="ignore"):
             scatter = self.scatter + other.scatter + delta**2 * self.weight * share
@@ -111,39 +111,39 @@ class Moments:
         weight, delta, share = self._downdate_terms(other)
         scatter = squares_left(self.scatter, other.scatter + self.weight * share * delta**2)
         offset = self.offset - share * delta
-        # Of counts that are all 0 the mean is 0, and no rounding of either sign.
+        # If only zeros remain, as in counts, the mean is exactly 0 and not rounding error of either sign.
         size = self.weight * np.abs(self.mean) + np.sqrt(self.weight * self.scatter)
-        nil = (other.weight > 0) & no_more_than_rounding(weight * (self.shift + offset), size)
-        kept, left = (weight > 0) & ~nil, weight > 0
+        only_zeros = (other.weight > 0) & no_more_than_rounding(weight * (self.shift + offset), size)
+        kept, left = (weight > 0) & ~only_zeros, weight > 0
         return Moments(
             weight, np.where(kept, self.shift, 0.0), np.where(kept, offset, 0.0), np.where(left, scatter, 0.0)
         )
 
     def would_go_negative(self, other: Moments) -> Array:
-        """Return where other holds what is not in these moments, (Z, d): weight, or deviations from the mean."""
+        """Return where other holds more than these moments, (Z, d): weight, or deviations from the mean."""
         weight, delta, share = self._downdate_terms(other)
         with np.errstate(over="ignore"):
-            gone = other.scatter + self.weight * np.where(weight > 0, share, 1.0) * delta**2
+            removed = other.scatter + self.weight * np.where(weight > 0, share, 1.0) * delta**2
         slack = slack_of(self.weight, self.mean, variance_of_all(self.weight, self.mean, self.scatter))
-        everything = (weight <= 0) & (other.weight > 0)  # then nothing may be left of the scatter either
-        remains = everything & squares_exceed(self.scatter, gone, slack)
-        return exceeds(other.weight, self.weight) | squares_exceed(gone, self.scatter, slack) | remains
+        everything = (weight <= 0) & (other.weight > 0)  # then the scatter must be 0 too
+        remains = everything & squares_exceed(self.scatter, removed, slack)
+        return exceeds(other.weight, self.weight) | squares_exceed(removed, self.scatter, slack) | remains
 
     def _downdate_terms(self, other: Moments) -> tuple[Array, Array, Array]:
-        """Return the weight without other's, how far other's mean lies above this one, and other's weight / the rest's.
+        """Return the remaining weight, δ = other's mean − this mean, and other's weight / the remaining weight.
 
-        Chan's update backwards: the mean moves by −share·δ, and the scatter falls by that of other and by n·share·δ².
+        Chan's update backwards: the mean moves by −share·δ, and the scatter falls by other's scatter + n·share·δ².
         """
         weight = difference(self.weight, other.weight)
         delta = np.where(other.weight > 0, (other.shift - self.shift) + (other.offset - self.offset), 0.0)
         return weight, delta, ratio(other.weight, weight)
 
     def finite(self) -> Array:
-        """Return which columns had no infinite cell, nor one so large that the square of a difference overflows."""
+        """Return which columns had no infinite cell and none so large that squared differences overflow."""
         return np.asarray(((np.abs(self.mean) < _LARGEST) & np.isfinite(self.scatter)).all(axis=0))
 
     def is_exact(self) -> bool:
-        """Whether the sums are those of the rows: they are, for a missing cell adds nothing to its column's."""
+        """Return True: a missing cell adds nothing to the sums of its column, so nothing in them is an expectation."""
         return True
 
     def observed(self) -> Array:
@@ -156,23 +156,23 @@ class Moments:
         return functools.reduce(operator.add, components)
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Moments:
-        """Return the moments of other components: components[z] is the place of z here, −1 where it is new."""
+        """Return the moments of other components, by their indices here, −1 for a new one."""
         del columns  # numbers have no categories
         return Moments(*(gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter)))
 
     def placed(self, positions: Sequence[int]) -> Moments:
-        """Return the moments of other columns, by their places here, −1 for one that has no present cell."""
+        """Return the moments of other columns, by their indices here, −1 for a column without present cells."""
         parts = (self.weight, self.shift, self.offset, self.scatter)
         return Moments(*(np.ascontiguousarray(gather(_with_column(part).T, positions).T) for part in parts))
 
 
 def _with_column(sums: Array) -> Array:
-    """Return sums (Z, d), with a column of zeros if there is none to take places from."""
+    """Return sums (Z, d), with a column of zeros if d is 0, so that indices are valid."""
     return sums if sums.shape[1] else np.zeros((len(sums), 1))
 
 
 def gather(sums: Array, positions: Sequence[int]) -> Array:
-    """Return sums[places] with zeros where a place is −1."""
+    """Return sums[positions], with zeros where a position is −1."""
     if isinstance(positions, range) and positions.step == 1 and positions.start >= 0:
         return sums[positions.start : positions.stop].copy()
     index = np.asarray(positions, np.int64)
@@ -180,7 +180,7 @@ def gather(sums: Array, positions: Sequence[int]) -> Array:
 
 
 def sums_from_responsibilities(responsibilities: Array) -> Array:
-    """Return the weight of each component, (Z,): the sums over the rows, faster than NumPy's of a narrow matrix."""
+    """Return the weight of each component, (Z,): the column sums, faster than NumPy for a narrow matrix."""
     total = np.zeros(responsibilities.shape[1])
     kernels.add_responsibilities(responsibilities, total)
     return total

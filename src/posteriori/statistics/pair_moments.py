@@ -51,7 +51,7 @@ class PairMoments:
     cross: Array
 
     def check_shape(self, n_components: int, n_columns: int) -> None:
-        """Raise ValueError unless there are moments of so many components and columns."""
+        """Raise ValueError unless there are moments of this number of components and columns."""
         shape = (n_components, n_columns, n_columns)
         check_numbers("the weight of pairs", self.weight, shape, 0.0)
         check_numbers("the shift of pairs", self.shift, shape[:2])
@@ -61,7 +61,7 @@ class PairMoments:
 
     @classmethod
     def of(cls, tile: Numbers, assignment: Assignment) -> PairMoments:
-        """Return the moments of the rows of a tile. O(n·d²) in BLAS: one product, or four where cells are missing."""
+        """Return the moments of the rows of a tile. O(n·d²) in BLAS: one product, or four if cells are missing."""
         n_components, d = assignment.n_components, tile.values.shape[1]
         shift = np.zeros((n_components, d))
         kernels.first_numbers(tile.values, assignment.component, assignment.weight, shift)
@@ -116,30 +116,30 @@ class PairMoments:
         return PairMoments(weight, np.where(seen, self.shift, 0.0), offset, scatter, np.where(varying, cross, 0.0))
 
     def would_go_negative(self, other: PairMoments) -> Array:
-        """Return where other holds what is not in these moments, (Z, d): weight, deviations, or their products."""
+        """Return where other holds more than these moments, (Z, d): weight, deviations, or their products."""
         weight, delta, share = self._downdate_terms(other)
         with np.errstate(over="ignore"):
-            gone = other.scatter + self.weight * np.where(weight > 0, share, 1.0) * delta**2
+            removed = other.scatter + self.weight * np.where(weight > 0, share, 1.0) * delta**2
         mean = self.shift[:, :, np.newaxis] + self.offset
-        alone = (np.diagonal(part, axis1=1, axis2=2) for part in (self.weight, mean, self.scatter))
-        slack = slack_of(self.weight, mean, variance_of_all(*alone)[:, np.newaxis])
-        over = exceeds(other.weight, self.weight) | squares_exceed(gone, self.scatter, slack)
+        single = (np.diagonal(part, axis1=1, axis2=2) for part in (self.weight, mean, self.scatter))
+        slack = slack_of(self.weight, mean, variance_of_all(*single)[:, np.newaxis])
+        over = exceeds(other.weight, self.weight) | squares_exceed(removed, self.scatter, slack)
         rest = self - other
-        largest, before, rounding = (  # of a product, by Cauchy & Schwarz
+        largest, before, rounding = (  # bounds on the magnitude of a cross product, by Cauchy–Schwarz
             np.sqrt(part * part.swapaxes(1, 2)) for part in (rest.scatter, self.scatter, slack)
         )
         beyond = squares_exceed(np.abs(rest.cross) - largest + before, before, rounding)
         return np.asarray((over | beyond).any(axis=2))
 
     def _downdate_terms(self, other: PairMoments) -> tuple[Array, Array, Array]:
-        """Return the weight without other's, how far other's means lie above, and other's weight / the rest's."""
+        """Return the remaining weight, δ = other's means − these means, and other's weight / the remaining weight."""
         weight = difference(self.weight, other.weight)
         shift, others = self.shift[:, :, np.newaxis], other.shift[:, :, np.newaxis]
         delta = np.where(other.weight > 0, (others - shift) + (other.offset - self.offset), 0.0)
         return weight, delta, ratio(other.weight, weight)
 
     def without(self, tile: Numbers, assignment: Assignment) -> PairMoments:
-        """Return the moments without one row that they are of."""
+        """Return the moments without one of their rows."""
         z, w = int(assignment.component[0]), float(assignment.weight[0])
         parts = [part.copy() for part in (self.weight, self.offset, self.scatter, self.cross)]
         deviation = (tile.values[0] - self.shift[z])[:, np.newaxis] - self.offset[z]
@@ -155,6 +155,6 @@ class PairMoments:
         return PairMoments(parts[0], self.shift, *parts[1:])
 
     def reindexed(self, components: Sequence[int]) -> PairMoments:
-        """Return the moments of other components: components[z] is the place of z here, −1 where it is new."""
+        """Return the moments of other components, by their indices here, −1 for a new one."""
         parts = (self.weight, self.shift, self.offset, self.scatter, self.cross)
         return PairMoments(*(gather(part, components) for part in parts))

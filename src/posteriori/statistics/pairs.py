@@ -1,4 +1,4 @@
-"""What every pair of columns says, categories and numbers mixed: enough for naive Bayes and for any tree."""
+"""Statistics of all pairs of columns, categorical and continuous: sufficient for naive Bayes and for any tree."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class Pairs:
-    """The statistics of all pairs of columns, and so of the single ones.
+    """The statistics of all pairs of columns, which include those of single columns.
 
     Attributes
     ----------
     continuous : tuple of bool
-        Of each column, whether it holds numbers; the others hold codes.
+        Whether each column holds numbers; the others hold codes.
     codes : JointCounts
-        Of every pair of columns of codes.
+        The counts of every pair of columns of codes.
     numbers : Moments
-        Of the single columns of numbers.
+        The moments of the single columns of numbers.
     across : tuple of Moments
-        Of each column of codes, with K + 1 components in place of each: the numbers of the rows with each code.
+        Per column of codes: the moments of the numbers given each code, as K + 1 components per component.
     together : PairMoments
-        Of every pair of columns of numbers.
+        The moments of every pair of columns of numbers.
     exact : bool
-        Whether missing cells are left out of their pairs; or the sums are, or are to be, expected over them.
+        True: missing cells are omitted from their pairs. False: EM takes the expectation over them.
     """
 
     continuous: tuple[bool, ...]
@@ -45,7 +45,7 @@ class Pairs:
     exact: bool = True
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics are of these columns and so many components."""
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(self, Pairs)
         continuous, coded = numbers_and_codes(columns)
         check_equal("which columns are numbers in the counts of pairs", self.continuous, continuous)
@@ -53,7 +53,7 @@ class Pairs:
         edges = tuple(scope for scope in self.codes.scopes if len(scope) == 2)
         known = set(edges) <= set(pairs) and len(set(edges)) == len(edges)
         require(self.exact or known, "expected counts are of pairs that the columns do not have")
-        # EM expects the counts of the single columns and along the edges of trees alone.
+        # EM computes expected counts only of single columns and along the edges of trees.
         expected = (*((j,) for j in range(len(coded))), *edges)
         kept = expected if not self.exact and self.codes.scopes != pairs else pairs
         self.codes.check_scopes(kept, coded, n_components)
@@ -70,8 +70,8 @@ class Pairs:
         across = []
         for j, k in enumerate(tile.codes.cardinalities if any(tile.continuous) else ()):
             component = assignment.component * np.int32(k + 1) + tile.codes.values[:, j]
-            mine = replace(assignment, component=component, n_components=assignment.n_components * (k + 1))
-            across.append(Moments.of(tile.numbers, mine))
+            split = replace(assignment, component=component, n_components=assignment.n_components * (k + 1))
+            across.append(Moments.of(tile.numbers, split))
         return cls(
             tile.continuous,
             CountTogether().of(tile.codes, assignment),
@@ -103,14 +103,14 @@ class Pairs:
         )
 
     def would_go_negative(self, other: Pairs) -> Array:
-        """Return where other holds what is not in these statistics, (Z, d)."""
+        """Return where other holds more than these statistics, (Z, d)."""
         numbers = self.numbers.would_go_negative(other.numbers) | self.together.would_go_negative(other.together)
         for mine, theirs, k in zip(self.across, other.across, self.codes.cardinalities, strict=False):
             numbers |= mine.would_go_negative(theirs).reshape(len(numbers), k + 1, -1).any(axis=1)
         return self._interleaved(numbers, self.codes.would_go_negative(other.codes))
 
     def without(self, tile: Mixed, assignment: Assignment) -> Pairs:
-        """Return the statistics without one row that they are of."""
+        """Return the statistics without one of their rows."""
         across = []
         for j, (sums, k) in enumerate(zip(self.across, self.codes.cardinalities, strict=False)):
             component = assignment.component * np.int32(k + 1) + tile.codes.values[:, j]
@@ -124,23 +124,23 @@ class Pairs:
         )
 
     def _interleaved(self, numbers: Array, codes: Array) -> Array:
-        """Return what is known of both kinds of columns, in the order of the columns (the last axis)."""
+        """Return arrays of numbers and of codes interleaved in the order of the columns (last axis)."""
         result = np.empty((*numbers.shape[:-1], len(self.continuous)), np.result_type(numbers, codes))
         mask = np.array(self.continuous)
         result[..., mask], result[..., ~mask] = numbers, codes
         return result
 
     def finite(self) -> Array:
-        """Return which columns can be computed with, (d,): no cell infinite, none whose square overflows."""
+        """Return which columns can be computed with, (d,): no cell is infinite or has a square that overflows."""
         usable = self.numbers.finite() & np.isfinite(self.together.cross).all(axis=(0, 1))
         return self._interleaved(usable, self.codes.finite())
 
     def is_exact(self) -> bool:
-        """Whether the sums are those of the rows, a missing cell being left out of its pairs."""
+        """Return whether the sums are exact, with missing cells omitted from their pairs."""
         return self.exact
 
     def independent(self) -> Pairs:
-        """Return the sums over available pairs: where EM starts."""
+        """Return the sums over available pairs, from which EM starts."""
         return self
 
     def observed(self) -> Array:
@@ -148,11 +148,11 @@ class Pairs:
         return self._interleaved(self.numbers.observed(), self.codes.observed())
 
     def column(self, j: int) -> Array:
-        """Return the weight of each category of column j of those of codes: (Z, K)."""
+        """Return the weight of each category of the j-th column of codes: (Z, K)."""
         return self.codes.column(j)
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Pairs:
-        """Return the statistics of other components or categories, by their places here, −1 where one is new."""
+        """Return the statistics of other components or categories, by their indices here, −1 for a new one."""
         cardinalities = self.codes.cardinalities
         coded = [range(k) for k in cardinalities] if columns is None else columns
         across = []

@@ -1,4 +1,4 @@
-"""Fourth powers of how far rows lie from their mean: how sure a covariance is."""
+"""Fourth powers of the distances of rows from their mean, for the sampling error of a covariance."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class QuarticNorms:
-    """What a second look at rows adds up: Σ w·‖(x − centre_z) / scale_z‖⁴ of each component, (Z,).
+    """The sums of a second pass over the rows: Σ w·‖(x − centre_z) / scale_z‖⁴ of each component, (Z,).
 
     Parameters
     ----------
     centre, scale : ndarray (Z, d)
-        In data units; a column of scale 0 is left out.
+        In data units; a column of scale 0 is omitted.
     """
 
     centre: Array
     scale: Array
 
     def of(self, tile: Numbers, assignment: Assignment) -> Array:
-        """Return the sums of the rows of a tile, of which those of any weight lack no cell."""
+        """Return the sums of the rows of a tile, where rows of positive weight have no missing cell."""
         total = np.zeros(len(self.centre))
         factor = np.where(self.scale > 0, 1.0 / np.where(self.scale > 0, self.scale, 1.0), 0.0)
         kernels.add_quartic_norms(tile.values, assignment.component, assignment.weight, self.centre, factor, total)
@@ -35,7 +35,7 @@ class QuarticNorms:
 
 @dataclass(frozen=True)
 class OfComplete:
-    """What something makes of rows, of which those that lack a cell lose their weight.
+    """A statistics factory restricted to complete rows: rows with a missing cell get weight 0.
 
     Parameters
     ----------
@@ -45,6 +45,6 @@ class OfComplete:
     sufficient_statistics: Any
 
     def of(self, tile: Numbers, assignment: Assignment) -> Any:
-        """Return what it makes of the complete rows of a tile."""
+        """Return the statistics of the complete rows of a tile."""
         complete = ~np.isnan(tile.values).any(axis=1)
         return self.sufficient_statistics.of(tile, replace(assignment, weight=assignment.weight * complete))

@@ -1,4 +1,4 @@
-"""How finely numbers were recorded."""
+"""The resolution at which numbers were recorded."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import numpy as np
 
 from posteriori.typing import Array
 
-MOST_WHOLE_NUMBERS = 10  # distinct values up to which a column of whole numbers is a code, a grade or a small count
-_ROUNDING = 1e-9  # of the range of a column: values closer than this are taken for one
+MOST_WHOLE_NUMBERS = 10  # most distinct values of an integer column that is a code, a grade or a small count
+_ROUNDING = 1e-9  # share of the range of a column: values closer than this count as equal
 
 
 def resolution(values: Array) -> Array:
     r"""Return the resolution δ of each column: the median gap between its distinct values, (d,), in data units.
 
     A recorded number stands for an interval of width δ. The gap of a value is its distance from the nearest other
-    value, and the median runs over the distinct values, so that neither repeated rows nor a few odd values matter.
+    value, and the median runs over the distinct values, so repeated rows and a few odd values have no influence.
     Whole numbers have δ = 1, and δ → 0 as continuous values become dense. It commutes with shifts and changes of unit.
 
     Parameters
@@ -44,15 +44,18 @@ def rounding_variance(values: Array) -> Array:
 def few_whole_numbers(values: Array) -> Array:
     """Return which columns hold from 2 to 10 distinct values, all of them whole numbers, (d,) booleans."""
     distinct = [_distinct(column) for column in values.T]
-    return np.array([2 <= len(one) <= MOST_WHOLE_NUMBERS and bool((one == np.floor(one)).all()) for one in distinct])
+    return np.array(
+        [2 <= len(values) <= MOST_WHOLE_NUMBERS and bool((values == np.floor(values)).all()) for values in distinct]
+    )
 
 
 def _distinct(column: Array) -> Array:
-    """Return the distinct values, ascending; those that differ by rounding only are one."""
-    found = np.unique(column[np.isfinite(column)]).astype(np.float64)
-    if len(found) < 2:
-        return found
-    return found[np.concatenate([[True], np.diff(found) > _ROUNDING * (found[-1] - found[0])])]
+    """Return the distinct values, ascending; values that differ only by rounding count as one."""
+    values = np.unique(column[np.isfinite(column)]).astype(np.float64)
+    if len(values) < 2:
+        return values
+    is_first = np.concatenate([[True], np.diff(values) > _ROUNDING * (values[-1] - values[0])])
+    return np.asarray(values[is_first])
 
 
 def _median_gap(distinct: Array) -> float:

@@ -1,4 +1,4 @@
-"""A few rows that stand for all."""
+"""A uniform sample of rows."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class RowSample:
-    """A uniform sample without replacement of the rows of any weight: all of them, up to a number of rows.
+    """A uniform sample without replacement of the rows of positive weight: all rows, up to a limit.
 
-    The rows kept are those whose numbers have the smallest hashes, so the sample depends neither on the order nor on
+    The rows whose numbers have the smallest hashes are kept, so the sample depends neither on the order nor on
     the size of the batches: + is associative and commutative.
 
     Attributes
     ----------
     size : int
-        The most rows that are kept.
+        The limit on the number of rows.
     n_rows : int
-        How many rows of positive weight there are, kept or not.
+        The number of rows of positive weight, kept or not.
     number : ndarray (m,)
-        The number of each row in its table; up to 2·size, so that additions need not choose each time.
+        The number of each row in its table; up to 2·size rows, so that not every addition has to select.
     values : ndarray (m, d)
         The numbers of some columns, NaN where missing.
     weight : ndarray (m,)
@@ -58,7 +58,7 @@ class RowSample:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the sample is all rows of positive weight."""
+        """Whether the sample contains all rows of positive weight."""
         return self.n_rows <= self.size
 
     def __add__(self, other: RowSample) -> RowSample:
@@ -66,7 +66,7 @@ class RowSample:
         return RowSample(self.size, self.n_rows + other.n_rows, *map(np.concatenate, pairs))._smallest(2 * self.size)
 
     def rows(self) -> RowSample:
-        """Return the rows of the sample and no others, in the order of the table."""
+        """Return exactly the rows of the sample, in the order of the table."""
         kept = self._smallest(self.size)
         return kept._take(np.argsort(kept.number))
 
@@ -78,14 +78,14 @@ class RowSample:
         return RowSample(self.size, self.n_rows, *(part[chosen] for part in self._by_row))
 
     def _smallest(self, most: int) -> RowSample:
-        """Return the sample itself, or, where it holds more than `most` rows, `size` of them."""
+        """Return the sample itself, or, if it holds more than `most` rows, the `size` rows with the smallest hashes."""
         if len(self.number) <= most:
             return self
         return self._take(np.argpartition(splitmix64(self.number), self.size - 1)[: self.size])
 
 
 def splitmix64(number: Array) -> Array:
-    """Return a hash of each number, no two alike: the finaliser of SplitMix64 (Steele, Lea & Flood, 2014)."""
+    """Return a hash of each number, without collisions: the finaliser of SplitMix64 (Steele, Lea & Flood, 2014)."""
     x = number + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

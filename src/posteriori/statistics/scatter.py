@@ -1,4 +1,4 @@
-"""Weights, means and scatter matrices: second moments of numbers that depend on each other."""
+"""Weights, means and scatter matrices: joint second moments of numbers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.schema import Column
 from posteriori.typing import Array
 
-_BLOCK_CELLS = 1 << 17  # of deviations, so that BLAS finds them in the cache
-_SHARED_CELLS = 1 << 15  # the same, where rows are read again for each component
+_BLOCK_CELLS = 1 << 17  # deviations per block, so that BLAS reads them from the cache
+_SHARED_CELLS = 1 << 15  # the same, if rows are read once per component
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Scatter:
 
     As with `Moments`, sums are taken about a shift and merged by the update of Chan, Golub & LeVeque (1979).
 
-    Where cells are missing, mean and scatter are expectations: those of an E-step under a model, or, until there was
-    one, of columns that are independent of each other. `cells` holds what the present cells alone say, so that a
-    reader knows whether the sums are those of complete rows, and what a column varies without any expectation.
+    If cells are missing, mean and scatter are expectations: from an E-step under a model, or, before the first E-step,
+    under independent columns. `cells` holds the moments of the present cells alone. They show whether the sums are
+    exact, and the variance of each column without any expectation.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Scatter:
     scatter : ndarray (Z, d, d)
         In squared data units times rows.
     cells : Moments
-        Of the cells that are not missing, (Z, d).
+        The moments of the present cells, (Z, d).
     """
 
     weight: Array
@@ -50,7 +50,7 @@ class Scatter:
     cells: Moments
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics are of these columns and so many components."""
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(self, Scatter)
         shape = (n_components, len(columns))
         check_numbers("the weight of rows", self.weight, shape[:1], 0.0)
@@ -67,24 +67,24 @@ class Scatter:
     @cached_property
     def variance_of_cells(self) -> Array:
         """The variance of the present cells of all components together, (d,)."""
-        everyone = self.cells.pooled()
-        return everyone.scatter[0] / np.where(everyone.weight[0] > 0, everyone.weight[0], 1.0)
+        pooled = self.cells.pooled()
+        return np.asarray(pooled.scatter[0] / np.where(pooled.weight[0] > 0, pooled.weight[0], 1.0))
 
     @classmethod
     def of(cls, tile: Numbers, assignment: Assignment) -> Scatter:
         """Return the second moments of the rows of a tile. O(n·d²) in BLAS."""
-        with np.errstate(invalid="ignore", over="ignore"):  # finite() tells
+        with np.errstate(invalid="ignore", over="ignore"):  # reported by finite()
             complete = cls._of_complete(tile.values, assignment)
             return cls._of_incomplete(tile, assignment) if complete is None else complete
 
     @classmethod
     def _of_complete(cls, values: Array, assignment: Assignment) -> Scatter | None:
-        """Return the second moments where no cell is missing, and None where one is: one read of the tile."""
+        """Return the second moments in one read of the tile, or None if a cell is missing."""
         n_components, d = assignment.n_components, values.shape[1]
         shift, offset, weight = np.zeros((n_components, d)), np.zeros((n_components, d)), np.zeros(n_components)
         kernels.first_numbers(values, assignment.component, assignment.weight, shift)
         scatter, begun = np.zeros((n_components, d, d)), np.zeros(n_components, np.bool_)
-        size = max(1, _BLOCK_CELLS // d, n_components * d)  # of rows: a product should cost more than adding it
+        size = max(1, _BLOCK_CELLS // d, n_components * d)  # rows: a product should cost more than its addition
         for start in range(0, len(values), size):
             rows = slice(start, start + size)
             component, w = assignment.component[rows], assignment.weight[rows]
@@ -95,13 +95,12 @@ class Scatter:
             if np.isnan(offset).any():
                 return None
             for z in np.flatnonzero(ends > position).tolist():
-                mine = deviation[position[z] : ends[z]]
-                # NumPy sees that both sides are one array, and does half the work; unlike SciPy's dsyrk it lets
-                # other threads run meanwhile.
+                block = deviation[position[z] : ends[z]]
+                # NumPy detects AᵀA and does half the work (syrk). Unlike SciPy's dsyrk it releases the GIL.
                 if begun[z]:
-                    scatter[z] += mine.T @ mine
+                    scatter[z] += block.T @ block
                 else:
-                    np.matmul(mine.T, mine, out=scatter[z])
+                    np.matmul(block.T, block, out=scatter[z])
                     begun[z] = True
             weight += np.bincount(component, w, n_components)
         offset /= np.where(weight > 0, weight, 1.0)[:, np.newaxis]
@@ -109,7 +108,7 @@ class Scatter:
 
     @classmethod
     def _about(cls, weight: Array, shift: Array, offset: Array, scatter: Array) -> Scatter:
-        """Return the second moments of complete rows whose scatter about a shift is this, which is changed."""
+        """Return the second moments of complete rows from their scatter about a shift, which is modified in place."""
         for z in range(len(weight)):
             apart = np.sqrt(weight[z]) * offset[z]
             scatter[z] -= np.outer(apart, apart)
@@ -119,8 +118,8 @@ class Scatter:
 
     @classmethod
     def from_responsibilities(cls, tile: Numbers, responsibilities: Array) -> Scatter:
-        """Return the second moments of rows of which every component has a share, (n, Z). O(n·Z·d²) in BLAS."""
-        with np.errstate(invalid="ignore", over="ignore"):  # finite() tells
+        """Return the second moments of rows weighted by their responsibilities, (n, Z). O(n·Z·d²) in BLAS."""
+        with np.errstate(invalid="ignore", over="ignore"):  # reported by finite()
             complete = cls._from_complete_responsibilities(tile.values, responsibilities)
             if complete is not None:
                 return complete
@@ -133,7 +132,7 @@ class Scatter:
 
     @classmethod
     def _from_complete_responsibilities(cls, values: Array, responsibilities: Array) -> Scatter | None:
-        """Return the second moments where no cell is missing, and None where one is."""
+        """Return the second moments, or None if a cell is missing."""
         (n, d), n_components = values.shape, responsibilities.shape[1]
         shift, sums = np.zeros((n_components, d)), np.zeros((n_components, d + 1, d + 1))
         kernels.weightiest_numbers(values, responsibilities, shift)
@@ -142,8 +141,9 @@ class Scatter:
         for start in range(0, n, size):
             rows = slice(start, start + size)
             for z in range(n_components):
-                mine = deviation[: kernels.shared_deviations(values[rows], responsibilities[rows], z, shift, deviation)]
-                sums[z] += np.matmul(mine.T, mine, out=product)
+                n_rows = kernels.shared_deviations(values[rows], responsibilities[rows], z, shift, deviation)
+                block = deviation[:n_rows]
+                sums[z] += np.matmul(block.T, block, out=product)
             if np.isnan(sums[:, d, :d]).any():
                 return None
         weight = sums_from_responsibilities(responsibilities)
@@ -152,17 +152,17 @@ class Scatter:
 
     @classmethod
     def _of_incomplete(cls, tile: Numbers, assignment: Assignment) -> Scatter:
-        """Return second moments where a cell is missing: exact of components whose rows of any weight lack none."""
+        """Return second moments if a cell is missing: exact for components whose weighted rows are complete."""
         counted = assignment.weight > 0
         if not counted.all():
-            some = Assignment(assignment.component[counted], assignment.weight[counted], assignment.n_components)
-            return cls.of(Numbers(tile.values[counted]), some)
+            weighted = Assignment(assignment.component[counted], assignment.weight[counted], assignment.n_components)
+            return cls.of(Numbers(tile.values[counted]), weighted)
         weight = np.bincount(assignment.component, assignment.weight, assignment.n_components)
         sums = cls._of_cells(weight, Moments.of(tile, assignment))
         lacking = np.zeros(assignment.n_components, np.bool_)
         lacking[assignment.component[np.isnan(tile.values).any(axis=1)]] = True
         whole = np.flatnonzero(~lacking[assignment.component])
-        if len(whole) in (0, len(tile.values)):  # all, where cells are infinite: finite() finds them
+        if len(whole) in (0, len(tile.values)):  # all of them if cells are infinite, which finite() reports
             return sums
         exact = cls.of(tile.rows(whole), assignment.rows(whole))
         positions = np.where(lacking | (weight == 0), -1, np.arange(len(weight)))
@@ -173,21 +173,21 @@ class Scatter:
     def _of_cells(cls, weight: Array, cells: Moments) -> Scatter:
         """Return the expected second moments of independent columns, from the moments of their present cells.
 
-        A column without a cell in a component is expected to be there what it is in all.
+        A column without a present cell in a component takes the moments of all components there.
         """
-        everywhere = cells.pooled()
+        pooled = cells.pooled()
         seen = cells.weight > 0
-        within = cells.scatter.sum(axis=0) / np.where(everywhere.weight[0] > 0, everywhere.weight[0], 1.0)
+        within = cells.scatter.sum(axis=0) / np.where(pooled.weight[0] > 0, pooled.weight[0], 1.0)
         variance = np.where(seen, cells.scatter / np.where(seen, cells.weight, 1.0), within)
         shift, offset = (
-            np.where(seen, own, of_all)
-            for own, of_all in ((cells.shift, everywhere.shift), (cells.offset, everywhere.offset))
+            np.where(seen, of_component, of_all)
+            for of_component, of_all in ((cells.shift, pooled.shift), (cells.offset, pooled.offset))
         )
         scatter = (weight[:, np.newaxis] * variance)[:, :, np.newaxis] * np.eye(variance.shape[1])
         return cls(weight, shift, offset, scatter, cells)
 
     def independent(self) -> Scatter:
-        """Return the expected second moments if columns were independent: where EM starts."""
+        """Return the expected second moments under independent columns, from which EM starts."""
         return self._of_cells(self.weight, self.cells)
 
     def __add__(self, other: Scatter) -> Scatter:
@@ -196,9 +196,9 @@ class Scatter:
         known = (self.weight > 0)[:, np.newaxis]
         delta = np.where(known, (other.shift - self.shift) + (other.offset - self.offset), 0.0)
         offset = np.where(known, self.offset + delta * share[:, np.newaxis], other.offset)
-        with np.errstate(over="ignore", invalid="ignore"):  # finite() tells
+        with np.errstate(over="ignore", invalid="ignore"):  # reported by finite()
             scatter = self.scatter + other.scatter
-            for z in np.flatnonzero(share > 0):  # one d×d at a time, for d may be large
+            for z in np.flatnonzero(share > 0):  # one d×d matrix at a time, because d may be large
                 apart = np.sqrt(self.weight[z] * share[z]) * delta[z]
                 scatter[z] += np.outer(apart, apart)
         return Scatter(weight, np.where(known, self.shift, other.shift), offset, scatter, self.cells + other.cells)
@@ -209,7 +209,7 @@ class Scatter:
         delta = (other.shift - self.shift) + (other.offset - self.offset)
         left = (weight > 0)[:, np.newaxis]
         scatter = np.zeros_like(self.scatter)
-        for z in np.flatnonzero(weight > 0):  # one d×d at a time, for d may be large
+        for z in np.flatnonzero(weight > 0):  # one d×d matrix at a time, because d may be large
             step = np.sqrt(self.weight[z] * share[z]) * delta[z]
             scatter[z] = self.scatter[z] - other.scatter[z] - np.outer(step, step)
             before = np.diagonal(self.scatter[z])
@@ -220,17 +220,17 @@ class Scatter:
         return Scatter(weight, np.where(left, self.shift, 0.0), offset, scatter, self.cells - other.cells)
 
     def would_go_negative(self, other: Scatter) -> Array:
-        """Return where other holds what is not in these moments of complete rows, (Z, d)."""
-        found = self.cells.would_go_negative(other.cells) | (other.cells.weight < other.weight[:, np.newaxis])
-        if not found.any():
+        """Return where other holds more than these moments of complete rows, (Z, d)."""
+        negative = self.cells.would_go_negative(other.cells) | (other.cells.weight < other.weight[:, np.newaxis])
+        if not negative.any():
             rest = (self - other).scatter
             variance = variance_of_all(self.cells.weight, self.cells.mean, self.cells.scatter)
             for z in np.flatnonzero(other.weight > 0):
-                found[z] = indefinite(rest[z], np.diagonal(self.scatter[z]), self.weight[z], variance)
-        return found
+                negative[z] = indefinite(rest[z], np.diagonal(self.scatter[z]), self.weight[z], variance)
+        return negative
 
     def without(self, tile: Numbers, assignment: Assignment) -> Scatter:
-        """Return the second moments without one row, of one component, that they are of and that lacks no cell."""
+        """Return the second moments without one of their rows, which has no missing cell."""
         z, w = int(assignment.component[0]), float(assignment.weight[0])
         offset, scatter = self.offset.copy(), self.scatter.copy()
         weight = weights_left(self.weight, assignment)[0]
@@ -251,7 +251,7 @@ class Scatter:
         return Scatter(weight, shift, offset, scatter, moments_without(self.cells, tile, assignment))
 
     def finite(self) -> Array:
-        """Return which columns had no infinite cell, nor one so large that the square of a difference overflows."""
+        """Return which columns had no infinite cell and none so large that squared differences overflow."""
         return self.cells.finite() & np.isfinite(self.scatter).all(axis=(0, 1))
 
     def observed(self) -> Array:
@@ -259,11 +259,11 @@ class Scatter:
         return self.cells.weight
 
     def is_exact(self) -> bool:
-        """Whether no row of any weight had a missing cell."""
+        """Return whether no row of positive weight had a missing cell."""
         return bool((self.cells.weight == self.weight[:, np.newaxis]).all())
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> Scatter:
-        """Return the second moments of other components: components[z] is the place of z here, −1 where it is new."""
+        """Return the second moments of other components, by their indices here, −1 for a new one."""
         del columns  # numbers have no categories
         weight, shift, offset, scatter = (
             gather(part, components) for part in (self.weight, self.shift, self.offset, self.scatter)

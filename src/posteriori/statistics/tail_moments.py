@@ -1,4 +1,4 @@
-"""How far cells lie beyond the outermost cut points of their columns."""
+"""Moments of the distances of cells beyond the outermost cut points of their columns."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class TailMoments:
-    """Per component and binned column: the moments of what lies below the first cut and above the last.
+    """Per component and binned column: the moments of the distances below the first cut and above the last.
 
     Attributes
     ----------
     cuts : tuple of tuple of float
-        Of each column.
+        The cut points of each column.
     excess : Moments of (Z, 2·d)
-        First, for each column, of first cut − x where that is positive; then of x − last cut where that is not
-        negative. Of a column without cuts the first is of x itself, and the second of nothing.
+        First, for each column, the moments of first cut − x where positive; then of x − last cut where not negative.
+        For a column without cuts the first are the moments of x, and the second are empty.
     """
 
     cuts: tuple[tuple[float, ...], ...]
     excess: Moments
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless the statistics are of these columns and so many components."""
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
         require_kind(self, TailMoments)
         check_equal("the cut points of the sums", self.cuts, tuple(column.cuts for column in columns))
         self.excess.check_shape(n_components, 2 * len(columns))
@@ -45,7 +45,7 @@ class TailMoments:
 
     @classmethod
     def from_responsibilities(cls, tile: Numbers, responsibilities: Array) -> TailMoments:
-        """Return the sums of rows of which every component has a share, (n, Z). O(n·Z·d)."""
+        """Return the sums of rows weighted by their responsibilities, (n, Z). O(n·Z·d)."""
         cuts, excess = _excess(tile)
         return cls(cuts, Moments.from_responsibilities(excess, responsibilities))
 
@@ -56,16 +56,16 @@ class TailMoments:
         return TailMoments(self.cuts, self.excess - other.excess)
 
     def would_go_negative(self, other: TailMoments) -> Array:
-        """Return where other holds what is not in these sums, (Z, d)."""
+        """Return where other holds more than these sums, (Z, d)."""
         below, above = np.split(self.excess.would_go_negative(other.excess), 2, axis=1)
         return np.asarray(below | above)
 
     def finite(self) -> Array:
-        """Return which columns had no infinite cell, nor one whose square overflows, (d,)."""
+        """Return which columns had no infinite cell, and none whose square overflows, (d,)."""
         return np.asarray(self.excess.finite().reshape(2, -1).all(axis=0))
 
     def is_exact(self) -> bool:
-        """Whether the sums are those of the rows: they are, for a missing cell adds nothing to its column's."""
+        """Return True: a missing cell adds nothing to the sums of its column, so nothing in them is an expectation."""
         return True
 
     def observed(self) -> Array:
@@ -74,19 +74,19 @@ class TailMoments:
         return np.asarray(below + above)
 
     def placed(self, positions: Sequence[int], cuts: tuple[tuple[float, ...], ...]) -> TailMoments:
-        """Return the sums of other columns, by their places here, −1 for one without present cells; cuts are theirs."""
+        """Return the sums of other columns with these cuts, by their indices here, −1 for one without present cells."""
         d = len(self.cuts)
         above = [position + d if position >= 0 else -1 for position in positions]
         return TailMoments(cuts, self.excess.placed([*positions, *above]))
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> TailMoments:
-        """Return the sums of other components: components[z] is the place of z here, −1 where it is new."""
-        del columns  # cut points stay what they are
+        """Return the sums of other components, by their indices here, −1 for a new one."""
+        del columns  # cut points do not change
         return TailMoments(self.cuts, self.excess.reindexed(components))
 
 
 def _excess(tile: Numbers) -> tuple[tuple[tuple[float, ...], ...], Numbers]:
-    """Return the cut points, and how far each cell lies below the first and above the last."""
+    """Return the cut points, and the distances of each cell below the first and above the last."""
     cuts = tuple(points or () for points in tile.cuts)
     first, last = (np.array([points[end] if points else np.nan for points in cuts]) for end in (0, -1))
     excess = np.empty((len(tile.values), 2 * len(cuts)))

@@ -1,0 +1,130 @@
+"""The parameters of multivariate Gaussians, and the Mahalanobis distances of rows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from posteriori import kernels
+from posteriori.invariants import LARGEST_SQUARE, check_numbers, require
+from posteriori.tables.schema import Column
+from posteriori.typing import Array
+
+_BLOCK_CELLS = 1 << 18  # whitened cells per block, so that a block stays in the cache
+
+
+@dataclass(frozen=True)
+class MultivariateGaussianParameters:
+    """Means (Z, d) and covariances (G, d, d), with G = Z, or G = 1 if all components share one covariance.
+
+    In data units and squared data units.
+    """
+
+    mean: Array
+    covariance: Array
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters fit these columns and this number of components."""
+        d = len(columns)
+        check_numbers("the means", self.mean, (n_components, d))
+        require(
+            len(self.covariance.shape) == 3 and len(self.covariance) in (1, n_components),
+            "there are neither as many covariances as components nor one for all",
+        )
+        check_numbers("the covariances", self.covariance, (len(self.covariance), d, d), -LARGEST_SQUARE, LARGEST_SQUARE)
+        require(bool(np.isfinite(self.whitener).all()), "a covariance is singular")
+
+    @property
+    def shared(self) -> bool:
+        """Whether all components share one covariance."""
+        return len(self.covariance) < len(self.mean) or len(self.mean) == 1
+
+    @cached_property
+    def whitener(self) -> Array:
+        """W = L⁻ᵀ for covariance = L·Lᵀ, (G, d, d): (x − mean)ᵀW has unit covariance. Upper triangular."""
+        identity = np.eye(self.mean.shape[1])
+        return np.stack(
+            [
+                np.ascontiguousarray(solve_triangular(np.linalg.cholesky(covariance), identity, lower=True).T)
+                for covariance in self.covariance
+            ]
+        )
+
+    @cached_property
+    def precision(self) -> Array:
+        """The inverse covariances W·Wᵀ, (G, d, d)."""
+        return self.whitener @ self.whitener.transpose(0, 2, 1)
+
+    @cached_property
+    def log_volume(self) -> Array:
+        """The log determinants log |covariance|, (G,)."""
+        return np.asarray(-2.0 * np.log(np.diagonal(self.whitener, axis1=1, axis2=2)).sum(axis=1))
+
+    @cached_property
+    def middle(self) -> Array:
+        """The mean of the means, (d,). Rows are centred on it before whitening, so that an offset costs no digits."""
+        return np.asarray(self.mean.mean(axis=0))
+
+    @cached_property
+    def whiteners(self) -> Array:
+        """The whiteners side by side, (d, G·d), so that one matrix product whitens a row for every covariance."""
+        return np.ascontiguousarray(np.concatenate(list(self.whitener), axis=1))
+
+    @cached_property
+    def whitened_means(self) -> Array:
+        """(mean_z − middle)ᵀ·W_z, (Z, d)."""
+        pairs = zip(self.mean, (self.group(z) for z in range(len(self.mean))), strict=True)
+        return np.stack([(mean - self.middle) @ self.whitener[g] for mean, g in pairs])
+
+    def group(self, z: int) -> int:
+        """Return the index of the covariance of component z."""
+        return 0 if len(self.covariance) == 1 else z
+
+
+def squared_distances(parameters: MultivariateGaussianParameters, values: Array) -> tuple[Array, Array, Array]:
+    """Return squared Mahalanobis distances (n, Z), log |Σ_oo| (n, Z) or (Z,), and the number of present cells (n,)."""
+    n, d = values.shape
+    distance = np.empty((n, len(parameters.mean)))
+    group = np.array([parameters.group(z) for z in range(len(parameters.mean))])
+    width = parameters.whiteners.shape[1]
+    size = max(1, min(n, _BLOCK_CELLS // width))
+    # All blocks reuse the same buffers, which stay in the cache.
+    deviation, whitened = np.empty((size, d)), np.empty((size, width))
+    for start in range(0, n, size):
+        rows = slice(start, min(start + size, n))
+        centred, white = deviation[: rows.stop - start], whitened[: rows.stop - start]
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite cells are reported by `out_of_support`
+            np.subtract(values[rows], parameters.middle, out=centred)
+            np.matmul(centred, parameters.whiteners, out=white)
+        kernels.whitened_distance(white, parameters.whitened_means, group, distance[rows])
+    log_volume, present = parameters.log_volume[group], np.full(n, d)
+    incomplete = np.flatnonzero(np.isnan(distance[:, 0])) if n else np.empty(0, np.int64)
+    if len(incomplete):
+        missing = np.isnan(values[incomplete])
+        log_volume = np.tile(log_volume, (n, 1))
+        present[incomplete] -= missing.sum(axis=1)
+        for z in range(len(parameters.mean)):
+            deviation = np.where(missing, 0.0, values[incomplete] - parameters.mean[z])
+            with np.errstate(invalid="ignore", over="ignore"):
+                whitened = deviation @ parameters.whitener[group[z]]
+            parts = distance_from_component(parameters, group[z], missing, whitened)
+            distance[incomplete, z], log_volume[incomplete, z] = parts
+    return distance, log_volume, present
+
+
+def distance_from_component(
+    parameters: MultivariateGaussianParameters, g: int, missing: Array, whitened: Array
+) -> tuple[Array, Array]:
+    """Return each row's squared Mahalanobis distance and log |Σ_oo| over its present cells, by covariance g.
+
+    whitened (n, d) are the deviations from the mean, 0 where a cell is missing, times the whitener of g.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        distance = np.einsum("ij,ij->i", whitened, whitened)
+    log_volume = np.full(len(whitened), parameters.log_volume[g])
+    kernels.integrate_out(missing, whitened, parameters.whitener[g], parameters.precision[g], distance, log_volume)
+    return distance, log_volume

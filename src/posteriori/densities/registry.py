@@ -1,0 +1,115 @@
+"""The registration of the library's densities: which names `distributions` accepts, and what a model file may hold.
+
+One entry of `REGISTRY` makes a density known to `NaiveBayes(distributions=...)` and to `save` and `load`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from posteriori.densities.averaged import AveragedOneDependence
+from posteriori.densities.binned import Binned
+from posteriori.densities.categorical import Categorical
+from posteriori.densities.conditional import BackOff
+from posteriori.densities.full_joint import FullJoint
+from posteriori.densities.gaussian import Gaussian
+from posteriori.densities.k_dependence import KDependence
+from posteriori.densities.missingness import Missingness
+from posteriori.densities.multivariate import MultivariateGaussian
+from posteriori.densities.poisson import Poisson
+from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
+from posteriori.densities.shrinkage import (
+    Chain,
+    Diagonal,
+    LedoitWolf,
+    OracleApproximating,
+    ShrinkToDiagonal,
+    ShrinkToIdentity,
+)
+from posteriori.densities.tree import Tree
+from posteriori.densities.tree_parameters import Forest
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A density of the library and the other classes that belong to it.
+
+    Attributes
+    ----------
+    density : type
+        A frozen dataclass that implements `Density`. Its class attribute `fitted` is the class of its parameters.
+    parts : tuple of type
+        The dataclasses that a field of the density may hold, such as a pooling or a shrinkage.
+    options : mapping of str to str, optional
+        Given for a density of independent columns that `distributions` accepts by its `name`: for each field of the
+        density, the parameter of `NaiveBayes` that sets it. Fields that are not listed keep their defaults.
+    """
+
+    density: type[Any]
+    parts: tuple[type[Any], ...] = ()
+    options: Mapping[str, str] | None = None
+
+    @property
+    def stored(self) -> tuple[type[Any], ...]:
+        """The classes that a model file may name: the density, its parameters and its parts."""
+        return (self.density, self.density.fitted, *self.parts)
+
+
+def _options(**fields: str) -> Mapping[str, str]:
+    return MappingProxyType(fields)
+
+
+REGISTRY: tuple[Registration, ...] = (
+    Registration(AveragedOneDependence, (BackOff,)),
+    Registration(Binned, options=_options(bins="bins")),
+    Registration(Categorical, options=_options(alpha="alpha")),
+    Registration(FullJoint),
+    Registration(Gaussian, options=_options(smoothing="variance_smoothing", ddof="ddof")),
+    Registration(KDependence, (BackOff,)),
+    Registration(Missingness),
+    Registration(
+        MultivariateGaussian,
+        (
+            PerClass,
+            Pooled,
+            PseudoRows,
+            Regularized,
+            Chain,
+            Diagonal,
+            LedoitWolf,
+            OracleApproximating,
+            ShrinkToDiagonal,
+            ShrinkToIdentity,
+        ),
+    ),
+    Registration(Poisson, options=_options(smoothing="rate_smoothing")),
+    Registration(Tree, (BackOff, Forest)),
+)
+
+
+def stored_classes() -> Iterator[type[Any]]:
+    """Yield the classes of densities that a model file may name. Shared parts are yielded once per density."""
+    for registration in REGISTRY:
+        yield from registration.stored
+
+
+def named_densities(parameters: Any) -> dict[str, Any]:
+    """Return the densities that `distributions` accepts by name, configured by the parameters of an estimator.
+
+    Parameters
+    ----------
+    parameters : object
+        Has an attribute for each parameter that a registration names, as `NaiveBayes` does.
+
+    Returns
+    -------
+    dict of str to Density
+    """
+    return {
+        entry.density.name: entry.density(**{field: getattr(parameters, name) for field, name in entry.options.items()})
+        for entry in REGISTRY
+        if entry.options is not None
+    }

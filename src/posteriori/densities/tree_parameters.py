@@ -1,0 +1,190 @@
+"""The parameters of tree densities: the parents, and the layout of the tables along the edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from posteriori.densities.conditional import ROUNDING
+from posteriori.densities.families import FamilyTables
+from posteriori.densities.gaussian import SMALLEST_VARIANCE
+from posteriori.invariants import LARGEST_SQUARE, check_equal, check_numbers, check_places, require
+from posteriori.statistics.pairs import numbers_and_codes
+from posteriori.tables.schema import Column
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class TreeParameters:
+    """One tree over the columns of a block, or one per component, and p(x_j | x_parent, z) along it.
+
+    Attributes
+    ----------
+    continuous : tuple of bool
+        Whether each column holds numbers.
+    cardinalities : tuple of int
+        K of each column of codes.
+    parents : ndarray (T, d)
+        The index of the parent of each column, −1 at a root; T is 1 if the components share the tree, otherwise Z.
+    edge_weights : ndarray (T, d)
+        The mutual information of each column with its parent in nats per row minus its penalty; 0 at a root.
+    start : ndarray (Z, d)
+        The start of the table of a column: in `table` for codes, in `normal` for numbers.
+    table : ndarray (slots,)
+        log p(x_j | x_parent, z) in nats; each table is (K_parent + 1, K_j + 1), code 0 is missing.
+    centre : ndarray (numbers,)
+        Subtracted from the numbers to avoid cancellation in their products; in data units.
+    normal : ndarray (lines, 3)
+        Intercept, slope and variance of the numbers minus the centre: one line per code of a categorical parent, or
+        one.
+    """
+
+    continuous: tuple[bool, ...]
+    cardinalities: tuple[int, ...]
+    parents: Array
+    edge_weights: Array
+    start: Array
+    table: Array
+    centre: Array
+    normal: Array
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters fit these columns and this number of components."""
+        continuous, coded = numbers_and_codes(columns)
+        check_equal("which columns are numbers", self.continuous, continuous)
+        check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in coded))
+        d = len(columns)
+        require(len(self.parents) in (1, n_components), "the number of trees is neither 1 nor the number of components")
+        check_places("the parents", self.parents, (len(self.parents), d), -1, d)
+        check_numbers("the weights of edges", self.edge_weights, self.parents.shape)
+        require(all(len(parents_first(tree)) == d for tree in self.parents.tolist()), "a column is its own ancestor")
+        number = np.array(continuous, np.bool_)
+        require(not (number[self.parents] & (self.parents >= 0) & ~number).any(), "a number is parent of a category")
+        start, n_slots, n_lines = table_starts(number, self.widths, self.parents, n_components)
+        check_equal("where tables begin", self.start, start)
+        check_numbers("the log-probabilities", self.table, (n_slots,), -np.inf, ROUNDING)
+        check_numbers("the centre", self.centre, (int(number.sum()),))
+        check_numbers("the regressions", self.normal, (n_lines, 3), high=LARGEST_SQUARE)
+        check_numbers("the variances", self.normal[:, 2], (n_lines,), SMALLEST_VARIANCE, LARGEST_SQUARE)
+
+    @property
+    def n_components(self) -> int:
+        """Z."""
+        return len(self.start)
+
+    @property
+    def forest(self) -> Forest:
+        """The trees without their tables."""
+        return Forest(tuple(map(tuple, self.parents.tolist())), tuple(map(tuple, self.edge_weights.tolist())))
+
+    @cached_property
+    def position(self) -> Array:
+        """The index of each column among the columns of its kind, (d,)."""
+        mask = np.array(self.continuous, np.bool_)
+        return np.where(mask, np.cumsum(mask), np.cumsum(~mask)) - 1
+
+    @cached_property
+    def widths(self) -> Array:
+        """K + 1 of each column of codes, 1 of a column of numbers, (d,)."""
+        return table_widths(np.array(self.continuous, np.bool_), self.cardinalities)
+
+    @cached_property
+    def order(self) -> Array:
+        """The columns of each tree, parents before their children, (T, d)."""
+        return np.array([parents_first(parents) for parents in self.parents.tolist()], np.int64)
+
+    def of_each(self, per_tree: Array) -> Array:
+        """Return a per-tree array (T, d) repeated per component, (Z, d)."""
+        return np.ascontiguousarray(np.broadcast_to(per_tree, self.start.shape))
+
+    @cached_property
+    def internal(self) -> Array:
+        """Which columns are a parent in some tree, (d,)."""
+        return np.isin(np.arange(len(self.continuous)), self.parents)
+
+    @cached_property
+    def families(self) -> FamilyTables | None:
+        """The tables side by side, if all columns hold codes and the components share the tree; otherwise None."""
+        if any(self.continuous) or len(self.parents) > 1:
+            return None
+        parents = tuple(() if p < 0 else (p,) for p in self.parents[0].tolist())
+        return FamilyTables.of(parents, [self.conditional(j) for j in range(len(parents))])
+
+    def looked_up(self, codes: Array) -> Array:
+        """Return log p(x_j | x_parent, z), (n, Z, d), of rows of codes without missing parents."""
+        parents = self.of_each(self.parents)
+        above = np.where(parents >= 0, codes[:, np.maximum(parents, 0)], 0).astype(np.int64)
+        return self.table[self.start + above * self.widths + codes[:, np.newaxis, :]]
+
+    def conditional(self, j: int) -> Array:
+        """Return log p(x_j | x_parent, z) of a column of codes, (Z, K_parent + 1, K_j + 1); (Z, K_j + 1) at a root.
+
+        Valid only if the components share the tree.
+        """
+        parent = int(self.parents[0, j])
+        shape = (int(self.widths[j]),) if parent < 0 else (int(self.widths[parent]), int(self.widths[j]))
+        size = int(np.prod(shape))
+        return np.stack([self.table[start : start + size].reshape(shape) for start in self.start[:, j].tolist()])
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Trees over columns: per tree the parent of every column, −1 at a root, and the gain of the edge to it in nats."""
+
+    parents: tuple[tuple[int, ...], ...]
+    edge_weights: tuple[tuple[float, ...], ...]
+
+    def check(self) -> None:
+        """Raise ValueError unless all trees have a parent and an edge weight for the same columns."""
+        d = len(self.parents[0]) if self.parents else 0
+        require(len(self.parents) == len(self.edge_weights) > 0, "there is not one list of edge weights per tree")
+        for tree, weights in zip(self.parents, self.edge_weights, strict=True):
+            require(len(tree) == len(weights) == d, "a tree lacks a column")
+            require(len(parents_first(list(tree))) == d, "a column is its own ancestor, or its parent is no column")
+            require(bool(np.isfinite(weights).all()), "the weight of an edge is not finite")
+
+
+def table_widths(continuous: Array, cardinalities: Sequence[int]) -> Array:
+    """Return K + 1 of each column of codes, 1 of a column of numbers, (d,)."""
+    widths = np.ones(len(continuous), np.int64)
+    widths[~continuous] = np.array(cardinalities, np.int64) + 1
+    return widths
+
+
+def table_starts(continuous: Array, widths: Array, parents: Array, n_components: int) -> tuple[Array, int, int]:
+    """Return the start of the table of each component and column, (Z, d), and the numbers of slots and of lines.
+
+    Tables of codes and lines of numbers are stored separately: tree by tree, column by column, component by component.
+
+    Parameters
+    ----------
+    continuous, widths : ndarray (d,)
+    parents : ndarray (T, d)
+    n_components : int
+    """
+    given = np.where((parents >= 0) & ~continuous[parents], widths[parents], 1)
+    size = given * np.where(continuous, 1, widths)
+    per_tree = n_components // len(parents)  # components
+    start = np.empty((n_components, len(widths)), np.int64)
+    totals = []
+    for kind in (~continuous, continuous):
+        sizes = np.where(kind, size, 0)
+        first = per_tree * (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)
+        positions = first[:, np.newaxis] + np.arange(per_tree)[:, np.newaxis] * sizes[:, np.newaxis]
+        start[:, kind] = positions.reshape(n_components, -1)[:, kind]
+        totals.append(per_tree * int(sizes.sum()))
+    return start, totals[0], totals[1]
+
+
+def parents_first(parents: list[int]) -> list[int]:
+    """Return the nodes of a forest in breadth-first order, every parent before its children."""
+    children: dict[int, list[int]] = {}
+    for j, parent in enumerate(parents):
+        children.setdefault(parent, []).append(j)
+    order = list(children.get(-1, []))
+    for node in order:
+        order.extend(children.get(node, []))
+    return order
