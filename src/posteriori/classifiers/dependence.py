@@ -11,7 +11,13 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.classifiers.from_parameters import check_priors
+from posteriori.classifiers.shared_parameters import (
+    COLUMN_CONSTRAINTS,
+    PRIOR_CONSTRAINTS,
+    WEIGHTS_CONSTRAINTS,
+    insert_shared_docs,
+    prior_of,
+)
 from posteriori.classifiers.validation import PSEUDO_COUNT
 from posteriori.densities import AveragedOneDependence as AveragedDensity
 from posteriori.densities import BackOff, Binned, Density, FullJoint, KDependence
@@ -24,10 +30,8 @@ from posteriori.tables import Column, Schema, quote
 COMMON: dict[str, list[Any]] = {
     "bins": [Interval(Integral, 2, None, closed="left"), StrOptions({"mdlp"}), "array-like"],
     "alpha": [PSEUDO_COUNT],
-    "priors": [None, dict, "array-like"],
-    "prior_alpha": [PSEUDO_COUNT],
-    "categorical_features": [None, str, "array-like"],
-    "n_jobs": [None, Integral],
+    **PRIOR_CONSTRAINTS,
+    **COLUMN_CONSTRAINTS,
 }
 BACKOFF: list[Any] = [None, PSEUDO_COUNT]
 
@@ -57,9 +61,7 @@ class DependenceEstimator(GenerativeEstimator):
         return schema.of_kind("continuous")
 
     def _prior(self, classes: Column) -> Prior:
-        if self.priors is None:
-            return Prior(self.prior_alpha)
-        return Prior(fixed=check_priors(self.priors, classes))
+        return prior_of(self, classes)
 
     def _em_options(self) -> EMOptions:
         return EMOptions()
@@ -68,6 +70,7 @@ class DependenceEstimator(GenerativeEstimator):
         del model, statistics  # back-off and pseudo-counts determine every table
 
 
+@insert_shared_docs
 class KDependenceBayes(DependenceEstimator):
     r"""Sahami's k-dependence classifier (kDB): each feature depends on the class and on up to k other features.
 
@@ -81,7 +84,8 @@ class KDependenceBayes(DependenceEstimator):
     k : int, default 2
         Parents a feature, ≥ 0; more than there are features before it do no harm. The default did best of 0 to 3 in
         docs/dependence.md.
-    bins, backoff, alpha, priors, prior_alpha, categorical_features, weights, n_jobs : as in `TreeAugmentedNaiveBayes`
+    bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
+    .. shared:: priors, prior_alpha, categorical_features, weights, n_jobs
 
     Attributes
     ----------
@@ -89,8 +93,7 @@ class KDependenceBayes(DependenceEstimator):
     parents_ : dict
         The parents of each column by name, the most important first.
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-    factor_weights_, class_bias_ : ndarray (d,), (C,)
-        The weights w_j ≥ 0 and biases b_y in nats, where `weights` is given.
+    .. shared:: factor_weights_
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
         Where the columns had names.
@@ -126,7 +129,7 @@ class KDependenceBayes(DependenceEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "k": [Interval(Integral, 0, None, closed="left")],
         "backoff": BACKOFF,
-        "weights": [None, StrOptions({"conditional"})],
+        **WEIGHTS_CONSTRAINTS,
         **COMMON,
     }
 
@@ -164,6 +167,7 @@ class KDependenceBayes(DependenceEstimator):
         return {name: tuple(names[position] for position in positions) for name, positions in pairs}
 
 
+@insert_shared_docs
 class AveragedOneDependence(DependenceEstimator):
     r"""Averaged one-dependence estimators (AODE): every feature in turn the parent of all others, averaged.
 
@@ -173,7 +177,8 @@ class AveragedOneDependence(DependenceEstimator):
 
     Parameters
     ----------
-    bins, backoff, alpha, priors, prior_alpha, categorical_features, n_jobs : as in `TreeAugmentedNaiveBayes`
+    bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
+    .. shared:: priors, prior_alpha, categorical_features, n_jobs
 
     Attributes
     ----------
@@ -231,6 +236,7 @@ class AveragedOneDependence(DependenceEstimator):
         return AveragedDensity(BackOff(self.backoff, self.alpha))
 
 
+@insert_shared_docs
 class FullJointClassifier(DependenceEstimator):
     r"""No independence at all: a probability for every combination of categories in every class.
 
@@ -248,7 +254,8 @@ class FullJointClassifier(DependenceEstimator):
     verbose : bool, default False
         Log how many cells and parameters there are, before they take memory, at level INFO to the logger
         ``posteriori``. `n_cells_` and `n_parameters_` say the same of a fitted model.
-    bins, priors, prior_alpha, categorical_features, n_jobs : as in `TreeAugmentedNaiveBayes`
+    bins : as in `TreeAugmentedNaiveBayes`
+    .. shared:: priors, prior_alpha, categorical_features, n_jobs
 
     Attributes
     ----------

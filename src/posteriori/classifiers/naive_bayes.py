@@ -9,10 +9,18 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Options, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.classifiers.from_parameters import GivenParameters, check_priors
+from posteriori.classifiers.from_parameters import GivenParameters
+from posteriori.classifiers.shared_parameters import (
+    COLUMN_CONSTRAINTS,
+    EM_CONSTRAINTS,
+    PRIOR_CONSTRAINTS,
+    WEIGHTS_CONSTRAINTS,
+    insert_shared_docs,
+    prior_of,
+)
 from posteriori.classifiers.validation import PSEUDO_COUNT, em_options_of, missingness_of
 from posteriori.densities import (
     Binned,
@@ -32,6 +40,7 @@ from posteriori.tables.writing import write_column
 from posteriori.typing import Array
 
 
+@insert_shared_docs
 class NaiveBayes(GenerativeEstimator):
     r"""Naive Bayes: features independent given the class, each with the distribution that fits its kind.
 
@@ -49,12 +58,8 @@ class NaiveBayes(GenerativeEstimator):
         ``"gaussian"``, ``"binned"`` or ``"poisson"`` for all continuous columns, or a mapping from a column's name (or
         index) to one of these, ``"categorical"`` or a density object. Columns not named keep the default of their
         kind.
-    categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
-        Columns that are categorical although their type is numeric; those whose type says so always are.
-    priors : array-like (C,) or mapping, optional
-        p(y), in the order of `classes_` or by class; default: from the rows.
-    prior_alpha : float, default 0.0
-        Pseudo-rows a class in the prior, (n_c + prior_alpha) / (n + C·prior_alpha).
+    .. shared:: categorical_features
+    .. shared:: priors, prior_alpha
     alpha : float, default 1.0
         Pseudo-count a category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha): 0 is maximum likelihood, 1
         Laplace's rule.
@@ -70,39 +75,8 @@ class NaiveBayes(GenerativeEstimator):
         0: variances divide by n (maximum likelihood); 1: by n − 1 (unbiased).
     rate_smoothing : float, default 1.0
         Pseudo-rows that draw a class's Poisson rate to the mean of all rows.
-    missing : {"at_random", "informative"}, default "at_random"
-        What a missing cell tells: nothing, and it is integrated out; or, "informative", that it is missing, by a factor
-        p(m_j | y) beside the others (see Notes).
-    unlabelled : "error", "learn" or label, default "error"
-        What a missing label (NaN, None, null) is: an error; or to be inferred, its row teaching through EM (see Notes).
-        Any other value, as −1, is a label that stands for a missing one, and learned from in the same way.
-    unlabelled_weight : float or "held_out", default 1.0
-        In [0, 1]: the weight of a row without label (Nigam et al. 2000). A model whose assumptions do not hold may
-        learn less from many of them than from none; "held_out" chooses among 0, 0.01, 0.1, 0.3 and 1 by the log-loss
-        of labelled rows that are held out, in five folds or as many as the smallest class has labelled rows; it takes
-        two of each class, and about thirty times as long.
-    components : int or mapping, optional
-        How many components a class has, all or those named: each class is then a mixture, learned by EM (mixture
-        discriminant analysis, Hastie & Tibshirani 1996). Default: one.
-    label_noise : float, (C, C), mapping or "learn", optional
-        Labels may be wrong: a share of them, evenly; or p(recorded | true), a row (or an entry, by class) for each true
-        class; or to be learned. Predictions are of the true class.
-    n_init : int, default 5
-        Starts where a class has several components, of which the most likely end is kept.
-    random_state : int, RandomState, Generator or None
-        Of these starts.
-    tol : float, default 1e-5
-        EM ends at a gain in log-likelihood of at most this, in nats a row.
-    max_iter : int, default 200
-        EM ends with a warning after as many steps.
-    weights : {"conditional"}, optional
-        One weight a feature's log factor, and one bias a class, by which the posterior is proportional to
-        exp(b_y + Σ_j w_j·log p(x_j | …, y)): of greatest penalised conditional likelihood, on what each row's factors
-        are when the row is left out. It mends the over-confidence of features that say the same. It concerns `predict`,
-        `predict_proba`, `predict_log_proba` and `explain` alone: `score_samples`, `sample` and
-        `predict_joint_log_proba` stay those of the generative model. Takes labels that are all known, and `fit`.
-    n_jobs : int, optional
-        Threads; None or −1 for one a core. The result does not depend on it.
+    .. shared:: missing, unlabelled, unlabelled_weight, components, label_noise, n_init, random_state, tol, max_iter,
+       weights, n_jobs
 
     Attributes
     ----------
@@ -119,20 +93,10 @@ class NaiveBayes(GenerativeEstimator):
     cuts_ : dict
         The cut points of each binned column, by name, in data units; a cell equal to one belongs to the bin above it.
     rate_ : ndarray (C, number of Poisson columns)
-    component_classes_ : ndarray (Z,)
-        The class of each component; fitted parameters have a row a component.
-    label_confusion_ : ndarray (C, C)
-        p(recorded class | true class), with `label_noise`.
-    factor_weights_, class_bias_ : ndarray (d,), (C,)
-        The weights w_j ≥ 0 and biases b_y in nats, where `weights` is given.
+    .. shared:: component_classes_, label_confusion_, factor_weights_
     log_likelihood_trace_ : ndarray
         Before each M-step of EM, in nats; empty where no label was missing.
-    n_iter_ : int
-        Passes over the rows to learn from them: steps of EM, or 1.
-    unlabelled_weight_ : float
-        That of a row without label, as given or as chosen.
-    transduction_ : ndarray (n,)
-        The labels of the rows of the last `fit`, those inferred that were missing; where `unlabelled` is not "error".
+    .. shared:: n_iter_, unlabelled_weight_, transduction_
     n_parameters_ : int
         Free parameters: C − 1 for the prior, C·(K − 1) a categorical, C·(K − 1) + 2 a binned, 2·C a Gaussian, C a
         Poisson column.
@@ -147,21 +111,9 @@ class NaiveBayes(GenerativeEstimator):
     A textbook's smoothing that adds to each class one row of all ones and one of all zeros is ``alpha=1`` with
     ``prior_alpha=2``: every category is counted once more, and every class twice.
 
-    Rows without label count for each class by its posterior, in turn with the model that they give, from that of the
-    labelled rows on: the EM algorithm (Dempster, Laird & Rubin 1977), which never lowers log p(x, y) of the labelled
-    rows plus log p(x) of the others where estimates are of maximum likelihood. Labels are taken to be missing
-    at random.
+    .. shared:: unlabelled rows
 
-    With ``missing="informative"`` the model is of the cells and of which of them are missing, m_j = 1 (Little & Rubin):
-
-    .. math:: p(x_j, m_j \mid y) = p(m_j \mid y) \, p(x_j \mid y)^{1 - m_j}, \quad
-              p(m_j = 1 \mid y) = (n_{yj} + \alpha) / (n_y + 2 \alpha),
-
-    n_yj the rows of y in which cell j is missing; for a categorical column "missing" becomes one more category. The
-    factor is part of the column's in `explain`, `score_samples` is log p(x, m), and `sample` leaves cells missing as
-    often as they were. A column has it if some of its cells were missing in training, and some not. A category
-    unseen in training counts as a missing cell here too. Given y, gaps are taken to be independent of each other; where
-    whole groups of columns are missing together they are not, and the model is too sure (docs/hidden.md).
+    .. shared:: informative missingness
 
     Cost: fit and predict read each cell once, O(n·d) and O(n·d·C), in threads, and hold a few thousand rows; a step of
     EM costs as much as both, the sums C times over for rows without label.
@@ -198,25 +150,16 @@ class NaiveBayes(GenerativeEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "distributions": [None, str, Mapping],
-        "categorical_features": [None, str, "array-like"],
-        "priors": [None, Mapping, "array-like"],
-        "prior_alpha": [PSEUDO_COUNT],
         "alpha": [PSEUDO_COUNT],
         "bins": [Integral, str, "array-like"],
         "variance_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "ddof": [Options(Integral, {0, 1})],
         "rate_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "missing": [StrOptions({"at_random", "informative"})],
-        "unlabelled": [object],
-        "unlabelled_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"held_out"})],
-        "components": [None, Integral, Mapping],
-        "label_noise": [None, Interval(Real, 0, 1, closed="left"), StrOptions({"learn"}), Mapping, "array-like"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "weights": [None, StrOptions({"conditional"})],
-        "n_jobs": [None, Integral],
+        **PRIOR_CONSTRAINTS,
+        **COLUMN_CONSTRAINTS,
+        **EM_CONSTRAINTS,
+        **WEIGHTS_CONSTRAINTS,
     }
 
     def __init__(
@@ -362,9 +305,7 @@ class NaiveBayes(GenerativeEstimator):
         return known[distribution]
 
     def _prior(self, classes: Column) -> Prior:
-        if self.priors is None:
-            return Prior(self.prior_alpha)
-        return Prior(fixed=check_priors(self.priors, classes))
+        return prior_of(self, classes)
 
     def _em_options(self) -> EMOptions:
         return em_options_of(self)

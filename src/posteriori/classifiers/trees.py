@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from posteriori.classifiers.dependence import BACKOFF, COMMON, DependenceEstimator
+from posteriori.classifiers.shared_parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.classifiers.validation import em_options_of, missingness_of
 from posteriori.densities import BackOff, Density, Tree, TreeParameters
 from posteriori.learning.em import EMOptions
@@ -30,17 +28,10 @@ class _TreeEstimator(DependenceEstimator):
         "continuous": [StrOptions({"binned", "gaussian"})],
         "penalty": [None, StrOptions({"aic", "bic"})],
         "missing": [StrOptions({"pairs", "em", "informative"})],
-        "unlabelled": [object],
-        "unlabelled_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"held_out"})],
-        "components": [None, Integral, Mapping],
-        "label_noise": [None, Interval(Real, 0, 1, closed="left"), StrOptions({"learn"}), Mapping, "array-like"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "weights": [None, StrOptions({"conditional"})],
         "backoff": BACKOFF,
         **COMMON,
+        **EM_CONSTRAINTS,
+        **WEIGHTS_CONSTRAINTS,
     }
     _one_tree: ClassVar[bool]
 
@@ -115,6 +106,7 @@ class _TreeEstimator(DependenceEstimator):
         return {(parent, child): weight for (child, parent), weight in weights if parent is not None}
 
 
+@insert_shared_docs
 class TreeAugmentedNaiveBayes(_TreeEstimator):
     r"""Tree-augmented naive Bayes (TAN): each feature depends on the class and on one other feature.
 
@@ -145,40 +137,8 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     alpha : float, default 1.0
         Pseudo-count a category of p(x), and pseudo-rows that draw p(x | y) to it; without back-off, pseudo-count a
         category of every table.
-    priors : array-like (C,) or mapping, optional
-        p(y), in the order of `classes_` or by class; default: from the rows.
-    prior_alpha : float, default 0.0
-        Pseudo-rows a class in the prior.
-    categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
-        Columns that are categorical although their type is numeric.
-    unlabelled : "error", "learn" or label, default "error"
-        What a missing label (NaN, None, null) is: an error; or to be inferred, its row teaching through EM (see Notes).
-        Any other value, as −1, is a label that stands for a missing one, and learned from in the same way.
-    unlabelled_weight : float or "held_out", default 1.0
-        In [0, 1]: the weight of a row without label (Nigam et al. 2000). A model whose assumptions do not hold may
-        learn less from many of them than from none; "held_out" chooses among 0, 0.01, 0.1, 0.3 and 1 by the log-loss
-        of labelled rows that are held out, in five folds or as many as the smallest class has labelled rows; it takes
-        two of each class, and about thirty times as long.
-    components : int or mapping, optional
-        How many components a class has, all or those named: each class is then a mixture, learned by EM (mixture
-        discriminant analysis, Hastie & Tibshirani 1996). Default: one.
-    label_noise : float, (C, C), mapping or "learn", optional
-        Labels may be wrong: a share of them, evenly; or p(recorded | true), a row (or an entry, by class) for each true
-        class; or to be learned. Predictions are of the true class.
-    n_init : int, default 5
-        Starts where a class has several components, of which the most likely end is kept.
-    random_state : int, RandomState, Generator or None
-        Of these starts.
-    tol, max_iter : float, int
-        EM ends at a gain in log-likelihood of at most tol nats a row, or with a warning after max_iter steps.
-    weights : {"conditional"}, optional
-        One weight a feature's log factor, and one bias a class, by which the posterior is proportional to
-        exp(b_y + Σ_j w_j·log p(x_j | …, y)): of greatest penalised conditional likelihood, on what each row's factors
-        are when the row is left out. It mends the over-confidence of features that say the same. It concerns `predict`,
-        `predict_proba`, `predict_log_proba` and `explain` alone: `score_samples`, `sample` and
-        `predict_joint_log_proba` stay those of the generative model. Takes labels that are all known, and `fit`.
-    n_jobs : int, optional
-        Threads; None or −1 for one a core.
+    .. shared:: priors, prior_alpha, categorical_features, unlabelled, unlabelled_weight, components, label_noise,
+       n_init, random_state, tol, max_iter, weights, n_jobs
 
     Attributes
     ----------
@@ -187,20 +147,10 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
         The parent of each column by name, None at a root.
     edge_weights_ : dict
         The information of each edge (parent, child), in nats a row, less its penalty.
-    transduction_ : ndarray (n,)
-        The labels of the rows of the last `fit`, those inferred that were missing; where `unlabelled` is not "error".
-    component_classes_ : ndarray (Z,)
-        The class of each component; fitted parameters have a row a component.
-    label_confusion_ : ndarray (C, C)
-        p(recorded class | true class), with `label_noise`.
-    factor_weights_, class_bias_ : ndarray (d,), (C,)
-        The weights w_j ≥ 0 and biases b_y in nats, where `weights` is given.
+    .. shared:: transduction_, component_classes_, label_confusion_, factor_weights_
     log_likelihood_trace_ : ndarray
         Of the present cells before each step of EM, in nats; empty where there was none.
-    n_iter_ : int
-        Passes over the rows to learn from them: steps of EM, or 1.
-    unlabelled_weight_ : float
-        That of a row without label, as given or as chosen.
+    .. shared:: n_iter_, unlabelled_weight_
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
@@ -208,10 +158,7 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
 
     Notes
     -----
-    Rows without label count for each class by its posterior, in turn with the model that they give, from that of the
-    labelled rows on: the EM algorithm (Dempster, Laird & Rubin 1977), which never lowers log p(x, y) of the labelled
-    rows plus log p(x) of the others where estimates are of maximum likelihood. Labels are taken to be missing
-    at random.
+    .. shared:: unlabelled rows
 
     Each step of EM finds the parents anew (as Meilă & Jordan do for mixtures of trees); but with ``missing="em"`` they
     stay those that the labelled rows say.
@@ -257,6 +204,7 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
         return self._weights(0)
 
 
+@insert_shared_docs
 class ChowLiuClassifier(_TreeEstimator):
     r"""A Chow-Liu tree for each class: which features depend on each other may differ from class to class.
 
@@ -267,9 +215,8 @@ class ChowLiuClassifier(_TreeEstimator):
     Parameters
     ----------
     continuous, bins, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    priors, prior_alpha, categorical_features, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
-    unlabelled, unlabelled_weight, components, label_noise, n_init, random_state : as in `TreeAugmentedNaiveBayes`
-    weights : as in `TreeAugmentedNaiveBayes`
+    .. shared:: priors, prior_alpha, categorical_features, unlabelled, unlabelled_weight, components, label_noise,
+       n_init, random_state, tol, max_iter, weights, n_jobs
 
     Attributes
     ----------
