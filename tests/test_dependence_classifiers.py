@@ -242,15 +242,16 @@ def test_a_tree_without_a_class_is_the_only_class_of_a_classifier(table):
 # What goes wrong -------------------------------------------------------------------------------------------------
 
 
-def test_the_full_joint_says_how_large_it_is_before_it_takes_memory(capsys):
+def test_the_full_joint_says_how_large_it_is_before_it_takes_memory(caplog):
     X = np.random.default_rng(0).integers(0, 4, (50, 12)).astype(str)
     with pytest.raises(
         ValueError,
         match=r"the full joint of 12 columns has 33,554,432 cells and 33,554,431 parameters, and takes .* more than",
     ):
         po.FullJointClassifier().fit(X, [0, 1] * 25)
-    po.FullJointClassifier().fit(X[:, :3], [0, 1] * 25)
-    assert "3 columns has 128 cells and 127 parameters" in capsys.readouterr().out
+    with caplog.at_level("INFO", logger="posteriori"):
+        po.FullJointClassifier(verbose=True).fit(X[:, :3], [0, 1] * 25)
+    assert "3 columns has 128 cells and 127 parameters" in caplog.text
 
 
 def test_tables_that_no_memory_holds_are_refused():
@@ -325,7 +326,7 @@ def test_em_without_a_gap_is_the_closed_form(table):
 
 def test_em_wants_bins_and_all_rows(gaps):
     X, y = gaps
-    with pytest.raises(ValueError, match=r'missing="em" expects counts, so it needs continuous="binned"'):
+    with pytest.raises(ValueError, match=r'missing="em" is defined for counts only; set continuous="binned"'):
         po.TreeAugmentedNaiveBayes(missing="em", continuous="gaussian").fit(X, y)
     with pytest.raises(ValueError, match=r'missing="em" looks at all rows twice, and partial_fit sees each once'):
         po.TreeAugmentedNaiveBayes(missing="em").partial_fit(X, y)

@@ -1,4 +1,4 @@
-"""Gaussian discriminant analysis: LDA, QDA and what lies between."""
+"""Gaussian discriminant analysis: LDA, QDA and regularized forms between them."""
 
 from __future__ import annotations
 
@@ -59,29 +59,30 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     .. math:: p(x \mid y) = N(x;\ \mu_y, \Sigma_y)
 
     With one covariance for all classes (``pooling="pooled"``, LDA) the boundaries are linear and the posterior is the
-    softmax of :math:`w_c^T x + b_c`; with one each (``"per_class"``, QDA) they are conics. Categorical columns enter as
-    independent categories given the class. Missing cells are integrated out in prediction; in training the model is of
-    maximum likelihood by EM, and where no cell is missing by one closed-form pass.
+    softmax of :math:`w_c^T x + b_c`; with one covariance per class (``"per_class"``, QDA) they are quadratic.
+    Categorical columns are independent given the class. Missing cells are integrated out in prediction. Training is
+    maximum likelihood: one closed-form pass if no cell is missing, EM otherwise.
 
     Parameters
     ----------
     covariance : {"full", "diagonal", "spherical"}, default "full"
-        Spherical is one variance for all columns, in data units: the only model here that is not free of scale.
+        Shape of the covariance. "spherical" has one variance for all columns, in data units; it is the only shape that
+        depends on the scale of the columns.
     pooling : "per_class", "pooled" or float, default "pooled"
-        Which classes share what of the covariance. A number is Friedman's λ in [0, 1] towards the pooled one.
+        How classes share the covariance. A number is Friedman's λ in [0, 1], the weight of the pooled covariance.
     shrinkage : float, "ledoit_wolf" or "oas", optional
-        Friedman's γ in [0, 1] towards a sphere, of columns that are counted in their standard deviations within
-        classes (see Notes); or the share of least expected squared error, for rows of any distribution (Ledoit & Wolf:
-        a second look at the rows, which `partial_fit` cannot take) or for Gaussian ones (Chen et al.). A number
-        needs a covariance that is full or diagonal, a name a full one.
+        A number is Friedman's γ in [0, 1], shrinkage to a sphere for columns in units of their within-class standard
+        deviations (see Notes). The names choose γ by least expected squared error: "ledoit_wolf" for any distribution
+        (needs a second pass over the rows, so `partial_fit` is not possible), "oas" for Gaussian rows (Chen et al.). A
+        number needs ``covariance="full"`` or ``"diagonal"``, a name needs ``"full"``.
     pseudo_rows : float, default 0.0
-        Strength, in rows, of an inverse-Wishart prior that draws a class's covariance to the pooled one; in place of
+        Strength, in rows, of an inverse-Wishart prior that shrinks the covariance of a class to the pooled one. Needs
         ``pooling="per_class"``.
     .. shared:: priors, prior_alpha
     ddof : {0, 1}, default 0
-        0: covariances divide by n_c, or n where pooled (maximum likelihood); 1: by n_c − 1, or n − C (unbiased).
+        0: covariances divide by n_c, or n if pooled (maximum likelihood); 1: by n_c − 1, or n − C (unbiased).
     alpha : float, default 1.0
-        Pseudo-count a category of the categorical columns.
+        Dirichlet pseudo-count per category of the categorical columns.
     .. shared:: categorical_features
     .. shared:: missing, unlabelled, unlabelled_weight, components, label_noise, n_init, random_state, tol, max_iter,
        weights, n_jobs
@@ -91,41 +92,41 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     classes_ : ndarray (C,)
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     means_ : ndarray (C, d)
-        In data units, continuous columns in their order.
+        In data units, for the continuous columns in their order.
     covariance_ : ndarray (d, d) or (C, d, d)
-        In squared data units; one where it is shared.
+        In squared data units; one matrix if it is shared.
     coef_, intercept_ : ndarray (C, d), (C,)
-        w_c = Σ⁻¹μ_c and b_c = −½μ_cᵀΣ⁻¹μ_c + log π_c, where the covariance is shared; the softmax of w·x + b is the
-        posterior of a row of continuous columns.
+        w_c = Σ⁻¹μ_c and b_c = −½μ_cᵀΣ⁻¹μ_c + log π_c, if the covariance is shared. The posterior of a row of continuous
+        columns is the softmax of w·x + b.
     scalings_ : ndarray (d, min(C − 1, d))
         Fisher's discriminant directions; see `transform`.
     explained_variance_ratio_ : ndarray
-        The share of the variance between classes along each.
+        Share of the between-class variance along each direction.
     .. shared:: component_classes_, label_confusion_, factor_weights_
     log_likelihood_trace_ : ndarray
-        Before each M-step of EM, in nats; empty where no cell and no label was missing.
+        Log-likelihood before each M-step of EM, in nats; empty if no cell and no label was missing.
     .. shared:: n_iter_, unlabelled_weight_, transduction_
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
-        Where the columns had names.
+        Names of the features, if the columns had names.
 
     Notes
     -----
-    Columns that are constant within a class, or linear combinations of others, are named in a warning, and given a
-    spread of a thousandth of the standard deviation there, which makes the covariance regular.
+    If a column is constant within a class or a linear combination of others, a warning names it, and it gets a spread
+    of a thousandth of its standard deviation, which makes the covariance regular.
 
-    Multiplying a column by 1000 changes no posterior, unless the covariance is spherical. With s_j² the pooled variance
-    of column j within classes and D = diag(s_1², …, s_d²), shrinkage by γ takes Σ_c to
+    Rescaling a column changes no posterior, unless the covariance is spherical. With the pooled within-class variance
+    s_j² of column j and D = diag(s_1², …, s_d²), shrinkage by γ replaces Σ_c by
 
     .. math:: (1 - \gamma) \Sigma_c + \gamma \tau_c D, \quad \tau_c = \operatorname{tr}(D^{-1} \Sigma_c) / d
 
-    which is Friedman's equation 18 for columns in units of s_j; in data units his target is a sphere, and the largest
-    column decides everything. γ = 0 shrinks nothing; γ = 1 is ``covariance="diagonal"`` where the covariance is pooled,
-    and otherwise leaves each class a factor. "ledoit_wolf" finds γ for each covariance from the lengths of the rows of
-    all classes behind it, about their own class's mean, in those units; where cells are missing, of complete rows.
+    which is Friedman's equation 18 for columns in units of s_j. In data units his target is a sphere, and the column
+    with the largest variance dominates. γ = 0 is no shrinkage. γ = 1 is ``covariance="diagonal"`` if the covariance is
+    pooled; otherwise each class keeps a scale factor τ_c. "ledoit_wolf" estimates γ of each covariance from the norms
+    of its rows, centred on their class means, in units of s_j; if cells are missing, from the complete rows.
 
-    `partial_fit` equals one fit of all rows where no cell is missing. Where some are, they are expected under the model
-    of the rows at hand, which later rows do not revise.
+    `partial_fit` equals one fit of all rows if no cell is missing. Otherwise the expected statistics of missing cells
+    are computed under the model at that time; later rows do not revise them.
 
     .. shared:: unlabelled rows
 
@@ -133,7 +134,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     .. shared:: informative missingness
 
-    Cost: O(n·d²) in BLAS and one read of the rows, for each step of EM; C times over for rows without label.
+    Cost: O(n·d²) in BLAS and one pass over the rows per step of EM; C times that for rows without label.
 
     References
     ----------
@@ -225,7 +226,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         classes: Sequence[Any] | None = None,
         features: Sequence[str] | None = None,
     ) -> GaussianDiscriminant:
-        """Build a working model of known parameters, without data.
+        """Build a fitted model from known parameters, without data.
 
         Parameters
         ----------
@@ -234,9 +235,9 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         means : array-like (C, d) or mapping from class to (d,)
             In data units.
         covariance : array-like (d, d), optional
-            Of all classes; in squared data units.
+            Shared by all classes, in squared data units.
         covariances : array-like (C, d, d) or mapping from class to (d, d), optional
-            In place of `covariance`.
+            One covariance per class, instead of `covariance`.
         classes : sequence (C,), optional
             Default: the keys of `priors`, or 0, 1, ….
         features : sequence of str (d,), optional
@@ -291,7 +292,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
             return Chain((_SHAPES[self.covariance], ShrinkToDiagonal(float(self.shrinkage))))
         if self.covariance != "full":
             raise ValueError(
-                f'shrinkage="{self.shrinkage}" weighs the errors of a full covariance; '
+                f'shrinkage="{self.shrinkage}" is defined for a full covariance only; '
                 'set covariance="full", or shrinkage to a number'
             )
         return _SHARES[self.shrinkage]
@@ -311,7 +312,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
                 names = quote(model.schema.columns[block.columns[j]].name for j in involved)
                 warnings.warn(
                     f"the covariance is singular: {names} {'are' if len(involved) > 1 else 'is'} constant or linearly "
-                    "dependent within a class (or rows are too few); a spread of 1e-3 standard deviations stands in; "
+                    "dependent within a class (or rows are too few); a spread of 1e-3 standard deviations is used; "
                     "set shrinkage, or leave columns out",
                     UserWarning,
                     stacklevel=5,
@@ -323,9 +324,9 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     def transform(self, X: Any) -> Array:
         """Return the rows in the space of Fisher's discriminant directions, (n, min(C − 1, d)).
 
-        The covariance within classes is the identity there, and the first direction is the one along which the classes
-        lie furthest apart. A missing cell is put at its expectation given the others of its row, averaged over
-        the classes by their posterior.
+        There the within-class covariance is the identity, and the first direction separates the classes most. A missing
+        cell is replaced by its expectation given the other cells of its row, averaged over the posterior of the
+        classes.
         """
         gaussian = self._gaussian
         directions, centre = self.scalings_, self.xbar_
@@ -350,13 +351,13 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     @property
     def explained_variance_ratio_(self) -> Array:
-        """The share of the variance between classes along each direction."""
+        """Share of the between-class variance along each direction."""
         spread = self._directions[1] ** 2
         return spread / spread.sum() if spread.sum() > 0 else spread
 
     @property
     def xbar_(self) -> Array:
-        """The mean of all classes, weighted by their prior, (d,)."""
+        """Mean of the class means, weighted by the prior, (d,)."""
         return np.exp(self._fitted.log_prior) @ self.means_
 
     @property
@@ -377,7 +378,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     def mahalanobis(self, X: Any) -> Array:
         """Return the distance √((x − μ_c)ᵀ·Σ_c⁻¹·(x − μ_c)) of each row from each class, (n, C), over present cells.
 
-        Of a class of several components it is that from the nearest one.
+        For a class with several components, the distance from the nearest component.
         """
         block, parameters = self._gaussian
         density, of_class = block.density, self.model_.of_class
@@ -405,7 +406,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     def _require_one_component(self, what: str) -> None:
         if self._fitted.of_class:
-            raise AttributeError(f"the log-odds of mixtures have no {what[2:]}; it takes one component a class")
+            raise AttributeError(f"the log-odds of mixtures have no {what[2:]}; it needs one component per class")
 
     @property
     def _gaussian(self) -> tuple[Any, MultivariateGaussianParameters]:
@@ -416,7 +417,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     @property
     def _log_present(self) -> Array:
-        """What it adds to log p(x, y) that no cell of the continuous columns is missing, (C,), in nats."""
+        """Σ_j log p(m_j = 0 | y) over the continuous columns, (C,), in nats; part of the score of a complete row."""
         continuous = self._gaussian[0].columns
         total = np.zeros(len(self.class_log_prior_))
         for block, parameters in zip(self._fitted.blocks, self._fitted.parameters, strict=True):
@@ -431,27 +432,27 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     @property
     def means_(self) -> Array:
-        """The mean of each class, (C, d), in data units."""
+        """Class means, (C, d), in data units."""
         return self._gaussian[1].mean
 
     @property
     def covariance_(self) -> Array:
-        """The covariance, (d, d) where it is shared and else (C, d, d), in squared data units."""
+        """Covariance, (d, d) if it is shared and (C, d, d) otherwise, in squared data units."""
         covariance = self._gaussian[1].covariance
         return covariance[0] if len(covariance) == 1 else covariance
 
     @property
     def coef_(self) -> Array:
-        """w_c = Σ⁻¹μ_c, (C, d), in nats per data unit; only where the covariance is shared."""
+        """w_c = Σ⁻¹μ_c, (C, d), in nats per data unit; only if the covariance is shared."""
         self._require_one_component("a linear form")
         parameters = self._gaussian[1]
         if not parameters.shared:
-            raise AttributeError('the log-odds are quadratic; coef_ takes pooling="pooled"')
+            raise AttributeError('the log-odds are quadratic; coef_ needs pooling="pooled"')
         return parameters.mean @ parameters.precision[0]
 
     @property
     def intercept_(self) -> Array:
-        """b_c = −½μ_cᵀΣ⁻¹μ_c + log π_c, (C,), in nats; only where the covariance is shared."""
+        """b_c = −½μ_cᵀΣ⁻¹μ_c + log π_c, (C,), in nats; only if the covariance is shared."""
         return -0.5 * (self.coef_ * self.means_).sum(axis=1) + self.class_log_prior_ + self._log_present
 
 

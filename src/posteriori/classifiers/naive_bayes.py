@@ -46,35 +46,34 @@ class NaiveBayes(GenerativeEstimator):
 
     .. math:: p(y \mid x) = \frac{p(y) \prod_j p(x_j \mid y)}{\sum_{y'} p(y') \prod_j p(x_j \mid y')}
 
-    Continuous columns are Gaussian given the class, categorical ones (strings, booleans, categories, and columns
-    named in `categorical_features`) categorical, counts of events Poisson where `distributions` says so, and numbers
-    of no such shape binned: `distributions="binned"` counts how often each class falls between cut points. A missing
-    cell is integrated out: its factor is 1, in training and in prediction. A category unseen in training is a
-    missing cell, with a warning.
+    Continuous columns are Gaussian given the class by default. Categorical columns (strings, booleans, categories, and
+    the columns in `categorical_features`) are categorical. `distributions` selects Poisson for counts of events, or
+    "binned" for other shapes: a histogram between cut points. Missing cells are integrated out: their factor is 1, in
+    training and in prediction. A category unseen in training is treated as a missing cell, with a warning.
 
     Parameters
     ----------
     distributions : str or mapping, optional
         ``"gaussian"``, ``"binned"`` or ``"poisson"`` for all continuous columns, or a mapping from a column's name (or
-        index) to one of these, ``"categorical"`` or a density object. Columns not named keep the default of their
-        kind.
+        index) to one of these, ``"categorical"`` or a density object. Other columns keep the default of their kind.
     .. shared:: categorical_features
     .. shared:: priors, prior_alpha
     alpha : float, default 1.0
-        Pseudo-count a category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha): 0 is maximum likelihood, 1
-        Laplace's rule.
+        Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum
+        likelihood, 1 gives Laplace smoothing.
     bins : int, "mdlp" or sequence of float, default "mdlp"
-        How binned columns are cut: into that many bins of equal weight, fewer where values are repeated; by how well
-        bins tell the classes apart (Fayyad & Irani 1993), which may leave an uninformative column in one bin; or at
-        these points. `partial_fit` keeps the cuts of its first call. For a column of its own:
-        ``distributions={"age": po.Binned([18, 65])}``.
+        Cut points of binned columns. An int gives that many bins of equal weight, or fewer if values are repeated.
+        "mdlp" chooses the cut points that separate the classes (Fayyad & Irani 1993); an uninformative column may get
+        one bin. A sequence gives the cut points. `partial_fit` keeps the cut points of its first call. Cut points of a
+        single column: ``distributions={"age": po.Binned([18, 65])}``.
     variance_smoothing : float, default 1.0
-        Pseudo-rows, in [0, inf], that draw a class's variance to the pooled within-class variance of its column: 0
-        is maximum likelihood (or unbiased, with ``ddof=1``), inf one variance for all classes. Free of scale.
+        Pseudo-rows, in [0, inf], that shrink the variance of a class to the pooled within-class variance of its column.
+        0 gives maximum likelihood (or unbiased variances with ``ddof=1``), inf gives one variance for all classes.
+        The result does not depend on the scale of the columns.
     ddof : {0, 1}, default 0
         0: variances divide by n (maximum likelihood); 1: by n − 1 (unbiased).
     rate_smoothing : float, default 1.0
-        Pseudo-rows that draw a class's Poisson rate to the mean of all rows.
+        Pseudo-rows that shrink the Poisson rate of a class to the mean of all rows.
     .. shared:: missing, unlabelled, unlabelled_weight, components, label_noise, n_init, random_state, tol, max_iter,
        weights, n_jobs
 
@@ -82,41 +81,40 @@ class NaiveBayes(GenerativeEstimator):
     ----------
     classes_ : ndarray (C,)
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-        p(y), its log in nats, and the weight of the rows of each class.
+        p(y), its log in nats, and the total weight of the rows of each class.
     theta_, var_ : ndarray (C, number of Gaussian columns)
         Means and variances, in data units and squared data units.
     feature_log_prob_ : list of ndarray (C, K)
-        log p(x_j = k | y) in nats, an array a categorical or binned column, categories in the order of `categories_`.
+        log p(x_j = k | y) in nats, one array per categorical or binned column, in the order of `categories_`.
     category_count_, categories_, n_categories_ : list
-        The weights and the values of the categories, and how many there are; the values of bins are intervals, written
-        out.
+        Weights, values and number of the categories per column. The value of a bin is its interval, as text.
     cuts_ : dict
-        The cut points of each binned column, by name, in data units; a cell equal to one belongs to the bin above it.
+        Cut points of each binned column, by name, in data units. A cell equal to a cut point is in the bin above it.
     rate_ : ndarray (C, number of Poisson columns)
     .. shared:: component_classes_, label_confusion_, factor_weights_
     log_likelihood_trace_ : ndarray
-        Before each M-step of EM, in nats; empty where no label was missing.
+        Log-likelihood before each M-step of EM, in nats; empty if no label was missing.
     .. shared:: n_iter_, unlabelled_weight_, transduction_
     n_parameters_ : int
-        Free parameters: C − 1 for the prior, C·(K − 1) a categorical, C·(K − 1) + 2 a binned, 2·C a Gaussian, C a
-        Poisson column.
+        Number of free parameters: C − 1 for the prior, and per column C·(K − 1) if categorical, C·(K − 1) + 2 if
+        binned, 2·C if Gaussian, C if Poisson.
     n_features_in_ : int
     feature_names_in_ : ndarray (d,)
-        Where the columns had names.
+        Names of the features, if the columns had names.
     schema_ : Schema
-        What the columns are.
+        Names, kinds and categories of the columns.
 
     Notes
     -----
-    A textbook's smoothing that adds to each class one row of all ones and one of all zeros is ``alpha=1`` with
-    ``prior_alpha=2``: every category is counted once more, and every class twice.
+    The textbook smoothing that adds one row of all ones and one row of all zeros to each class is ``alpha=1`` with
+    ``prior_alpha=2``: every category is counted once more, and every class twice more.
 
     .. shared:: unlabelled rows
 
     .. shared:: informative missingness
 
-    Cost: fit and predict read each cell once, O(n·d) and O(n·d·C), in threads, and hold a few thousand rows; a step of
-    EM costs as much as both, the sums C times over for rows without label.
+    Cost: fit and predict read each cell once, O(n·d) and O(n·d·C), in threads, and hold a few thousand rows in memory.
+    One step of EM costs as much as both together, with C times the sums for rows without label.
 
     References
     ----------
@@ -138,7 +136,7 @@ class NaiveBayes(GenerativeEstimator):
     >>> model.predict(pl.DataFrame({"wind": [3.0, None], "sky": ["clear", "clouds"]}))
     array(['no', 'yes'], dtype=object)
 
-    Where missing cells are those of one class:
+    If cells are missing in one class only:
 
     >>> X = [["clear"], ["clouds"], [None], [None], ["clear"], ["clouds"]] * 5
     >>> y = ["no", "yes", "yes", "yes", "no", "no"] * 5
@@ -218,7 +216,7 @@ class NaiveBayes(GenerativeEstimator):
         poisson: Mapping[str, Any] | None = None,
         features: Sequence[str] | None = None,
     ) -> NaiveBayes:
-        """Build a working model of known parameters, without data.
+        """Build a fitted model from known parameters, without data.
 
         Parameters
         ----------
@@ -235,7 +233,7 @@ class NaiveBayes(GenerativeEstimator):
         features : sequence of str, optional
             The order of the columns of an array; default: Gaussian, categorical, Poisson, as they are listed.
 
-        Every value "by class" above is a sequence in the order of the classes or a mapping from class to value.
+        Values per class are a sequence in the order of the classes, or a mapping from class to value.
 
         Returns
         -------
@@ -319,8 +317,8 @@ class NaiveBayes(GenerativeEstimator):
                 z, position = np.argwhere(constant)[0]
                 name, label = model.schema.columns[block.columns[position]].name, self.component_classes_.tolist()[z]
                 warnings.warn(
-                    f"column {name!r} does not vary within class {label!r}, where its variance of maximum likelihood "
-                    "is 0 and its density infinite; a small variance stands in, and variance_smoothing > 0 is better",
+                    f"column {name!r} does not vary within class {label!r}: its maximum-likelihood variance is 0 "
+                    "and its density infinite; a small variance is used instead; set variance_smoothing > 0",
                     UserWarning,
                     stacklevel=5,
                 )
@@ -329,17 +327,17 @@ class NaiveBayes(GenerativeEstimator):
 
     @property
     def theta_(self) -> Array:
-        """The mean of each Gaussian column, (C, d), in data units."""
+        """Means of the Gaussian columns, (C, d), in data units."""
         return self._parameters(GaussianParameters).mean
 
     @property
     def var_(self) -> Array:
-        """The variance of each Gaussian column, (C, d), in squared data units."""
+        """Variances of the Gaussian columns, (C, d), in squared data units."""
         return self._parameters(GaussianParameters).variance
 
     @property
     def rate_(self) -> Array:
-        """The rate of each Poisson column, (C, d)."""
+        """Rates of the Poisson columns, (C, d)."""
         return self._parameters(PoissonParameters).rate
 
     @property
@@ -350,9 +348,9 @@ class NaiveBayes(GenerativeEstimator):
 
     @property
     def category_count_(self) -> list[Array]:
-        """The weight of each category of each categorical or binned column, (C, K)."""
+        """Weights of the categories of each categorical or binned column, (C, K)."""
         if not hasattr(self, "statistics_"):
-            raise AttributeError("this NaiveBayes has not counted any rows")
+            raise AttributeError("this NaiveBayes was made from parameters and has no counts; fit it first")
         for block, sums in zip(self._fitted.blocks, self.statistics_.blocks, strict=True):
             if block.density.kind == "categorical":
                 return [sums.column(j) for j in range(len(block.columns))]
@@ -360,20 +358,20 @@ class NaiveBayes(GenerativeEstimator):
 
     @property
     def categories_(self) -> list[Array]:
-        """The categories of each categorical and the bins of each binned column, as `feature_log_prob_` orders them."""
+        """Categories of each categorical column and bins of each binned column, in the order of `feature_log_prob_`."""
         schema = self._fitted.schema
         columns = [schema.columns[j] for j in schema.coded]
         return [np.array(c.labels, dtype=object) if c.is_binned else write_column(c) for c in columns]
 
     @property
     def n_categories_(self) -> list[int]:
-        """K of each categorical or binned column."""
+        """Number of categories of each categorical or binned column."""
         schema = self._fitted.schema
         return list(schema.cardinalities(schema.coded))
 
     @property
     def cuts_(self) -> dict[str, Array]:
-        """The cut points of each binned column, in data units."""
+        """Cut points of each binned column, in data units."""
         return {column.name: np.array(column.cuts) for column in self._fitted.schema.columns if column.is_binned}
 
     def _parameters(self, kind: type[Any]) -> Any:
