@@ -148,7 +148,8 @@ class DropInClassifier(SummingClassifier, ABC):
 
     A subclass defines the statistics (`_sum`), the attributes that follow from them (`_set_fitted_attributes`), and
     p(y) and p(x | y) from these attributes (`_log_prior`, `_log_density`). Users may also set the attributes
-    themselves."""
+    themselves.
+    """
 
     @abstractmethod
     def _sum(self, source: Source, weighted: bool) -> JointStatistics:
