@@ -16,7 +16,7 @@ from posteriori.classifiers.validation import PSEUDO_COUNT
 from posteriori.model import Prior
 from posteriori.tables import Column
 
-_T = TypeVar("_T", bound=type)
+_T = TypeVar("_T", bound=type[Any])
 
 PRIOR_CONSTRAINTS: dict[str, list[Any]] = {"priors": [None, Mapping, "array-like"], "prior_alpha": [PSEUDO_COUNT]}
 COLUMN_CONSTRAINTS: dict[str, list[Any]] = {
