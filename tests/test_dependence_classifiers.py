@@ -331,7 +331,7 @@ def test_em_without_a_gap_is_the_closed_form(table):
 
 def test_em_wants_bins_and_all_rows(gaps):
     X, y = gaps
-    with pytest.raises(ValueError, match=r'missing="em" expects counts, so it needs continuous="binned"'):
+    with pytest.raises(ValueError, match=r'missing="em" is defined for counts only; set continuous="binned"'):
         po.TreeAugmentedNaiveBayes(missing="em", continuous="gaussian").fit(X, y)
     with pytest.raises(ValueError, match=r'missing="em" looks at all rows twice, and partial_fit sees each once'):
         po.TreeAugmentedNaiveBayes(missing="em").partial_fit(X, y)

@@ -329,7 +329,7 @@ def test_partial_fit_refuses_what_needs_all_rows():
             holed[0, 0] = np.nan
             with pytest.raises(ValueError, match="needs rows without missing cells"):
                 cls(solver="eigen", **parameters).fit(holed, y)
-    with pytest.raises(NotImplementedError, match="knows no sample_weight"):
+    with pytest.raises(NotImplementedError, match="does not support sample_weight"):
         LinearDiscriminantAnalysis("lsqr", covariance_estimator=OAS()).fit(X, y, np.ones(len(X)))
 
 

@@ -120,11 +120,11 @@ def test_nothing_is_fetched(penguins):
 def test_numbers_are_those_of_the_metrics(penguins):
     _, scored, report = penguins
     text = Page(report.html).text
-    assert f"{metrics.log_loss(scored.components, scored.posterior):.3g}" in text
-    assert f"{metrics.brier_score(scored.components, scored.prior):.3g}" in text
-    accuracy = 100 * metrics.accuracy(scored.components, scored.posterior)
-    assert f"{accuracy:.1f} into the right class" in text
-    for row in metrics.confusion_matrix(scored.components, scored.posterior):
+    assert f"{metrics.log_loss(scored.y_true, scored.posterior):.3g}" in text
+    assert f"{metrics.brier_score(scored.y_true, scored.prior):.3g}" in text
+    accuracy = 100 * metrics.accuracy(scored.y_true, scored.posterior)
+    assert f"{accuracy:.1f} correctly" in text
+    for row in metrics.confusion_matrix(scored.y_true, scored.posterior):
         assert all(str(cell) in text for cell in row if cell)
 
 
@@ -201,7 +201,7 @@ def test_every_kind_of_model(name, monkeypatch):
     assert ("tree" in ids) == (name in ("TAN", "TAN of numbers", "trees", "kDB"))
     assert len(page.of("article")) == 5
     assert page.text.count("Bayes’ rule, written out") == (0 if name == "weighted" else 5)
-    assert ("to begin with" in page.text) == (name == "weighted")
+    assert ("initial odds" in page.text) == (name == "weighted")
 
 
 def table(kind):
@@ -239,7 +239,7 @@ def test_any_table(kind, monkeypatch):
     if kind == "far away":
         assert "1,000,000,000" in page.text
     if kind == "one class":
-        assert "100 % of its answers were right" in page.text
+        assert "accuracy 100 %" in page.text
     if kind == "26 classes":
         assert "too many to draw" in page.text
 
@@ -250,8 +250,8 @@ def test_rows_without_label(monkeypatch):
     X = PENGUINS.select("bill_length_mm", "flipper_length_mm", "island")
     model = po.GaussianDiscriminant(unlabelled="learn").fit(X, labels)
     report = po.report(model, X, labels)
-    assert "229 of them without label" in check(report).text
-    assert "Scores of 115 rows" in Page(report.html).text
+    assert "229 without label" in check(report).text
+    assert "Scores on 115 rows" in Page(report.html).text
 
 
 def test_a_strange_cell_is_named():
@@ -260,7 +260,7 @@ def test_a_strange_cell_is_named():
         bill_depth_mm=pl.when(pl.int_range(pl.len()) == 7).then(None).otherwise("bill_depth_mm"),
     )
     page = check(po.report(po.GaussianDiscriminant().fit(odd, "species"), odd, "species"))
-    assert page.text.split("what is unusual about it")[1].startswith("row 7")
+    assert page.text.split("unusual cells")[1].startswith("row 7")
     assert "body_mass_g = 63000 (mean 43" in page.text
     assert "bill_depth_mm = missing" not in page.text
 
@@ -313,7 +313,7 @@ def test_a_model_that_was_given_is_not_refitted():
     known = {"x": {"mean": [0.0, 3.0], "sd": [1.0, 1.0]}}
     model = po.NaiveBayes.from_parameters(priors={"a": 0.5, "b": 0.5}, gaussian=known)
     X = pl.DataFrame({"x": [0.0, 0.5, 3.0, 2.0]})
-    assert "was given" in check(po.report(model, X, ["a", "a", "b", "b"])).text
+    assert "were given" in check(po.report(model, X, ["a", "a", "b", "b"])).text
 
 
 def test_what_is_no_classifier_of_posteriori_is_refused():
@@ -327,9 +327,9 @@ def test_examples_are_what_they_are_called(penguins):
     examples = {example.title: example.position for example in choose_examples(subject, evaluated)}
     assert len(set(examples.values())) == 5
     wrong = np.flatnonzero(~evaluated.right)
-    assert examples["Sure, and wrong"] in wrong
-    assert evaluated.right[examples["As sure as it can be, and right"]]
-    assert examples["The strangest of all"] == penguins[0].score_samples(PENGUINS).argmin()
+    assert examples["Most confident and wrong"] in wrong
+    assert evaluated.right[examples["Most confident and correct"]]
+    assert examples["Strongest outlier"] == penguins[0].score_samples(PENGUINS).argmin()
 
 
 # Pools ---------------------------------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def test_candidates():
 def test_weights():
     page = Page(weights_section({"TAN": 0.4, "LDA": 0.8}, [0.7, -0.7], ["a", "b"]).write())
     assert page.text.index("LDA") < page.text.index("TAN")
-    assert "“a” is the largest: what speaks for it is multiplied by 2" in page.text
+    assert "“a” is the largest: its odds are multiplied by 2" in page.text
     assert "bias" not in Page(weights_section({"TAN": 1.0}, [0.0, 0.0], ["a", "b"]).write()).text
 
 
@@ -371,8 +371,8 @@ def test_a_pool(monkeypatch):
     page = check(po.report(pool, PENGUINS, "species"))
     ids = [attributes["id"] for attributes in page.of("h2")]
     assert ids == ["table", "scores", "candidates", "weights", *SECTIONS[2:5], "tree", *SECTIONS[5:]]
-    assert "This is the member tan of the pool." in page.text
-    assert "the mixture of the members by their weights" in page.text
+    assert "The figure shows the member tan of the pool." in page.text
+    assert "mixture of the members by their weights" in page.text
     assert page.text.count("Bayes’ rule, written out for the member") == 5
     information, error = pool.feature_information_, pool.feature_information_error_
     for j in np.argsort(-information)[:3]:
@@ -388,7 +388,7 @@ def test_a_common_value_far_from_the_mean_is_not_strange():
     rows = pl.DataFrame({"debt": debt, "age": rng.normal(40.0, 10.0, 500), "y": rng.integers(0, 2, 500)})
     for model in (po.GaussianDiscriminant(), po.GenerativeClassifier(["lda", "binned weighted"])):
         page = check(po.report(model.fit(rows, "y"), rows, "y"))
-        strange = page.text.split("what is unusual about it")[1].split("For a typical row")[0]
+        strange = page.text.split("unusual cells")[1].split("The median of log p(x)")[0]
         assert "debt = 0 " not in strange
         assert re.search(r"(debt|age) = \S+ \(mean", strange)
 
@@ -403,18 +403,18 @@ def test_under_a_heading_stands_the_answer_that_it_is_about():
     for title, position in (
         (one.title, one.position) for one in choose_examples(ReportData.of(model, rows, "y"), evaluated)
     ):
-        part = page.text.split(f"{title}: row {evaluated.rows[position]}")[1].split("Its steps")[0]
+        part = page.text.split(f"{title}: row {evaluated.rows[position]}")[1].split("Its factors")[0]
         said = " ".join(percent(evaluated.confidence[position]).replace("\N{NARROW NO-BREAK SPACE}", " ").split())
-        truth, predicted = (model.classes_[k] for k in (evaluated.components[position], evaluated.predicted[position]))
-        assert f"It is truly {truth}. Held out, it was predicted {predicted}: {said}" in part
+        truth, predicted = (model.classes_[k] for k in (evaluated.y_true[position], evaluated.predicted[position]))
+        assert f"True class: {truth}. Held-out prediction: {predicted}: {said}" in part
 
 
 def test_columns_of_noise_are_said_to_tell_nothing():
     rng = np.random.default_rng(1)
     rows = pl.DataFrame({"u": rng.normal(size=300), "y": rng.random(300) < 0.2})
     page = check(po.report(po.NaiveBayes().fit(rows, "y"), rows, "y"))
-    assert "These columns tell nothing about y: log-loss" in page.text
-    assert "too sure of themselves" not in page.text
+    assert "These columns carry no information about y: log-loss" in page.text
+    assert "overconfident" not in page.text
 
 
 def test_markup_is_kept_and_text_is_escaped():

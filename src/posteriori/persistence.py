@@ -1,4 +1,4 @@
-"""Save and load models: safetensors with a JSON header. Nothing in a file is ever executed."""
+"""Save and load models as safetensors with a JSON header. Loading never executes anything from a file."""
 
 from __future__ import annotations
 
@@ -84,22 +84,22 @@ _STATE: dict[str, Any] = {
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model to a file, beside it first and then renamed, so that no half file is left.
+    """Write a model to a file atomically: an interrupted write leaves no partial file.
 
     Parameters
     ----------
     estimator : fitted estimator of posteriori or BayesianNetwork
     path : path
-        By custom ending in ``.posteriori``.
+        Usually ending in ``.posteriori``.
 
     Raises
     ------
     TypeError
-        The model, or one of its densities, is not of a kind that posteriori knows how to write.
+        The model or one of its densities has a type that posteriori cannot write.
     OSError
-        The folder does not exist or cannot be written to, or the path is that of a folder.
+        The folder does not exist or is not writable, or the path is a folder.
     sklearn.exceptions.NotFittedError
-        It is not fitted.
+        The model is not fitted.
     """
     from posteriori import __version__
 
@@ -121,7 +121,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save` wrote; it predicts bit for bit what it predicted before.
+    """Read a model written by `save`. Its predictions are bit for bit those of the saved model.
 
     Parameters
     ----------
@@ -130,20 +130,20 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator or BayesianNetwork
-        Of the class that was saved.
+        An object of the class that was saved.
 
     Raises
     ------
     FileNotFoundError
-        There is no such file.
+        The file does not exist.
     ValueError
-        It is a folder, or no posteriori model, is damaged, or was written by a newer version; or its numbers, shapes,
-        indices or parameters do not fit each other, as in a file that somebody crafted.
+        The path is a folder; or the file is not a posteriori model, is damaged, or was written by a newer version; or
+        its numbers, shapes, indices or parameters are inconsistent, as in a crafted file.
 
     Notes
     -----
-    The checksum tells damage, and not who wrote the file. Nothing in a file is executed, and every array is checked
-    against what it indexes, so that a file of a stranger can be loaded: what it predicts is up to the stranger.
+    The checksum detects damage; it does not prove who wrote the file. Nothing in a file is executed, and every array is
+    checked against what it indexes, so an untrusted file can be loaded safely. Its predictions are not trustworthy.
     """
     metadata, arrays = _read(Path(path))
     try:
@@ -160,28 +160,28 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of a JSON object, of which none may occur twice."""
+    """Return the members of a JSON object; raise ValueError if a name occurs twice."""
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("a name occurs twice in an object of JSON")
+        raise ValueError("a name occurs twice in a JSON object")
     return members
 
 
 def _no_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str, Any]:
-    """Return a fitted estimator as JSON; arrays go aside, under paths that begin with this one."""
+    """Convert a fitted estimator to JSON; its arrays are stored in `arrays` under paths with this prefix."""
     from sklearn.utils.validation import check_is_fitted
 
     name = type(estimator).__name__
     if getattr(classifiers, name, None) is not type(estimator):
         kinds = ", ".join(["BayesianNetwork", *_estimators()])
         raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({kinds})")
-    if not path:  # those that are a parameter of another may wait to be fitted
+    if not path:  # an estimator that is a parameter of another need not be fitted
         check_is_fitted(estimator)
-    if "_held_out_rows" in vars(estimator):  # of which the file keeps what they say only
+    if "_held_out_rows" in vars(estimator):  # the file keeps the importance, not the rows that it is computed from
         _ = estimator.importance_
     state = {key: vars(estimator)[key] for key in _STATE if key in vars(estimator)}
     return {
@@ -192,13 +192,13 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
 
 
 def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
-    """Return the estimator that `_content_of` wrote."""
+    """Inverse of `_content_of`."""
     kind: Any = _estimators()[content["model"]]
     parameters = _unpack(content["parameters"], arrays)
     estimator = kind(**parameters)
     allowed = _constraints(kind)
     if not all(any(one.is_satisfied_by(value) for one in allowed[name]) for name, value in parameters.items()):
-        estimator._validate_params()  # says which it is
+        estimator._validate_params()  # raises an error that names the parameter
     state = {key: _unpack(value, arrays) for key, value in content["state"].items() if key in _STATE}
     for key, value in state.items():
         if not conforms(value, _STATE[key]):
@@ -212,7 +212,7 @@ def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
 
 @functools.cache
 def _constraints(kind: Any) -> dict[str, list[Any]]:
-    """Return what each parameter of an estimator may be; made once, because scikit-learn makes it slowly."""
+    """Return the constraints of the parameters of an estimator; cached, because scikit-learn builds them slowly."""
     return {name: [make_constraint(one) for one in allowed] for name, allowed in kind._parameter_constraints.items()}
 
 
@@ -223,7 +223,7 @@ def _estimators() -> dict[str, type[Any]]:
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
-    """Return the header and the arrays of a model file of which no byte has changed."""
+    """Read the header and the arrays of a model file, and verify its checksum."""
     shown = repr(str(path))
     if not path.exists():
         raise FileNotFoundError(f"there is no file {shown}")
@@ -250,7 +250,7 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
 
 
 def _stand_in(content: str) -> str:
-    """Return what stands in the checksum's place while the file is summed: as long as it, and nowhere else in it."""
+    """Return the placeholder of the checksum while the file is hashed: same length, and unique in the file."""
     return _digest(content.encode())
 
 
@@ -259,19 +259,19 @@ def _digest(written: bytes) -> str:
 
 
 def write_file_atomically(path: Path, content: bytes) -> None:
-    """Write a file beside its place first and then rename it.
+    """Write a file to a temporary name in the same folder, then rename it.
 
     Raises
     ------
     OSError
-        The folder does not exist or may not be written to, or the path is that of a folder.
+        The folder does not exist or is not writable, or the path is a folder.
     """
-    with atomic_write(path) as position:
-        position.write_bytes(content)
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def _pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
-    """Return a value as JSON; arrays go aside, under the path they have in it."""
+    """Convert a value to JSON; its arrays are stored in `arrays` under their path in the value."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, str | bool | int):
@@ -300,7 +300,7 @@ def _pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
 
 
 def _unpack(value: Any, arrays: dict[str, Array]) -> Any:
-    """Return the value that JSON stands for, every dataclass in it checked."""
+    """Inverse of `_pack`; checks the fields of every dataclass."""
     if type(value) in _PLAIN:
         return value
     if type(value) is not dict:

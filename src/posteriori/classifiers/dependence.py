@@ -1,4 +1,4 @@
-"""Classifiers in which features depend on each other: a few parents each, averages, and no independence at all."""
+"""Classifiers with dependent features: k-dependence (kDB), averaged one-dependence (AODE), and the full joint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.classifiers.from_parameters import check_priors
+from posteriori.classifiers.shared_parameters import (
+    COLUMN_CONSTRAINTS,
+    PRIOR_CONSTRAINTS,
+    WEIGHTS_CONSTRAINTS,
+    insert_shared_docs,
+    prior_of,
+)
 from posteriori.classifiers.validation import PSEUDO_COUNT
 from posteriori.densities import AveragedOneDependence as AveragedDensity
 from posteriori.densities import BackOff, Binned, Density, FullJoint, KDependence
@@ -24,16 +30,14 @@ from posteriori.tables import Column, Schema, quote
 COMMON: dict[str, list[Any]] = {
     "bins": [Interval(Integral, 2, None, closed="left"), StrOptions({"mdlp"}), "array-like"],
     "alpha": [PSEUDO_COUNT],
-    "priors": [None, dict, "array-like"],
-    "prior_alpha": [PSEUDO_COUNT],
-    "categorical_features": [None, str, "array-like"],
-    "n_jobs": [None, Integral],
+    **PRIOR_CONSTRAINTS,
+    **COLUMN_CONSTRAINTS,
 }
 BACKOFF: list[Any] = [None, PSEUDO_COUNT]
 
 
 class DependenceEstimator(GenerativeEstimator):
-    """One density over all columns, in which they depend on each other given the class."""
+    """Base of classifiers with one joint density over all columns."""
 
     distributions = None
     bins: Any
@@ -44,8 +48,7 @@ class DependenceEstimator(GenerativeEstimator):
     n_jobs: int | None
 
     @abstractmethod
-    def _density(self) -> Density:
-        """Return the density of all columns."""
+    def _density(self) -> Density: ...
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         whole = Block(self._density(), tuple(range(len(schema.columns))))
@@ -57,9 +60,7 @@ class DependenceEstimator(GenerativeEstimator):
         return schema.of_kind("continuous")
 
     def _prior(self, classes: Column) -> Prior:
-        if self.priors is None:
-            return Prior(self.prior_alpha)
-        return Prior(fixed=check_priors(self.priors, classes))
+        return prior_of(self, classes)
 
     def _em_options(self) -> EMOptions:
         return EMOptions()
@@ -68,47 +69,47 @@ class DependenceEstimator(GenerativeEstimator):
         del model, statistics  # back-off and pseudo-counts determine every table
 
 
+@insert_shared_docs
 class KDependenceBayes(DependenceEstimator):
     r"""Sahami's k-dependence classifier (kDB): each feature depends on the class and on up to k other features.
 
     .. math:: p(x \mid y) = \prod_j p(x_j \mid x_{\mathrm{parents}(j)}, y)
 
-    Features are taken in the order of I(x_j; y); the parents of one are those k before it that it shares most with,
-    I(x_i; x_j | y). With k = 0 it is naive Bayes. Continuous columns are cut into bins.
+    Features are ordered by I(x_j; y). The parents of a feature are the k earlier features with the largest
+    I(x_i; x_j | y). k = 0 is naive Bayes. Continuous columns are cut into bins.
 
     Parameters
     ----------
     k : int, default 2
-        Parents a feature, ≥ 0; more than there are features before it do no harm. The default did best of 0 to 3 in
-        docs/dependence.md.
-    bins, backoff, alpha, priors, prior_alpha, categorical_features, weights, n_jobs : as in `TreeAugmentedNaiveBayes`
+        Maximum number of parents per feature, ≥ 0. The default had the best scores of 0 to 3 in docs/dependence.md.
+    bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
+    .. shared:: priors, prior_alpha, categorical_features, weights, n_jobs
 
     Attributes
     ----------
     classes_ : ndarray (C,)
     parents_ : dict
-        The parents of each column by name, the most important first.
+        Parents of each column by name, the most important first.
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-    factor_weights_, class_bias_ : ndarray (d,), (C,)
-        The weights w_j ≥ 0 and biases b_y in nats, where `weights` is given.
+    .. shared:: factor_weights_
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
-        Where the columns had names.
+        Names of the features, if the columns had names.
 
     Notes
     -----
     Missing features are summed out exactly in prediction, by variable elimination within each row: the posterior is
-    that of `to_network`. Where the tables of a row would take more than 2²⁰ cells, classes included, some features are
-    not summed over: their children are taken given the other parents, p(x_j | other parents, y), and a UserWarning
-    names these features. That takes many missing features of many categories at once; docs/dependence.md measures the
-    error. In training, a row counts for each table p(x_j | parents, y), or p(x_j | fewer parents, y), of which it holds
-    all columns.
+    that of `to_network`. If the tables of a row would need more than 2²⁰ cells, classes included, some features are not
+    summed over: their children are conditioned on the other parents only, p(x_j | other parents, y), and a UserWarning
+    names these features. This happens only if many features with many categories are missing at once;
+    docs/dependence.md measures the error. In training, a row is counted in each table p(x_j | parents, y), or
+    p(x_j | fewer parents, y), whose columns are all observed.
 
-    In `explain`, the factor of a feature with a missing parent is log p(x_j | the present features before it, y), in
-    the order of the parents, so that the factors of a row add up to log p(x | y).
+    In `explain`, the factor of a feature with a missing parent is log p(x_j | observed features before it, y), in the
+    order of the parents, so that the factors of a row add up to log p(x | y).
 
-    One pass over the rows, and with k ≥ 2 a second once the parents are known. `partial_fit` chooses the parents
-    on its first call, from those rows, and keeps them.
+    Training takes one pass over the rows, and with k ≥ 2 a second pass once the parents are known. `partial_fit`
+    chooses the parents on its first call and keeps them.
 
     References
     ----------
@@ -126,7 +127,7 @@ class KDependenceBayes(DependenceEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "k": [Interval(Integral, 0, None, closed="left")],
         "backoff": BACKOFF,
-        "weights": [None, StrOptions({"conditional"})],
+        **WEIGHTS_CONSTRAINTS,
         **COMMON,
     }
 
@@ -158,22 +159,24 @@ class KDependenceBayes(DependenceEstimator):
 
     @property
     def parents_(self) -> dict[str, tuple[str, ...]]:
-        """The parents of each column by name, the most important first."""
+        """Parents of each column by name, the most important first."""
         names = self._fitted.schema.names
         pairs = zip(names, self._fitted.parameters[0].parents, strict=True)
         return {name: tuple(names[position] for position in positions) for name, positions in pairs}
 
 
+@insert_shared_docs
 class AveragedOneDependence(DependenceEstimator):
-    r"""Averaged one-dependence estimators (AODE): every feature in turn the parent of all others, averaged.
+    r"""Averaged one-dependence estimators (AODE): average over models with one common parent feature.
 
     .. math:: p(x \mid y) = \frac{1}{d} \sum_i p(x_i \mid y) \prod_{j \neq i} p(x_j \mid x_i, y)
 
-    No structure is chosen, so that there is none to choose wrongly. Continuous columns are cut into bins.
+    There is no structure learning, so no variance from it. Continuous columns are cut into bins.
 
     Parameters
     ----------
-    bins, backoff, alpha, priors, prior_alpha, categorical_features, n_jobs : as in `TreeAugmentedNaiveBayes`
+    bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
+    .. shared:: priors, prior_alpha, categorical_features, n_jobs
 
     Attributes
     ----------
@@ -181,17 +184,17 @@ class AveragedOneDependence(DependenceEstimator):
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
-        Where the columns had names.
+        Names of the features, if the columns had names.
 
     Notes
     -----
-    Missing features are summed out exactly in prediction. A missing child is left out of its product. A missing parent
-    stands for all of its values, Σ_a p(x_i = a | y)·Π_j p(x_j | x_i = a, y).
+    Missing features are summed out exactly in prediction. A missing child has the factor 1. A missing parent is summed
+    over its values, Σ_a p(x_i = a | y)·Π_j p(x_j | x_i = a, y).
 
-    The published rule leaves out parents whose value fewer than 30 rows show; backing off does that by degrees.
+    The published rule drops parents whose value occurs in fewer than 30 rows; back-off reduces their effect gradually.
 
-    Cost: one pass, and O(d²) per row and class in training and in prediction. In prediction a missing feature counts as
-    often as it has categories.
+    Cost: one pass, and O(d²) per row and class in training and in prediction. In prediction the cost of a missing
+    parent is multiplied by its number of categories.
 
     References
     ----------
@@ -231,24 +234,26 @@ class AveragedOneDependence(DependenceEstimator):
         return AveragedDensity(BackOff(self.backoff, self.alpha))
 
 
+@insert_shared_docs
 class FullJointClassifier(DependenceEstimator):
-    r"""No independence at all: a probability for every combination of categories in every class.
+    r"""Full joint distribution: one probability per class and combination of categories.
 
     .. math:: p(x \mid y) = \frac{n_{yx} + \alpha}{n_y + \alpha \prod_j K_j}
 
-    The yardstick that shows what each assumption of independence buys; for a few categorical columns. Continuous
-    columns are cut into bins.
+    A baseline to measure the effect of independence assumptions, for a few categorical columns. Continuous columns are
+    cut into bins.
 
     Parameters
     ----------
     alpha : float, default 1.0
-        Pseudo-count a cell.
+        Dirichlet pseudo-count per cell of the joint table.
     max_cells : int, default 10_000_000
-        More cells than that, over all classes, are refused before they take memory.
+        Maximum number of cells over all classes; `fit` raises a ValueError before it allocates more.
     verbose : bool, default False
-        Log how many cells and parameters there are, before they take memory, at level INFO to the logger
-        ``posteriori``. `n_cells_` and `n_parameters_` say the same of a fitted model.
-    bins, priors, prior_alpha, categorical_features, n_jobs : as in `TreeAugmentedNaiveBayes`
+        Log the number of cells and parameters before memory is allocated, at level INFO to the logger ``posteriori``.
+        `n_cells_` and `n_parameters_` give these numbers for a fitted model.
+    bins : as in `TreeAugmentedNaiveBayes`
+    .. shared:: priors, prior_alpha, categorical_features, n_jobs
 
     Attributes
     ----------
@@ -258,12 +263,12 @@ class FullJointClassifier(DependenceEstimator):
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
-        Where the columns had names.
+        Names of the features, if the columns had names.
 
     Notes
     -----
-    Rows with missing cells count for the combinations they may be, by EM on the table; in prediction missing cells are
-    summed out exactly.
+    Rows with missing cells are learned from by EM on the joint table. In prediction missing cells are summed out
+    exactly.
 
     Examples
     --------
@@ -309,7 +314,7 @@ class FullJointClassifier(DependenceEstimator):
         cardinalities = schema.cardinalities(range(len(schema.columns)))
         empty = [column.name for column in schema.columns if not column.cardinality]
         if empty:
-            raise ValueError(f"{quote(empty)} of X has no value, which a full joint cannot do with; leave it out")
+            raise ValueError(f"{quote(empty)} of X has no value, so the full joint has no cells; leave it out")
         cells = len(target.categories) * math.prod(cardinalities)
         slots = len(target.categories) * math.prod(k + 1 for k in cardinalities)  # with sums over every column
         size = (

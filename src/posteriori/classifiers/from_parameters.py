@@ -1,4 +1,4 @@
-"""Parameters that a person states, checked and put in the place of learned ones."""
+"""Models from given parameters: checks, and conversion to fitted models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class GivenParameters:
-    """The arguments of `NaiveBayes.from_parameters`."""
+    """Arguments of `NaiveBayes.from_parameters`."""
 
     given_priors: Any
     classes: Sequence[Any] | None
@@ -40,7 +40,7 @@ class GivenParameters:
 
     @cached_property
     def target(self) -> Column:
-        """The classes, in the order in which they are stated."""
+        """Classes in the given order."""
         labels = self.classes
         if labels is None:
             stated = self.given_priors
@@ -57,7 +57,7 @@ class GivenParameters:
 
     @cached_property
     def names(self) -> list[str]:
-        """The features, in the order of an array's columns."""
+        """Features in the column order of an array."""
         stated = [*self.gaussian, *self.categorical, *self.poisson]
         if len(set(stated)) < len(stated) or not stated:
             raise ValueError(f"give at least one feature, and each once; got {stated}")
@@ -68,7 +68,7 @@ class GivenParameters:
         return list(self.features)
 
     def model(self) -> GenerativeModel:
-        """Return the model that the parameters make."""
+        """Return the model with these parameters."""
         columns = tuple(self._column(name) for name in self.names)
         schema = Schema(columns, named=True, dtype="object" if self.categorical else "<f8")
         blocks, parameters = [], []
@@ -134,28 +134,28 @@ class GivenParameters:
             values = [values[label] for label in labels]
         array = np.asarray(values, dtype=np.float64)
         if array.shape != (len(labels),) or not np.isfinite(array).all():
-            raise ValueError(f"{what} must be {len(labels)} finite numbers, one a class; got {values!r}")
+            raise ValueError(f"{what} must be {len(labels)} finite numbers, one per class; got {values!r}")
         return array
 
 
 def discriminant_from_parameters(
     known: GivenParameters, means: Any, covariance: Any, covariances: Any, features: Sequence[str] | None
 ) -> GenerativeModel:
-    """Return the model of stated means (C, d), and one covariance (d, d) or one a class (C, d, d)."""
+    """Return the model with means (C, d), and one covariance (d, d) or one per class (C, d, d)."""
     labels = list(known.target.categories)
     if (covariance is None) == (covariances is None):
-        raise ValueError("give either covariance, (d, d), which all classes share, or covariances, one a class")
+        raise ValueError("give either covariance, (d, d), which all classes share, or covariances, one per class")
     mean = _stacked(means, labels, "means")
     n_classes, d = len(labels), mean.shape[-1]
     if mean.shape != (n_classes, d) or d < 1:
-        raise ValueError(f"means must be of shape ({n_classes}, d), a row a class; got {mean.shape}")
+        raise ValueError(f"means must be of shape ({n_classes}, d), one row per class; got {mean.shape}")
     if covariance is not None:
         spread = np.asarray(covariance, dtype=np.float64)[np.newaxis]
     else:
         spread = _stacked(covariances, labels, "covariances")
     if spread.shape != (1 if covariance is not None else n_classes, d, d):
         raise ValueError(
-            f"a covariance must be of shape ({d}, {d}), as there are {d} means a class; got {spread.shape[1:]}"
+            f"a covariance must be of shape ({d}, {d}), because there are {d} means per class; got {spread.shape[1:]}"
         )
     for one in spread:
         if not (np.allclose(one, one.T) and np.linalg.eigvalsh(one).min() > 0):
@@ -187,7 +187,7 @@ def check_priors(priors: Any, classes: Column) -> tuple[float, ...]:
     Raises
     ------
     ValueError
-        There is not one a class, one is negative, or they do not sum to 1.
+        The number of priors is not the number of classes, one is negative, or they do not sum to 1.
     """
     labels = list(classes.categories)
     if isinstance(priors, Mapping):

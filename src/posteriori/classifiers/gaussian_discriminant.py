@@ -1,10 +1,10 @@
-"""Gaussian discriminant analysis: LDA, QDA and what lies between."""
+"""Gaussian discriminant analysis: LDA, QDA and regularized forms between them."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,8 +13,16 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.classifiers.from_parameters import GivenParameters, check_priors, discriminant_from_parameters
+from posteriori.classifiers.from_parameters import GivenParameters, discriminant_from_parameters
 from posteriori.classifiers.partition_methods import supports_partitions
+from posteriori.classifiers.shared_parameters import (
+    COLUMN_CONSTRAINTS,
+    EM_CONSTRAINTS,
+    PRIOR_CONSTRAINTS,
+    WEIGHTS_CONSTRAINTS,
+    insert_shared_docs,
+    prior_of,
+)
 from posteriori.classifiers.validation import PSEUDO_COUNT, em_options_of, missingness_of
 from posteriori.densities import (
     Categorical,
@@ -44,142 +52,89 @@ _SHARES: dict[str, Shrinkage] = {"ledoit_wolf": LedoitWolf(), "oas": OracleAppro
 _POOLINGS: dict[str, Pooling] = {"per_class": PerClass(), "pooled": Pooled()}
 
 
+@insert_shared_docs
 class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeEstimator):
     r"""Gaussian discriminant analysis: the continuous columns of each class are one multivariate Gaussian.
 
     .. math:: p(x \mid y) = N(x;\ \mu_y, \Sigma_y)
 
     With one covariance for all classes (``pooling="pooled"``, LDA) the boundaries are linear and the posterior is the
-    softmax of :math:`w_c^T x + b_c`; with one each (``"per_class"``, QDA) they are conics. Categorical columns enter as
-    independent categories given the class. Missing cells are integrated out in prediction; in training the model is of
-    maximum likelihood by EM, and where no cell is missing by one closed-form pass.
+    softmax of :math:`w_c^T x + b_c`; with one covariance per class (``"per_class"``, QDA) they are quadratic.
+    Categorical columns are independent given the class. Missing cells are integrated out in prediction. Training is
+    maximum likelihood: one closed-form pass if no cell is missing, EM otherwise.
 
     Parameters
     ----------
     covariance : {"full", "diagonal", "spherical"}, default "full"
-        Spherical is one variance for all columns, in data units: the only model here that is not free of scale.
+        Shape of the covariance. "spherical" has one variance for all columns, in data units; it is the only shape that
+        depends on the scale of the columns.
     pooling : "per_class", "pooled" or float, default "pooled"
-        Which classes share what of the covariance. A number is Friedman's λ in [0, 1] towards the pooled one.
+        How classes share the covariance. A number is Friedman's λ in [0, 1], the weight of the pooled covariance.
     shrinkage : float, "ledoit_wolf" or "oas", optional
-        Friedman's γ in [0, 1] towards a sphere, of columns that are counted in their standard deviations within
-        classes (see Notes); or the share of least expected squared error, for rows of any distribution (Ledoit & Wolf:
-        a second look at the rows, which `partial_fit` cannot take) or for Gaussian ones (Chen et al.). A number
-        needs a covariance that is full or diagonal, a name a full one.
+        A number is Friedman's γ in [0, 1], shrinkage to a sphere for columns in units of their within-class standard
+        deviations (see Notes). The names choose γ by least expected squared error: "ledoit_wolf" for any distribution
+        (needs a second pass over the rows, so `partial_fit` is not possible), "oas" for Gaussian rows (Chen et al.). A
+        number needs ``covariance="full"`` or ``"diagonal"``, a name needs ``"full"``.
     pseudo_rows : float, default 0.0
-        Strength, in rows, of an inverse-Wishart prior that draws a class's covariance to the pooled one; in place of
+        Strength, in rows, of an inverse-Wishart prior that shrinks the covariance of a class to the pooled one. Needs
         ``pooling="per_class"``.
-    priors : array-like (C,) or mapping, optional
-        p(y), in the order of `classes_` or by class; default: from the rows.
-    prior_alpha : float, default 0.0
-        Pseudo-rows a class in the prior.
+    .. shared:: priors, prior_alpha
     ddof : {0, 1}, default 0
-        0: covariances divide by n_c, or n where pooled (maximum likelihood); 1: by n_c − 1, or n − C (unbiased).
+        0: covariances divide by n_c, or n if pooled (maximum likelihood); 1: by n_c − 1, or n − C (unbiased).
     alpha : float, default 1.0
-        Pseudo-count a category of the categorical columns.
-    categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
-        Columns that are categorical although their type is numeric.
-    missing : {"at_random", "informative"}, default "at_random"
-        What a missing cell tells: nothing, and it is integrated out; or, "informative", that it is missing, by a factor
-        p(m_j | y) beside the others (see Notes).
-    unlabelled : "error", "learn" or label, default "error"
-        What a missing label (NaN, None, null) is: an error; or to be inferred, its row teaching through EM (see Notes).
-        Any other value, as −1, is a label that stands for a missing one, and learned from in the same way.
-    unlabelled_weight : float or "held_out", default 1.0
-        In [0, 1]: the weight of a row without label (Nigam et al. 2000). A model whose assumptions do not hold may
-        learn less from many of them than from none; "held_out" chooses among 0, 0.01, 0.1, 0.3 and 1 by the log-loss
-        of labelled rows that are held out, in five folds or as many as the smallest class has labelled rows; it takes
-        two of each class, and about thirty times as long.
-    components : int or mapping, optional
-        How many components a class has, all or those named: each class is then a mixture, learned by EM (mixture
-        discriminant analysis, Hastie & Tibshirani 1996). Default: one.
-    label_noise : float, (C, C), mapping or "learn", optional
-        Labels may be wrong: a share of them, evenly; or p(recorded | true), a row (or an entry, by class) for each true
-        class; or to be learned. Predictions are of the true class.
-    n_init : int, default 5
-        Starts where a class has several components, of which the most likely end is kept.
-    random_state : int, RandomState, Generator or None
-        Of these starts.
-    tol : float, default 1e-5
-        EM ends at a gain in log-likelihood of at most this, in nats a row.
-    max_iter : int, default 200
-        EM ends with a warning after as many steps.
-    weights : {"conditional"}, optional
-        One weight a feature's log factor, and one bias a class, by which the posterior is proportional to
-        exp(b_y + Σ_j w_j·log p(x_j | …, y)): of greatest penalised conditional likelihood, on what each row's factors
-        are when the row is left out. It mends the over-confidence of features that say the same. It concerns `predict`,
-        `predict_proba`, `predict_log_proba` and `explain` alone: `score_samples`, `sample` and
-        `predict_joint_log_proba` stay those of the generative model. Takes labels that are all known, and `fit`.
-    n_jobs : int, optional
-        Threads; None or −1 for one a core.
+        Dirichlet pseudo-count per category of the categorical columns.
+    .. shared:: categorical_features
+    .. shared:: missing, unlabelled, unlabelled_weight, components, label_noise, n_init, random_state, tol, max_iter,
+       weights, n_jobs
 
     Attributes
     ----------
     classes_ : ndarray (C,)
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     means_ : ndarray (C, d)
-        In data units, continuous columns in their order.
+        In data units, for the continuous columns in their order.
     covariance_ : ndarray (d, d) or (C, d, d)
-        In squared data units; one where it is shared.
+        In squared data units; one matrix if it is shared.
     coef_, intercept_ : ndarray (C, d), (C,)
-        w_c = Σ⁻¹μ_c and b_c = −½μ_cᵀΣ⁻¹μ_c + log π_c, where the covariance is shared; the softmax of w·x + b is the
-        posterior of a row of continuous columns.
+        w_c = Σ⁻¹μ_c and b_c = −½μ_cᵀΣ⁻¹μ_c + log π_c, if the covariance is shared. The posterior of a row of continuous
+        columns is the softmax of w·x + b.
     scalings_ : ndarray (d, min(C − 1, d))
         Fisher's discriminant directions; see `transform`.
     explained_variance_ratio_ : ndarray
-        The share of the variance between classes along each.
-    component_classes_ : ndarray (Z,)
-        The class of each component; fitted parameters have a row a component.
-    label_confusion_ : ndarray (C, C)
-        p(recorded class | true class), with `label_noise`.
-    factor_weights_, class_bias_ : ndarray (d,), (C,)
-        The weights w_j ≥ 0 and biases b_y in nats, where `weights` is given.
+        Share of the between-class variance along each direction.
+    .. shared:: component_classes_, label_confusion_, factor_weights_
     log_likelihood_trace_ : ndarray
-        Before each M-step of EM, in nats; empty where no cell and no label was missing.
-    n_iter_ : int
-        Passes over the rows to learn from them: steps of EM, or 1.
-    unlabelled_weight_ : float
-        That of a row without label, as given or as chosen.
-    transduction_ : ndarray (n,)
-        The labels of the rows of the last `fit`, those inferred that were missing; where `unlabelled` is not "error".
+        Log-likelihood before each M-step of EM, in nats; empty if no cell and no label was missing.
+    .. shared:: n_iter_, unlabelled_weight_, transduction_
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
-        Where the columns had names.
+        Names of the features, if the columns had names.
 
     Notes
     -----
-    Columns that are constant within a class, or linear combinations of others, are named in a warning, and given a
-    spread of a thousandth of the standard deviation there, which makes the covariance regular.
+    If a column is constant within a class or a linear combination of others, a warning names it, and it gets a spread
+    of a thousandth of its standard deviation, which makes the covariance regular.
 
-    Multiplying a column by 1000 changes no posterior, unless the covariance is spherical. With s_j² the pooled variance
-    of column j within classes and D = diag(s_1², …, s_d²), shrinkage by γ takes Σ_c to
+    Rescaling a column changes no posterior, unless the covariance is spherical. With the pooled within-class variance
+    s_j² of column j and D = diag(s_1², …, s_d²), shrinkage by γ replaces Σ_c by
 
     .. math:: (1 - \gamma) \Sigma_c + \gamma \tau_c D, \quad \tau_c = \operatorname{tr}(D^{-1} \Sigma_c) / d
 
-    which is Friedman's equation 18 for columns in units of s_j; in data units his target is a sphere, and the largest
-    column decides everything. γ = 0 shrinks nothing; γ = 1 is ``covariance="diagonal"`` where the covariance is pooled,
-    and otherwise leaves each class a factor. "ledoit_wolf" finds γ for each covariance from the lengths of the rows of
-    all classes behind it, about their own class's mean, in those units; where cells are missing, of complete rows.
+    which is Friedman's equation 18 for columns in units of s_j. In data units his target is a sphere, and the column
+    with the largest variance dominates. γ = 0 is no shrinkage. γ = 1 is ``covariance="diagonal"`` if the covariance is
+    pooled; otherwise each class keeps a scale factor τ_c. "ledoit_wolf" estimates γ of each covariance from the norms
+    of its rows, centred on their class means, in units of s_j; if cells are missing, from the complete rows.
 
-    `partial_fit` equals one fit of all rows where no cell is missing. Where some are, they are expected under the model
-    of the rows at hand, which later rows do not revise.
+    `partial_fit` equals one fit of all rows if no cell is missing. Otherwise the expected statistics of missing cells
+    are computed under the model at that time; later rows do not revise them.
 
-    Rows without label count for each class by its posterior, in turn with the model that they give, from that of the
-    labelled rows on: the EM algorithm (Dempster, Laird & Rubin 1977), which never lowers log p(x, y) of the labelled
-    rows plus log p(x) of the others where estimates are of maximum likelihood. With "ledoit_wolf" the shares are of the
-    labelled rows. Labels are taken to be missing at random.
+    .. shared:: unlabelled rows
 
-    With ``missing="informative"`` the model is of the cells and of which of them are missing, m_j = 1 (Little & Rubin):
+    With "ledoit_wolf" the shrinkage is estimated from the labelled rows.
 
-    .. math:: p(x_j, m_j \mid y) = p(m_j \mid y) \, p(x_j \mid y)^{1 - m_j}, \quad
-              p(m_j = 1 \mid y) = (n_{yj} + \alpha) / (n_y + 2 \alpha),
+    .. shared:: informative missingness
 
-    n_yj the rows of y in which cell j is missing; for a categorical column "missing" becomes one more category. The
-    factor is part of the column's in `explain`, `score_samples` is log p(x, m), and `sample` leaves cells missing as
-    often as they were. A column has it if some of its cells were missing in training, and some not. A category
-    unseen in training counts as a missing cell here too. Given y, gaps are taken to be independent of each other; where
-    whole groups of columns are missing together they are not, and the model is too sure (docs/hidden.md).
-
-    Cost: O(n·d²) in BLAS and one read of the rows, for each step of EM; C times over for rows without label.
+    Cost: O(n·d²) in BLAS and one pass over the rows per step of EM; C times that for rows without label.
 
     References
     ----------
@@ -205,22 +160,13 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         "pooling": [StrOptions(set(_POOLINGS)), Interval(Real, 0, 1, closed="both")],
         "shrinkage": [None, StrOptions(set(_SHARES)), Interval(Real, 0, 1, closed="both")],
         "pseudo_rows": [PSEUDO_COUNT, Options(Real, {math.inf})],
-        "priors": [None, dict, "array-like"],
-        "prior_alpha": [PSEUDO_COUNT],
         "ddof": [Options(Integral, {0, 1})],
         "alpha": [PSEUDO_COUNT],
-        "categorical_features": [None, str, "array-like"],
         "missing": [StrOptions({"at_random", "informative"})],
-        "unlabelled": [object],
-        "unlabelled_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"held_out"})],
-        "components": [None, Integral, Mapping],
-        "label_noise": [None, Interval(Real, 0, 1, closed="left"), StrOptions({"learn"}), Mapping, "array-like"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "weights": [None, StrOptions({"conditional"})],
-        "n_jobs": [None, Integral],
+        **PRIOR_CONSTRAINTS,
+        **COLUMN_CONSTRAINTS,
+        **EM_CONSTRAINTS,
+        **WEIGHTS_CONSTRAINTS,
     }
     distributions = None
 
@@ -280,7 +226,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         classes: Sequence[Any] | None = None,
         features: Sequence[str] | None = None,
     ) -> GaussianDiscriminant:
-        """Build a working model of known parameters, without data.
+        """Build a fitted model from known parameters, without data.
 
         Parameters
         ----------
@@ -289,9 +235,9 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         means : array-like (C, d) or mapping from class to (d,)
             In data units.
         covariance : array-like (d, d), optional
-            Of all classes; in squared data units.
+            Shared by all classes, in squared data units.
         covariances : array-like (C, d, d) or mapping from class to (d, d), optional
-            In place of `covariance`.
+            One covariance per class, instead of `covariance`.
         classes : sequence (C,), optional
             Default: the keys of `priors`, or 0, 1, ….
         features : sequence of str (d,), optional
@@ -346,15 +292,13 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
             return Chain((_SHAPES[self.covariance], ShrinkToDiagonal(float(self.shrinkage))))
         if self.covariance != "full":
             raise ValueError(
-                f'shrinkage="{self.shrinkage}" weighs the errors of a full covariance; '
+                f'shrinkage="{self.shrinkage}" is defined for a full covariance only; '
                 'set covariance="full", or shrinkage to a number'
             )
         return _SHARES[self.shrinkage]
 
     def _prior(self, classes: Column) -> Prior:
-        if self.priors is None:
-            return Prior(self.prior_alpha)
-        return Prior(fixed=check_priors(self.priors, classes))
+        return prior_of(self, classes)
 
     def _em_options(self) -> EMOptions:
         return em_options_of(self)
@@ -368,7 +312,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
                 names = quote(model.schema.columns[block.columns[j]].name for j in involved)
                 warnings.warn(
                     f"the covariance is singular: {names} {'are' if len(involved) > 1 else 'is'} constant or linearly "
-                    "dependent within a class (or rows are too few); a spread of 1e-3 standard deviations stands in; "
+                    "dependent within a class (or rows are too few); a spread of 1e-3 standard deviations is used; "
                     "set shrinkage, or leave columns out",
                     UserWarning,
                     stacklevel=5,
@@ -380,9 +324,9 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     def transform(self, X: Any) -> Array:
         """Return the rows in the space of Fisher's discriminant directions, (n, min(C − 1, d)).
 
-        The covariance within classes is the identity there, and the first direction is the one along which the classes
-        lie furthest apart. A missing cell is put at its expectation given the others of its row, averaged over
-        the classes by their posterior.
+        There the within-class covariance is the identity, and the first direction separates the classes most. A missing
+        cell is replaced by its expectation given the other cells of its row, averaged over the posterior of the
+        classes.
         """
         gaussian = self._gaussian
         directions, centre = self.scalings_, self.xbar_
@@ -407,13 +351,13 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     @property
     def explained_variance_ratio_(self) -> Array:
-        """The share of the variance between classes along each direction."""
+        """Share of the between-class variance along each direction."""
         spread = self._directions[1] ** 2
         return spread / spread.sum() if spread.sum() > 0 else spread
 
     @property
     def xbar_(self) -> Array:
-        """The mean of all classes, weighted by their prior, (d,)."""
+        """Mean of the class means, weighted by the prior, (d,)."""
         return np.exp(self._fitted.log_prior) @ self.means_
 
     @property
@@ -434,7 +378,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     def mahalanobis(self, X: Any) -> Array:
         """Return the distance √((x − μ_c)ᵀ·Σ_c⁻¹·(x − μ_c)) of each row from each class, (n, C), over present cells.
 
-        Of a class of several components it is that from the nearest one.
+        For a class with several components, the distance from the nearest component.
         """
         block, parameters = self._gaussian
         density, of_class = block.density, self.model_.of_class
@@ -462,7 +406,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     def _require_one_component(self, what: str) -> None:
         if self._fitted.of_class:
-            raise AttributeError(f"the log-odds of mixtures have no {what[2:]}; it takes one component a class")
+            raise AttributeError(f"the log-odds of mixtures have no {what[2:]}; it needs one component per class")
 
     @property
     def _gaussian(self) -> tuple[Any, MultivariateGaussianParameters]:
@@ -473,7 +417,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     @property
     def _log_present(self) -> Array:
-        """What it adds to log p(x, y) that no cell of the continuous columns is missing, (C,), in nats."""
+        """Σ_j log p(m_j = 0 | y) over the continuous columns, (C,), in nats; part of the score of a complete row."""
         continuous = self._gaussian[0].columns
         total = np.zeros(len(self.class_log_prior_))
         for block, parameters in zip(self._fitted.blocks, self._fitted.parameters, strict=True):
@@ -488,27 +432,27 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     @property
     def means_(self) -> Array:
-        """The mean of each class, (C, d), in data units."""
+        """Class means, (C, d), in data units."""
         return self._gaussian[1].mean
 
     @property
     def covariance_(self) -> Array:
-        """The covariance, (d, d) where it is shared and else (C, d, d), in squared data units."""
+        """Covariance, (d, d) if it is shared and (C, d, d) otherwise, in squared data units."""
         covariance = self._gaussian[1].covariance
         return covariance[0] if len(covariance) == 1 else covariance
 
     @property
     def coef_(self) -> Array:
-        """w_c = Σ⁻¹μ_c, (C, d), in nats per data unit; only where the covariance is shared."""
+        """w_c = Σ⁻¹μ_c, (C, d), in nats per data unit; only if the covariance is shared."""
         self._require_one_component("a linear form")
         parameters = self._gaussian[1]
         if not parameters.shared:
-            raise AttributeError('the log-odds are quadratic; coef_ takes pooling="pooled"')
+            raise AttributeError('the log-odds are quadratic; coef_ needs pooling="pooled"')
         return parameters.mean @ parameters.precision[0]
 
     @property
     def intercept_(self) -> Array:
-        """b_c = −½μ_cᵀΣ⁻¹μ_c + log π_c, (C,), in nats; only where the covariance is shared."""
+        """b_c = −½μ_cᵀΣ⁻¹μ_c + log π_c, (C,), in nats; only if the covariance is shared."""
         return -0.5 * (self.coef_ * self.means_).sum(axis=1) + self.class_log_prior_ + self._log_present
 
 

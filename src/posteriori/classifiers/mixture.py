@@ -1,4 +1,4 @@
-"""Mixture models: components that no label tells."""
+"""Mixture models for clustering: latent components, learned by EM."""
 
 from __future__ import annotations
 
@@ -43,43 +43,43 @@ from posteriori.typing import Array
 
 
 class MixtureModel(DensityMixin, ModelEstimator):
-    r"""A mixture: rows come from components that no label tells, and are told apart by EM.
+    r"""Mixture model: rows come from latent components, which are learned by EM.
 
     .. math:: p(x) = \sum_z p(z)\, N(x_{\mathrm{continuous}};\ \mu_z, \Sigma_z) \prod_j p(x_j \mid z)
 
     Continuous columns are jointly Gaussian given the component, categorical ones independent (latent class analysis).
-    Missing cells are integrated out, in training by expected statistics; so tables may be mixed and incomplete.
+    Missing cells are integrated out, in training by expected statistics. Tables may have both kinds and missing cells.
 
     Parameters
     ----------
     n_components : int, default 2
-        Z.
+        Number of components Z.
     covariance : {"full", "diagonal", "spherical", "tied"}, default "full"
-        Of each component its own: full, a variance a column, or one variance for all columns (in data units); or one
-        full covariance that all share.
+        One covariance per component: full, diagonal (one variance per column) or spherical (one variance for all
+        columns, in data units); or "tied", one full covariance for all components.
     pseudo_rows : float, default 1.0
-        Strength, in rows, of the prior that draws each covariance to that within all components: it keeps a component
-        of few rows from collapsing onto them, where the likelihood is infinite. 0 is maximum likelihood.
+        Strength, in rows, of the prior that shrinks each covariance to the pooled within-component covariance. It keeps
+        a component from collapsing onto a few rows, where the likelihood is infinite. 0 gives maximum likelihood.
     alpha : float, default 1.0
-        Pseudo-count a category.
+        Dirichlet pseudo-count per category.
     prior_alpha : float, default 0.0
-        Pseudo-rows a component in p(z).
+        Dirichlet pseudo-count per component in p(z).
     n_init : int, default 10
-        Starts, each from rows that lie far apart (k-means++). All take a few steps of EM; the likeliest third of them
-        goes on, and a third of those, until one is left.
+        Number of initializations, each from rows that are far apart (k-means++). All run a few steps of EM; the third
+        with the highest likelihood continues, then a third of these, until one is left.
     start : array-like (n,), optional
-        The component, 0, …, Z − 1, that each row starts in; in place of `n_init` starts.
+        Initial component, 0, …, Z − 1, of each row; replaces the `n_init` initializations.
     categorical_features : "from_dtype", "auto", mask, indices or names, default "from_dtype"
-        Columns that are categorical although their type is numeric. "auto" takes those that hold from 2 to 10 distinct
-        values, all of them whole numbers: codes, grades, small counts.
+        Numeric columns to treat as categorical. "auto" selects the columns with 2 to 10 distinct values that are all
+        whole numbers: codes, grades, small counts.
     tol : float, default 1e-5
-        EM ends at a gain in log-likelihood of at most this, in nats a row.
+        EM stops when the log-likelihood grows by at most `tol` nats per row.
     max_iter : int, default 500
-        EM ends with a warning after as many steps.
+        Maximum number of EM steps. EM warns if it stops there without having converged.
     random_state : int, RandomState, Generator or None
-        Of the starts.
+        Seed of the initializations.
     n_jobs : int, optional
-        Threads; None or −1 for one a core. The result does not depend on it.
+        Number of threads; None or −1 uses one per core. The result does not depend on it.
 
     Attributes
     ----------
@@ -88,29 +88,29 @@ class MixtureModel(DensityMixin, ModelEstimator):
     means_ : ndarray (Z, d)
         Of the continuous columns, in data units.
     covariances_ : ndarray (Z, d, d), (d, d), (Z, d) or (Z,)
-        In squared data units: full, tied, diagonal and spherical.
+        In squared data units; the shapes are for full, tied, diagonal and spherical.
     feature_log_prob_ : list of ndarray (Z, K)
         log p(x_j = k | z) in nats of each categorical column.
     log_likelihood_trace_ : ndarray
-        log p of the rows before each M-step of the start that is kept, in nats.
+        Log-likelihood before each M-step of the selected initialization, in nats.
     n_iter_ : int
     converged_ : bool
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
-        Where the columns had names.
+        Names of the features, if the columns had names.
 
     Notes
     -----
-    A recorded number stands for an interval of width δ, the resolution of its column: the median gap between its
-    distinct values (1 for whole numbers). Rounding alone has the variance δ²/12, so every covariance is at least
-    diag(δ²)/12 (``tied`` and ``diagonal`` ones too; a sphere has at least the largest δ²/12 as its variance). Without
-    that bound the likelihood is infinite where a component consists of equal values, and the BIC falls without end.
-    Where continuous values are dense δ is tiny and the bound has no effect. A bounded M-step is still a maximum.
+    A recorded number represents an interval of width δ, the resolution of its column: the median gap between its
+    distinct values (1 for whole numbers). Rounding has the variance δ²/12, so every covariance is bounded below by
+    diag(δ²)/12 (also ``tied`` and ``diagonal`` ones; a spherical variance is at least the largest δ²/12). Without this
+    bound the likelihood is infinite if a component consists of equal values, and the BIC decreases without limit. If
+    values are dense, δ is tiny and the bound has no effect. The bounded M-step is still a maximum.
 
-    EM never lowers the likelihood where estimates are of maximum likelihood (``pseudo_rows=0, alpha=0``), and finds a
-    local maximum; components have no order. Cells are taken to be missing at random.
+    With maximum-likelihood estimates (``pseudo_rows=0, alpha=0``) EM never decreases the likelihood. It finds a local
+    maximum. Components have no order. Cells are assumed to be missing at random.
 
-    Cost: each step reads the rows once and takes O(n·Z·d²); O(n·Z·d) where the covariance is diagonal.
+    Cost: each step reads the rows once and takes O(n·Z·d²), or O(n·Z·d) if the covariance is diagonal.
 
     References
     ----------
@@ -173,16 +173,16 @@ class MixtureModel(DensityMixin, ModelEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the components, forgetting what was learned before.
+        """Learn the components; a previous fit is discarded.
 
         Parameters
         ----------
         X : array-like or data frame (n, d)
             As in `NaiveBayes.fit`.
         y : None
-            There for scikit-learn's sake.
+            Ignored; present for scikit-learn's API.
         sample_weight : array-like (n,), optional
-            The weight of each row, ≥ 0.
+            Weight of each row, ≥ 0.
 
         Raises
         ------
@@ -192,12 +192,12 @@ class MixtureModel(DensityMixin, ModelEstimator):
         Warns
         -----
         ConvergenceWarning
-            EM ran out of steps.
+            EM reached `max_iter` without converging.
         UserWarning
-            A component has hardly a row, or a covariance is singular.
+            A component has very few rows, or a covariance is singular.
         """
         self._validate_params()
-        with blas().limit(limits=1, user_api="blas"):  # rows are shared by threads, and the matrices are small
+        with blas().limit(limits=1, user_api="blas"):  # rows are split over threads already, and the matrices are small
             best, target = self._learned(X, sample_weight)
         self.statistics_ = best.statistics
         self.log_likelihood_trace_ = np.array(best.trace)
@@ -209,7 +209,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         return self
 
     def _learned(self, X: Any, sample_weight: Any) -> tuple[FitResult, Column]:
-        """Return where EM leads from the best start, and the components as categories."""
+        """Return the EM result of the best initialization, and the components as categories."""
         source, target = self._read_training_rows(X, sample_weight)
         (rows,) = sampled(source, self._blocks(source.schema))
         blocks = self._blocks(source.schema, rounding_variance(rows.numbers).tolist())
@@ -240,10 +240,10 @@ class MixtureModel(DensityMixin, ModelEstimator):
         return source_of(table, schema, columns, None, target, weight, n_jobs=self.n_jobs).cached(), target
 
     def _starts(self, source: TableSource, rows: SampledRows) -> list[TableSource]:
-        """Return the rows, with the component of each to start from as its label, once for each start."""
+        """Return one source per initialization, with the initial component of each row as its label."""
         if self.start is not None:
             begun = replace(source, labels=read_labels(self.start, source.table))
-            begun.batch(slice(0, source.table.n_rows))  # an error names a label that is no component
+            begun.batch(slice(0, source.table.n_rows))  # raises an error that names a label that is not a component
             return [begun]
         rng = generator(self.random_state)
         seeds = [spread_seeds(rows, self.n_components, rng) for _ in range(self.n_init if self.n_components > 1 else 1)]
@@ -284,7 +284,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
                 names = quote(schema.columns[block.columns[j]].name for j in involved)
                 warnings.warn(
                     f"a covariance is singular in {names}: a component has collapsed, or columns are constant or "
-                    "linearly dependent; a small spread stands in; raise pseudo_rows, or leave columns out",
+                    "linearly dependent; a small spread is used instead; raise pseudo_rows, or leave columns out",
                     UserWarning,
                     stacklevel=3,
                 )
@@ -297,32 +297,32 @@ class MixtureModel(DensityMixin, ModelEstimator):
         return self.predict_proba(X).argmax(axis=1)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Learn the components, and return the most probable one of each row, (n,)."""
+        """Fit, and return the most probable component of each row, (n,)."""
         return self.fit(X, y, sample_weight).predict(X)
 
     @supports_partitions("probability")
     def predict_proba(self, X: Any) -> Array:
-        """Return p(z | x), (n, Z), missing cells integrated out; NaN where p(x) = 0, which takes ``alpha=0``."""
+        """Return p(z | x), (n, Z), missing cells integrated out; NaN if p(x) = 0, which needs ``alpha=0``."""
         return self._map(X, lambda model: model.posterior)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log p(x) in nats a row."""
+        """Return the mean log p(x) in nats per row."""
         return float(self.score_samples(X).mean())
 
     def bic(self, X: Any) -> float:
-        """Return −2·log p(X) + m·log n, m the number of free parameters: the lower, the better."""
+        """Return −2·log p(X) + m·log n, with m free parameters; lower is better."""
         log_density = self.score_samples(X)
         return float(-2.0 * log_density.sum() + self.n_parameters_ * math.log(len(log_density)))
 
     def aic(self, X: Any) -> float:
-        """Return −2·log p(X) + 2·m, m the number of free parameters: the lower, the better."""
+        """Return −2·log p(X) + 2·m, with m free parameters; lower is better."""
         return float(-2.0 * self.score_samples(X).sum() + 2.0 * self.n_parameters_)
 
     def sample(self, n: int = 1, random_state: Any = None, respect_ranges: bool = True) -> tuple[Any, Array]:
-        """Draw n rows, as a table like the one it was learned from, and the component of each, (n,).
+        """Draw n rows, as a table of the same kind as the training table, and their components, (n,).
 
-        respect_ranges keeps numbers within those of the training rows, and whole where all of these were; see
-        `NaiveBayes.sample`.
+        respect_ranges keeps numbers within the range of the training rows, and whole if all training values were
+        whole; see `NaiveBayes.sample`.
         """
         check_is_fitted(self, "model_")
         n = check_draw(n, self.n_features_in_)
@@ -340,12 +340,12 @@ class MixtureModel(DensityMixin, ModelEstimator):
 
     @property
     def means_(self) -> Array:
-        """The mean of each component, (Z, d), in data units."""
+        """Component means, (Z, d), in data units."""
         return self._parameters("continuous").mean
 
     @property
     def covariances_(self) -> Array:
-        """(Z, d, d), (d, d), (Z, d) or (Z,) where full, tied, diagonal and spherical, in squared data units."""
+        """Covariances, in squared data units: full (Z, d, d), tied (d, d), diagonal (Z, d), spherical (Z,)."""
         parameters = self._parameters("continuous")
         if hasattr(parameters, "variance"):
             return parameters.variance

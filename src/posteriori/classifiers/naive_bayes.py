@@ -9,10 +9,18 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Options, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.classifiers.from_parameters import GivenParameters, check_priors
+from posteriori.classifiers.from_parameters import GivenParameters
+from posteriori.classifiers.shared_parameters import (
+    COLUMN_CONSTRAINTS,
+    EM_CONSTRAINTS,
+    PRIOR_CONSTRAINTS,
+    WEIGHTS_CONSTRAINTS,
+    insert_shared_docs,
+    prior_of,
+)
 from posteriori.classifiers.validation import PSEUDO_COUNT, em_options_of, missingness_of
 from posteriori.densities import (
     Binned,
@@ -31,139 +39,81 @@ from posteriori.tables.writing import write_column
 from posteriori.typing import Array
 
 
+@insert_shared_docs
 class NaiveBayes(GenerativeEstimator):
     r"""Naive Bayes: features independent given the class, each with the distribution that fits its kind.
 
     .. math:: p(y \mid x) = \frac{p(y) \prod_j p(x_j \mid y)}{\sum_{y'} p(y') \prod_j p(x_j \mid y')}
 
-    Continuous columns are Gaussian given the class, categorical ones (strings, booleans, categories, and columns
-    named in `categorical_features`) categorical, counts of events Poisson where `distributions` says so, and numbers
-    of no such shape binned: `distributions="binned"` counts how often each class falls between cut points. A missing
-    cell is integrated out: its factor is 1, in training and in prediction. A category unseen in training is a
-    missing cell, with a warning.
+    Continuous columns are Gaussian given the class by default. Categorical columns (strings, booleans, categories, and
+    the columns in `categorical_features`) are categorical. `distributions` selects Poisson for counts of events, or
+    "binned" for other shapes: a histogram between cut points. Missing cells are integrated out: their factor is 1, in
+    training and in prediction. A category unseen in training is treated as a missing cell, with a warning.
 
     Parameters
     ----------
     distributions : str or mapping, optional
         ``"gaussian"``, ``"binned"`` or ``"poisson"`` for all continuous columns, or a mapping from a column's name (or
-        index) to one of these, ``"categorical"`` or a density object. Columns not named keep the default of their
-        kind.
-    categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
-        Columns that are categorical although their type is numeric; those whose type says so always are.
-    priors : array-like (C,) or mapping, optional
-        p(y), in the order of `classes_` or by class; default: from the rows.
-    prior_alpha : float, default 0.0
-        Pseudo-rows a class in the prior, (n_c + prior_alpha) / (n + C·prior_alpha).
+        index) to one of these, ``"categorical"`` or a density object. Other columns keep the default of their kind.
+    .. shared:: categorical_features
+    .. shared:: priors, prior_alpha
     alpha : float, default 1.0
-        Pseudo-count a category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha): 0 is maximum likelihood, 1
-        Laplace's rule.
+        Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum
+        likelihood, 1 gives Laplace smoothing.
     bins : int, "mdlp" or sequence of float, default "mdlp"
-        How binned columns are cut: into that many bins of equal weight, fewer where values are repeated; by how well
-        bins tell the classes apart (Fayyad & Irani 1993), which may leave an uninformative column in one bin; or at
-        these points. `partial_fit` keeps the cuts of its first call. For a column of its own:
-        ``distributions={"age": po.Binned([18, 65])}``.
+        Cut points of binned columns. An int gives that many bins of equal weight, or fewer if values are repeated.
+        "mdlp" chooses the cut points that separate the classes (Fayyad & Irani 1993); an uninformative column may get
+        one bin. A sequence gives the cut points. `partial_fit` keeps the cut points of its first call. Cut points of a
+        single column: ``distributions={"age": po.Binned([18, 65])}``.
     variance_smoothing : float, default 1.0
-        Pseudo-rows, in [0, inf], that draw a class's variance to the pooled within-class variance of its column: 0
-        is maximum likelihood (or unbiased, with ``ddof=1``), inf one variance for all classes. Free of scale.
+        Pseudo-rows, in [0, inf], that shrink the variance of a class to the pooled within-class variance of its column.
+        0 gives maximum likelihood (or unbiased variances with ``ddof=1``), inf gives one variance for all classes.
+        The result does not depend on the scale of the columns.
     ddof : {0, 1}, default 0
         0: variances divide by n (maximum likelihood); 1: by n − 1 (unbiased).
     rate_smoothing : float, default 1.0
-        Pseudo-rows that draw a class's Poisson rate to the mean of all rows.
-    missing : {"at_random", "informative"}, default "at_random"
-        What a missing cell tells: nothing, and it is integrated out; or, "informative", that it is missing, by a factor
-        p(m_j | y) beside the others (see Notes).
-    unlabelled : "error", "learn" or label, default "error"
-        What a missing label (NaN, None, null) is: an error; or to be inferred, its row teaching through EM (see Notes).
-        Any other value, as −1, is a label that stands for a missing one, and learned from in the same way.
-    unlabelled_weight : float or "held_out", default 1.0
-        In [0, 1]: the weight of a row without label (Nigam et al. 2000). A model whose assumptions do not hold may
-        learn less from many of them than from none; "held_out" chooses among 0, 0.01, 0.1, 0.3 and 1 by the log-loss
-        of labelled rows that are held out, in five folds or as many as the smallest class has labelled rows; it takes
-        two of each class, and about thirty times as long.
-    components : int or mapping, optional
-        How many components a class has, all or those named: each class is then a mixture, learned by EM (mixture
-        discriminant analysis, Hastie & Tibshirani 1996). Default: one.
-    label_noise : float, (C, C), mapping or "learn", optional
-        Labels may be wrong: a share of them, evenly; or p(recorded | true), a row (or an entry, by class) for each true
-        class; or to be learned. Predictions are of the true class.
-    n_init : int, default 5
-        Starts where a class has several components, of which the most likely end is kept.
-    random_state : int, RandomState, Generator or None
-        Of these starts.
-    tol : float, default 1e-5
-        EM ends at a gain in log-likelihood of at most this, in nats a row.
-    max_iter : int, default 200
-        EM ends with a warning after as many steps.
-    weights : {"conditional"}, optional
-        One weight a feature's log factor, and one bias a class, by which the posterior is proportional to
-        exp(b_y + Σ_j w_j·log p(x_j | …, y)): of greatest penalised conditional likelihood, on what each row's factors
-        are when the row is left out. It mends the over-confidence of features that say the same. It concerns `predict`,
-        `predict_proba`, `predict_log_proba` and `explain` alone: `score_samples`, `sample` and
-        `predict_joint_log_proba` stay those of the generative model. Takes labels that are all known, and `fit`.
-    n_jobs : int, optional
-        Threads; None or −1 for one a core. The result does not depend on it.
+        Pseudo-rows that shrink the Poisson rate of a class to the mean of all rows.
+    .. shared:: missing, unlabelled, unlabelled_weight, components, label_noise, n_init, random_state, tol, max_iter,
+       weights, n_jobs
 
     Attributes
     ----------
     classes_ : ndarray (C,)
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-        p(y), its log in nats, and the weight of the rows of each class.
+        p(y), its log in nats, and the total weight of the rows of each class.
     theta_, var_ : ndarray (C, number of Gaussian columns)
         Means and variances, in data units and squared data units.
     feature_log_prob_ : list of ndarray (C, K)
-        log p(x_j = k | y) in nats, an array a categorical or binned column, categories in the order of `categories_`.
+        log p(x_j = k | y) in nats, one array per categorical or binned column, in the order of `categories_`.
     category_count_, categories_, n_categories_ : list
-        The weights and the values of the categories, and how many there are; the values of bins are intervals, written
-        out.
+        Weights, values and number of the categories per column. The value of a bin is its interval, as text.
     cuts_ : dict
-        The cut points of each binned column, by name, in data units; a cell equal to one belongs to the bin above it.
+        Cut points of each binned column, by name, in data units. A cell equal to a cut point is in the bin above it.
     rate_ : ndarray (C, number of Poisson columns)
-    component_classes_ : ndarray (Z,)
-        The class of each component; fitted parameters have a row a component.
-    label_confusion_ : ndarray (C, C)
-        p(recorded class | true class), with `label_noise`.
-    factor_weights_, class_bias_ : ndarray (d,), (C,)
-        The weights w_j ≥ 0 and biases b_y in nats, where `weights` is given.
+    .. shared:: component_classes_, label_confusion_, factor_weights_
     log_likelihood_trace_ : ndarray
-        Before each M-step of EM, in nats; empty where no label was missing.
-    n_iter_ : int
-        Passes over the rows to learn from them: steps of EM, or 1.
-    unlabelled_weight_ : float
-        That of a row without label, as given or as chosen.
-    transduction_ : ndarray (n,)
-        The labels of the rows of the last `fit`, those inferred that were missing; where `unlabelled` is not "error".
+        Log-likelihood before each M-step of EM, in nats; empty if no label was missing.
+    .. shared:: n_iter_, unlabelled_weight_, transduction_
     n_parameters_ : int
-        Free parameters: C − 1 for the prior, C·(K − 1) a categorical, C·(K − 1) + 2 a binned, 2·C a Gaussian, C a
-        Poisson column.
+        Number of free parameters: C − 1 for the prior, and per column C·(K − 1) if categorical, C·(K − 1) + 2 if
+        binned, 2·C if Gaussian, C if Poisson.
     n_features_in_ : int
     feature_names_in_ : ndarray (d,)
-        Where the columns had names.
+        Names of the features, if the columns had names.
     schema_ : Schema
-        What the columns are.
+        Names, kinds and categories of the columns.
 
     Notes
     -----
-    A textbook's smoothing that adds to each class one row of all ones and one of all zeros is ``alpha=1`` with
-    ``prior_alpha=2``: every category is counted once more, and every class twice.
+    The textbook smoothing that adds one row of all ones and one row of all zeros to each class is ``alpha=1`` with
+    ``prior_alpha=2``: every category is counted once more, and every class twice more.
 
-    Rows without label count for each class by its posterior, in turn with the model that they give, from that of the
-    labelled rows on: the EM algorithm (Dempster, Laird & Rubin 1977), which never lowers log p(x, y) of the labelled
-    rows plus log p(x) of the others where estimates are of maximum likelihood. Labels are taken to be missing
-    at random.
+    .. shared:: unlabelled rows
 
-    With ``missing="informative"`` the model is of the cells and of which of them are missing, m_j = 1 (Little & Rubin):
+    .. shared:: informative missingness
 
-    .. math:: p(x_j, m_j \mid y) = p(m_j \mid y) \, p(x_j \mid y)^{1 - m_j}, \quad
-              p(m_j = 1 \mid y) = (n_{yj} + \alpha) / (n_y + 2 \alpha),
-
-    n_yj the rows of y in which cell j is missing; for a categorical column "missing" becomes one more category. The
-    factor is part of the column's in `explain`, `score_samples` is log p(x, m), and `sample` leaves cells missing as
-    often as they were. A column has it if some of its cells were missing in training, and some not. A category
-    unseen in training counts as a missing cell here too. Given y, gaps are taken to be independent of each other; where
-    whole groups of columns are missing together they are not, and the model is too sure (docs/hidden.md).
-
-    Cost: fit and predict read each cell once, O(n·d) and O(n·d·C), in threads, and hold a few thousand rows; a step of
-    EM costs as much as both, the sums C times over for rows without label.
+    Cost: fit and predict read each cell once, O(n·d) and O(n·d·C), in threads, and hold a few thousand rows in memory.
+    One step of EM costs as much as both together, with C times the sums for rows without label.
 
     References
     ----------
@@ -185,7 +135,7 @@ class NaiveBayes(GenerativeEstimator):
     >>> model.predict(pl.DataFrame({"wind": [3.0, None], "sky": ["clear", "clouds"]}))
     array(['no', 'yes'], dtype=object)
 
-    Where missing cells are those of one class:
+    If cells are missing in one class only:
 
     >>> X = [["clear"], ["clouds"], [None], [None], ["clear"], ["clouds"]] * 5
     >>> y = ["no", "yes", "yes", "yes", "no", "no"] * 5
@@ -197,25 +147,16 @@ class NaiveBayes(GenerativeEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "distributions": [None, str, Mapping],
-        "categorical_features": [None, str, "array-like"],
-        "priors": [None, Mapping, "array-like"],
-        "prior_alpha": [PSEUDO_COUNT],
         "alpha": [PSEUDO_COUNT],
         "bins": [Integral, str, "array-like"],
         "variance_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "ddof": [Options(Integral, {0, 1})],
         "rate_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "missing": [StrOptions({"at_random", "informative"})],
-        "unlabelled": [object],
-        "unlabelled_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"held_out"})],
-        "components": [None, Integral, Mapping],
-        "label_noise": [None, Interval(Real, 0, 1, closed="left"), StrOptions({"learn"}), Mapping, "array-like"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "weights": [None, StrOptions({"conditional"})],
-        "n_jobs": [None, Integral],
+        **PRIOR_CONSTRAINTS,
+        **COLUMN_CONSTRAINTS,
+        **EM_CONSTRAINTS,
+        **WEIGHTS_CONSTRAINTS,
     }
 
     def __init__(
@@ -274,7 +215,7 @@ class NaiveBayes(GenerativeEstimator):
         poisson: Mapping[str, Any] | None = None,
         features: Sequence[str] | None = None,
     ) -> NaiveBayes:
-        """Build a working model of known parameters, without data.
+        """Build a fitted model from known parameters, without data.
 
         Parameters
         ----------
@@ -291,7 +232,7 @@ class NaiveBayes(GenerativeEstimator):
         features : sequence of str, optional
             The order of the columns of an array; default: Gaussian, categorical, Poisson, as they are listed.
 
-        Every value "by class" above is a sequence in the order of the classes or a mapping from class to value.
+        Values per class are a sequence in the order of the classes, or a mapping from class to value.
 
         Returns
         -------
@@ -353,9 +294,7 @@ class NaiveBayes(GenerativeEstimator):
         return known[distribution]
 
     def _prior(self, classes: Column) -> Prior:
-        if self.priors is None:
-            return Prior(self.prior_alpha)
-        return Prior(fixed=check_priors(self.priors, classes))
+        return prior_of(self, classes)
 
     def _em_options(self) -> EMOptions:
         return em_options_of(self)
@@ -369,8 +308,8 @@ class NaiveBayes(GenerativeEstimator):
                 z, position = np.argwhere(constant)[0]
                 name, label = model.schema.columns[block.columns[position]].name, self.component_classes_.tolist()[z]
                 warnings.warn(
-                    f"column {name!r} does not vary within class {label!r}, where its variance of maximum likelihood "
-                    "is 0 and its density infinite; a small variance stands in, and variance_smoothing > 0 is better",
+                    f"column {name!r} does not vary within class {label!r}: its maximum-likelihood variance is 0 "
+                    "and its density infinite; a small variance is used instead; set variance_smoothing > 0",
                     UserWarning,
                     stacklevel=5,
                 )
@@ -379,17 +318,17 @@ class NaiveBayes(GenerativeEstimator):
 
     @property
     def theta_(self) -> Array:
-        """The mean of each Gaussian column, (C, d), in data units."""
+        """Means of the Gaussian columns, (C, d), in data units."""
         return self._parameters(GaussianParameters).mean
 
     @property
     def var_(self) -> Array:
-        """The variance of each Gaussian column, (C, d), in squared data units."""
+        """Variances of the Gaussian columns, (C, d), in squared data units."""
         return self._parameters(GaussianParameters).variance
 
     @property
     def rate_(self) -> Array:
-        """The rate of each Poisson column, (C, d)."""
+        """Rates of the Poisson columns, (C, d)."""
         return self._parameters(PoissonParameters).rate
 
     @property
@@ -400,9 +339,9 @@ class NaiveBayes(GenerativeEstimator):
 
     @property
     def category_count_(self) -> list[Array]:
-        """The weight of each category of each categorical or binned column, (C, K)."""
+        """Weights of the categories of each categorical or binned column, (C, K)."""
         if not hasattr(self, "statistics_"):
-            raise AttributeError("this NaiveBayes has not counted any rows")
+            raise AttributeError("this NaiveBayes was made from parameters and has no counts; fit it first")
         for block, sums in zip(self._fitted.blocks, self.statistics_.blocks, strict=True):
             if block.density.kind == "categorical":
                 return [sums.column(j) for j in range(len(block.columns))]
@@ -410,20 +349,20 @@ class NaiveBayes(GenerativeEstimator):
 
     @property
     def categories_(self) -> list[Array]:
-        """The categories of each categorical and the bins of each binned column, as `feature_log_prob_` orders them."""
+        """Categories of each categorical column and bins of each binned column, in the order of `feature_log_prob_`."""
         schema = self._fitted.schema
         columns = [schema.columns[j] for j in schema.coded]
         return [np.array(c.labels, dtype=object) if c.is_binned else write_column(c) for c in columns]
 
     @property
     def n_categories_(self) -> list[int]:
-        """K of each categorical or binned column."""
+        """Number of categories of each categorical or binned column."""
         schema = self._fitted.schema
         return list(schema.cardinalities(schema.coded))
 
     @property
     def cuts_(self) -> dict[str, Array]:
-        """The cut points of each binned column, in data units."""
+        """Cut points of each binned column, in data units."""
         return {column.name: np.array(column.cuts) for column in self._fitted.schema.columns if column.is_binned}
 
     def _parameters(self, kind: type[Any]) -> Any:

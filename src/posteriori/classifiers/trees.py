@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from posteriori.classifiers.dependence import BACKOFF, COMMON, DependenceEstimator
+from posteriori.classifiers.shared_parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.classifiers.validation import em_options_of, missingness_of
 from posteriori.densities import BackOff, Density, Tree, TreeParameters
 from posteriori.learning.em import EMOptions
@@ -18,7 +16,7 @@ from posteriori.tables import Schema
 
 
 class _TreeEstimator(DependenceEstimator):
-    """What classifiers with trees share."""
+    """Base of the classifiers with a tree density."""
 
     continuous: str
     penalty: Any
@@ -30,17 +28,10 @@ class _TreeEstimator(DependenceEstimator):
         "continuous": [StrOptions({"binned", "gaussian"})],
         "penalty": [None, StrOptions({"aic", "bic"})],
         "missing": [StrOptions({"pairs", "em", "informative"})],
-        "unlabelled": [object],
-        "unlabelled_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"held_out"})],
-        "components": [None, Integral, Mapping],
-        "label_noise": [None, Interval(Real, 0, 1, closed="left"), StrOptions({"learn"}), Mapping, "array-like"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "weights": [None, StrOptions({"conditional"})],
         "backoff": BACKOFF,
         **COMMON,
+        **EM_CONSTRAINTS,
+        **WEIGHTS_CONSTRAINTS,
     }
     _one_tree: ClassVar[bool]
 
@@ -89,7 +80,7 @@ class _TreeEstimator(DependenceEstimator):
 
     def _density(self) -> Density:
         if self.missing == "em" and self.continuous == "gaussian":
-            raise ValueError('missing="em" expects counts, so it needs continuous="binned"')
+            raise ValueError('missing="em" is defined for counts only; set continuous="binned"')
         return Tree(BackOff(self.backoff, self.alpha), self._one_tree, self.penalty, self.missing == "em")
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
@@ -115,113 +106,69 @@ class _TreeEstimator(DependenceEstimator):
         return {(parent, child): weight for (child, parent), weight in weights if parent is not None}
 
 
+@insert_shared_docs
 class TreeAugmentedNaiveBayes(_TreeEstimator):
     r"""Tree-augmented naive Bayes (TAN): each feature depends on the class and on one other feature.
 
     .. math:: p(x \mid y) = \prod_j p(x_j \mid x_{\mathrm{parent}(j)}, y)
 
-    The parents are the spanning tree of most conditional mutual information I(x_i; x_j | y), the same for all classes:
-    the tree of greatest likelihood. Missing cells are summed and integrated out exactly.
+    The parents are the maximum spanning tree of the conditional mutual information I(x_i; x_j | y), the same for all
+    classes. This tree maximizes the likelihood. Missing cells are summed and integrated out exactly.
 
     Parameters
     ----------
     continuous : {"binned", "gaussian"}, default "binned"
-        Continuous columns are cut into bins, or are Gaussian given a category and linear Gaussian given a number; a
-        category then never depends on a number.
+        Continuous columns are cut into bins; or they are Gaussian given a category and linear Gaussian given a number,
+        and a categorical column never depends on a continuous one.
     bins : int, "mdlp" or sequence of float, default "mdlp"
-        Bins a continuous column: by the supervised rule of Fayyad & Irani (1993), which may leave a column that alone
-        says nothing of the class in one bin; that many by quantiles; or these cut points.
+        How continuous columns are cut: "mdlp" is the supervised rule of Fayyad & Irani (1993), which may give a column
+        without information about the class one bin; an int gives that many quantile bins; a sequence the cut points.
     penalty : {"aic", "bic"}, optional
-        What an edge must gain to be kept: AIC one nat of log-likelihood a parameter, BIC ½·log n. The tree may then
-        fall into several.
+        Penalty per parameter of an edge, in nats of log-likelihood: 1 for AIC, ½·log n for BIC. Edges that gain less
+        are dropped, so the result may be a forest.
     missing : {"pairs", "em", "informative"}, default "pairs"
-        How rows with missing cells teach the tables: by the pairs of cells that are present, or by EM, whose expected
-        counts are of maximum likelihood (smoothed as the others are). The tree is chosen by the pairs in both cases.
-        "informative" is "pairs" and, beside the tree, a factor p(m_j | y) for each column of which a cell was missing
-        in training: whether it is missing tells of the class (see `NaiveBayes`).
+        How the tables are estimated from rows with missing cells: "pairs" counts the pairs of observed cells; "em" uses
+        the expected counts of EM (maximum likelihood, with the same smoothing). The tree is chosen by the pairs in both
+        cases. "informative" is "pairs" with an additional factor p(m_j | y) for each column with missing cells in
+        training: whether a cell is missing is evidence for the class (see `NaiveBayes`).
     backoff : float, optional, default 10.0
-        Strength, in pseudo-rows, that draws p(x | parent, y) halfway between p(x | y) and p(x | parent); see `BackOff`.
-        Also draws Gaussians and regressions to p(x | y). None: plain pseudo-counts.
+        Pseudo-rows that shrink p(x | parent, y) to the midpoint of p(x | y) and p(x | parent); see `BackOff`. Gaussians
+        and regressions are shrunk to p(x | y). None: pseudo-counts only.
     alpha : float, default 1.0
-        Pseudo-count a category of p(x), and pseudo-rows that draw p(x | y) to it; without back-off, pseudo-count a
-        category of every table.
-    priors : array-like (C,) or mapping, optional
-        p(y), in the order of `classes_` or by class; default: from the rows.
-    prior_alpha : float, default 0.0
-        Pseudo-rows a class in the prior.
-    categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
-        Columns that are categorical although their type is numeric.
-    unlabelled : "error", "learn" or label, default "error"
-        What a missing label (NaN, None, null) is: an error; or to be inferred, its row teaching through EM (see Notes).
-        Any other value, as −1, is a label that stands for a missing one, and learned from in the same way.
-    unlabelled_weight : float or "held_out", default 1.0
-        In [0, 1]: the weight of a row without label (Nigam et al. 2000). A model whose assumptions do not hold may
-        learn less from many of them than from none; "held_out" chooses among 0, 0.01, 0.1, 0.3 and 1 by the log-loss
-        of labelled rows that are held out, in five folds or as many as the smallest class has labelled rows; it takes
-        two of each class, and about thirty times as long.
-    components : int or mapping, optional
-        How many components a class has, all or those named: each class is then a mixture, learned by EM (mixture
-        discriminant analysis, Hastie & Tibshirani 1996). Default: one.
-    label_noise : float, (C, C), mapping or "learn", optional
-        Labels may be wrong: a share of them, evenly; or p(recorded | true), a row (or an entry, by class) for each true
-        class; or to be learned. Predictions are of the true class.
-    n_init : int, default 5
-        Starts where a class has several components, of which the most likely end is kept.
-    random_state : int, RandomState, Generator or None
-        Of these starts.
-    tol, max_iter : float, int
-        EM ends at a gain in log-likelihood of at most tol nats a row, or with a warning after max_iter steps.
-    weights : {"conditional"}, optional
-        One weight a feature's log factor, and one bias a class, by which the posterior is proportional to
-        exp(b_y + Σ_j w_j·log p(x_j | …, y)): of greatest penalised conditional likelihood, on what each row's factors
-        are when the row is left out. It mends the over-confidence of features that say the same. It concerns `predict`,
-        `predict_proba`, `predict_log_proba` and `explain` alone: `score_samples`, `sample` and
-        `predict_joint_log_proba` stay those of the generative model. Takes labels that are all known, and `fit`.
-    n_jobs : int, optional
-        Threads; None or −1 for one a core.
+        Pseudo-count per category of p(x), and pseudo-rows that shrink p(x | y) to p(x); without back-off, pseudo-count
+        per category of every table.
+    .. shared:: priors, prior_alpha, categorical_features, unlabelled, unlabelled_weight, components, label_noise,
+       n_init, random_state, tol, max_iter, weights, n_jobs
 
     Attributes
     ----------
     classes_ : ndarray (C,)
     tree_ : dict
-        The parent of each column by name, None at a root.
+        Parent of each column by name; None for a root.
     edge_weights_ : dict
-        The information of each edge (parent, child), in nats a row, less its penalty.
-    transduction_ : ndarray (n,)
-        The labels of the rows of the last `fit`, those inferred that were missing; where `unlabelled` is not "error".
-    component_classes_ : ndarray (Z,)
-        The class of each component; fitted parameters have a row a component.
-    label_confusion_ : ndarray (C, C)
-        p(recorded class | true class), with `label_noise`.
-    factor_weights_, class_bias_ : ndarray (d,), (C,)
-        The weights w_j ≥ 0 and biases b_y in nats, where `weights` is given.
+        Information of each edge (parent, child), in nats per row, minus its penalty.
+    .. shared:: transduction_, component_classes_, label_confusion_, factor_weights_
     log_likelihood_trace_ : ndarray
-        Of the present cells before each step of EM, in nats; empty where there was none.
-    n_iter_ : int
-        Passes over the rows to learn from them: steps of EM, or 1.
-    unlabelled_weight_ : float
-        That of a row without label, as given or as chosen.
+        Log-likelihood of the observed cells before each step of EM, in nats; empty without EM.
+    .. shared:: n_iter_, unlabelled_weight_
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
-        Where the columns had names.
+        Names of the features, if the columns had names.
 
     Notes
     -----
-    Rows without label count for each class by its posterior, in turn with the model that they give, from that of the
-    labelled rows on: the EM algorithm (Dempster, Laird & Rubin 1977), which never lowers log p(x, y) of the labelled
-    rows plus log p(x) of the others where estimates are of maximum likelihood. Labels are taken to be missing
-    at random.
+    .. shared:: unlabelled rows
 
-    Each step of EM finds the parents anew (as Meilă & Jordan do for mixtures of trees); but with ``missing="em"`` they
-    stay those that the labelled rows say.
+    Each step of EM learns the parents again (as Meilă & Jordan do for mixtures of trees). With ``missing="em"`` the
+    parents remain those learned from the labelled rows.
 
-    The statistics are those of all pairs of columns, over the rows in which both are present: one pass, O(n·d²), and
-    8·C·Σ_ij (K_i + 1)(K_j + 1) bytes. `partial_fit` chooses the tree anew from all rows seen; bins stay those of the
-    first call.
+    The statistics are counts of all pairs of columns, over the rows in which both cells are observed: one pass,
+    O(n·d²), and 8·C·Σ_ij (K_i + 1)(K_j + 1) bytes. `partial_fit` chooses the tree again from all rows seen; the bins
+    remain those of the first call.
 
-    The defaults of `continuous`, `bins`, `penalty` and `backoff` are those that did best on 28 real tables, as measured
-    in docs/dependence.md.
+    The defaults of `continuous`, `bins`, `penalty` and `backoff` had the best scores on 28 real tables
+    (docs/dependence.md).
 
     References
     ----------
@@ -231,7 +178,7 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
 
     Examples
     --------
-    Two features that are the class only when taken together, which naive Bayes cannot see:
+    The class depends on the combination of two features, which naive Bayes cannot represent:
 
     >>> import posteriori as po
     >>> X = [["a", "u"], ["b", "v"], ["a", "v"], ["b", "u"]] * 10
@@ -248,40 +195,40 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
 
     @property
     def tree_(self) -> dict[str, str | None]:
-        """The parent of each column by name, None at a root."""
+        """Parent of each column by name; None for a root."""
         return self._parents(0)
 
     @property
     def edge_weights_(self) -> dict[tuple[str, str], float]:
-        """The information of each edge (parent, child), in nats a row, less its penalty."""
+        """Information of each edge (parent, child), in nats per row, minus its penalty."""
         return self._weights(0)
 
 
+@insert_shared_docs
 class ChowLiuClassifier(_TreeEstimator):
-    r"""A Chow-Liu tree for each class: which features depend on each other may differ from class to class.
+    r"""Chow-Liu classifier: one tree of features per class, so the dependences may differ between classes.
 
     .. math:: p(x \mid y) = \prod_j p(x_j \mid x_{\mathrm{parent}_y(j)}, y)
 
-    The parents in a class are the spanning tree of most mutual information I(x_i; x_j) among its own rows.
+    The parents in a class are the maximum spanning tree of the mutual information I(x_i; x_j) among its rows.
 
     Parameters
     ----------
     continuous, bins, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    priors, prior_alpha, categorical_features, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
-    unlabelled, unlabelled_weight, components, label_noise, n_init, random_state : as in `TreeAugmentedNaiveBayes`
-    weights : as in `TreeAugmentedNaiveBayes`
+    .. shared:: priors, prior_alpha, categorical_features, unlabelled, unlabelled_weight, components, label_noise,
+       n_init, random_state, tol, max_iter, weights, n_jobs
 
     Attributes
     ----------
     classes_ : ndarray (C,)
     tree_ : dict
-        For each class (or pair of class and component), the parent of each column by name, None at a root.
+        For each class (or pair of class and component), the parent of each column by name; None for a root.
     edge_weights_ : dict
-        For each class, the information of each edge (parent, child), in nats a row, less its penalty.
+        For each class, the information of each edge (parent, child), in nats per row, minus its penalty.
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
-        Where the columns had names.
+        Names of the features, if the columns had names.
 
     References
     ----------
@@ -301,17 +248,17 @@ class ChowLiuClassifier(_TreeEstimator):
 
     @property
     def tree_(self) -> dict[Any, dict[str, str | None]]:
-        """For each class, the parent of each column by name, None at a root."""
+        """For each class, the parent of each column by name; None for a root."""
         return {name: self._parents(z) for z, name in enumerate(self._tree_names)}
 
     @property
     def edge_weights_(self) -> dict[Any, dict[tuple[str, str], float]]:
-        """For each class, the information of each edge (parent, child), in nats a row, less its penalty."""
+        """For each class, the information of each edge (parent, child), in nats per row, minus its penalty."""
         return {name: self._weights(z) for z, name in enumerate(self._tree_names)}
 
     @property
     def _tree_names(self) -> list[Any]:
-        """What each tree is called: its class, or the class and the number of its component."""
+        """Key of each tree: its class, or the pair of class and component number."""
         of_class = self._fitted.of_class
         if not of_class:
             return self.classes_.tolist()

@@ -1,14 +1,14 @@
-"""scikit-learn's generative classifiers, name for name and number for number, by adding up statistics.
+"""Drop-in replacements of the generative classifiers of scikit-learn, based on additive statistics.
 
-To change over, change the import::
+To switch, change the import::
 
     from posteriori.drop_in import BernoulliNB, CategoricalNB, GaussianNB
     from posteriori.drop_in import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
-Parameters, fitted attributes, messages and numbers are scikit-learn's. What differs is said in the Notes of
-each class; what is common to all:
+Parameters, fitted attributes, messages and numbers are the same as in scikit-learn. The Notes of each class list the
+differences. Common to all:
 
-- The sums are kept and parameters derived from them, so ``partial_fit(A).partial_fit(B)`` is ``fit(A + B)``.
+- The sums are kept and parameters are derived from them, so ``partial_fit(A).partial_fit(B)`` equals ``fit(A + B)``.
 - A label outside the classes of the first ``partial_fit`` is an error in all of them.
 - A negative ``sample_weight`` is an error.
 """

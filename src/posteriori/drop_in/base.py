@@ -1,4 +1,4 @@
-"""What the drop-in classifiers share: rows in, sums, attributes out; and Bayes' rule."""
+"""Base of the drop-in classifiers: validation, sufficient statistics, fitted attributes, and Bayes' rule."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """What a call of `fit` or `partial_fit` hands over.
+    """Training rows of a call of `fit` or `partial_fit`.
 
     Attributes
     ----------
@@ -37,11 +37,11 @@ class LabelledRows:
     weighted : bool
         Whether the caller gave weights.
     past : JointStatistics or None
-        Those of earlier rows.
+        Statistics of earlier rows.
     complete : bool
-        Whether these rows are all that there will be, as in `fit`.
+        Whether no more rows will follow, as in `fit`.
     dtype : type
-        The precision that X came in.
+        Precision of X.
     """
 
     source: Source
@@ -53,9 +53,9 @@ class LabelledRows:
 
 
 class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """A classifier that adds up the rows and derives its attributes from the sums: `fit` and `partial_fit`.
+    """Classifier that adds up statistics of the rows and derives its attributes from them: `fit` and `partial_fit`.
 
-    A classifier says how rows are taken in (`_update`).
+    A subclass implements `_update`.
     """
 
     classes_: Array
@@ -68,16 +68,16 @@ class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
     # Learning -----------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from labelled rows, forgetting what was learned before.
+        """Learn from labelled rows; a previous fit is discarded.
 
         Parameters
         ----------
         X : array-like (n, d)
-            No cell may be missing, but in the discriminant analyses. `BernoulliNB` takes sparse matrices too.
+            Only the discriminant analyses accept missing cells. `BernoulliNB` also accepts sparse matrices.
         y : array-like (n,)
-            The label of each row.
+            Label of each row.
         sample_weight : array-like (n,), optional
-            The weight of each row, ≥ 0: a row of weight k counts as k rows.
+            Weight of each row, ≥ 0; a row of weight k counts as k rows.
 
         Returns
         -------
@@ -92,14 +92,14 @@ class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self._learn(X, y, None, sample_weight, refit=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows; after the last call the model is what one fit of all rows would give.
+        """Learn from more rows; after the last call the model equals one fit of all rows.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`.
         classes : array-like (C,), optional
-            All classes there will be; must be given on the first call.
+            All classes; required on the first call.
 
         Returns
         -------
@@ -138,25 +138,26 @@ class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self.classes_
 
     def _validate(self, X: Any, *y: Any, reset: bool) -> Any:
-        # Whether cells are finite is seen batch by batch, in the cache: another pass would double the cost.
+        # Cells are checked to be finite per batch, while they are in cache: another pass would double the cost.
         accept_sparse = "csr" if self.__sklearn_tags__().input_tags.sparse else False
         return validate_data(self, X, *y, reset=reset, accept_sparse=accept_sparse, ensure_all_finite=False)
 
 
 class DropInClassifier(SummingClassifier, ABC):
-    """A class prior times a class-conditional density, under scikit-learn's names.
+    """Class prior times class-conditional density, with the attribute names of scikit-learn.
 
-    A classifier defines what is summed (`_sum`), which attributes follow from the sums (`_set_fitted_attributes`), and
-    how p(y) and p(x | y) follow from those attributes (`_log_prior`, `_log_density`), which users may set as well.
+    A subclass defines the statistics (`_sum`), the attributes that follow from them (`_set_fitted_attributes`), and
+    p(y) and p(x | y) from these attributes (`_log_prior`, `_log_density`). Users may also set the attributes
+    themselves.
     """
 
     @abstractmethod
     def _sum(self, source: Source, weighted: bool) -> JointStatistics:
-        """Return the statistics of the rows."""
+        """Return the sufficient statistics of the rows."""
 
     @abstractmethod
     def _set_fitted_attributes(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
-        """Set the fitted attributes; dtype is the precision that X came in."""
+        """Set the fitted attributes; dtype is the precision of X."""
 
     @abstractmethod
     def _log_prior(self) -> Array:
@@ -164,7 +165,7 @@ class DropInClassifier(SummingClassifier, ABC):
 
     @abstractmethod
     def _log_density(self, n_features: int) -> Callable[[Any], Array]:
-        """Return the function that takes rows (n, n_features) to log p(x | y) in nats, float64 (n, C)."""
+        """Return the function that maps rows (n, n_features) to log p(x | y) in nats, float64 (n, C)."""
 
     def _update(self, rows: LabelledRows) -> None:
         statistics = self._sum(rows.source, rows.weighted)
@@ -180,7 +181,7 @@ class DropInClassifier(SummingClassifier, ABC):
         return self.classes_[best]
 
     def predict_proba(self, X: Any) -> Array:
-        """Return p(y | x), (n, C), in the order of `classes_`; NaN in a row that no class can produce."""
+        """Return p(y | x), (n, C), in the order of `classes_`; NaN if no class can produce the row."""
         return self._map(X, _normalise)
 
     def predict_log_proba(self, X: Any) -> Array:
@@ -205,8 +206,14 @@ class DropInClassifier(SummingClassifier, ABC):
         return open_rows(X).map(score)
 
 
+def check_n_priors(priors: Any, n_classes: int) -> None:
+    """Raise ValueError if the number of priors is not the number of classes."""
+    if np.shape(priors) != (n_classes,):
+        raise ValueError(f"Number of priors must match number of classes: {np.size(priors)} for {n_classes} classes.")
+
+
 def fold(source: Source, sums: Callable[[Any, Assignment], tuple[Any, ...]]) -> JointStatistics:
-    """Return the weight of each class, and what `sums` gives of all batches, added up."""
+    """Return the weight of each class, and the sum of `sums(values, assignment)` over all batches."""
 
     def accumulate(batch: Batch) -> JointStatistics:
         rows = batch.assignment
@@ -229,7 +236,7 @@ def _log_normalise(log_joint: Array) -> Array:
 
 
 def _distinct(y: Array) -> Array:
-    # For integers one look at each, where np.unique would hash or sort them.
+    # For integers a single pass; np.unique would hash or sort them.
     return np.array(distinct_numbers(y), y.dtype) if y.dtype.kind in "iu" else np.unique(y)
 
 
@@ -238,17 +245,17 @@ def _distinct(y: Array) -> Array:
 
 @dataclass(frozen=True)
 class _OneBatch:
-    """A sparse matrix as a source: a single batch, for a sparse product is a sum over rows already."""
+    """Sparse matrix as a source with a single batch, because a sparse product already sums over rows."""
 
     batch: Batch
 
     @property
     def schema(self) -> Schema:
-        """Empty: no column of a sparse matrix is looked at by itself."""
+        """Empty schema: columns of a sparse matrix are never read one by one."""
         return self.batch.schema
 
     def numeric_columns(self) -> _OneBatch:
-        """Return the same rows: they are read already."""
+        """Return self: the rows are already in memory."""
         return self
 
     def with_schema(self, schema: Schema) -> _OneBatch:
@@ -265,7 +272,7 @@ class _OneBatch:
 
 
 def open_rows(X: Any) -> Source:
-    """Return validated rows as a source."""
+    """Return a source of validated rows."""
     if issparse(X):
         return _one_batch(X)
     schema = _numeric_schema(X.shape[1])

@@ -20,46 +20,45 @@ from posteriori.typing import Array
 
 
 class BernoulliNB(DiscreteClassifier):
-    r"""Bernoulli naive Bayes: every feature present or absent, with a probability of its own in each class.
+    r"""Bernoulli naive Bayes: binary features, independent given the class.
 
     .. math:: p(x, y) = p(y) \prod_j q_{yj}^{x_j} (1 - q_{yj})^{1 - x_j}, \qquad
               q_{yj} = \frac{n_{yj} + \alpha_j}{n_y + 2 \alpha_j}
 
-    with :math:`n_{yj}` the rows of class y in which feature j is present.
+    where :math:`n_{yj}` is the number of rows of class y in which feature j is present.
 
     Parameters
     ----------
     alpha : float or array-like (d,), default 1.0
-        Pseudo-count of presence and of absence, ≥ 0: 0 is maximum likelihood.
+        Dirichlet pseudo-count of presence and of absence, ≥ 0; 0 gives maximum likelihood.
     force_alpha : bool, default True
-        False raises an alpha below 1e-10 to it, with a warning.
+        If False, an alpha below 1e-10 is set to 1e-10, with a warning.
     binarize : float or None, default 0.0
-        A feature is present where x exceeds this, ≥ 0. None: x is 0 or 1, or a share between the two.
+        Threshold, ≥ 0: a feature is present if x exceeds it. None: x is 0 or 1, or a share between them.
     fit_prior : bool, default True
-        Whether p(y) is learned; False makes it uniform.
+        Whether to learn p(y); if False, it is uniform.
     class_prior : array-like (C,), optional
-        p(y) itself.
+        p(y), instead of learning it.
 
     Attributes
     ----------
     classes_ : ndarray (C,)
     class_count_, class_log_prior_ : ndarray (C,)
-        The weight of the rows of each class, and log p(y) in nats.
+        Total weight of the rows of each class, and log p(y) in nats.
     feature_count_ : ndarray (C, d)
-        The weight of the rows of each class in which each feature is present.
+        Total weight of the rows of each class in which each feature is present.
     feature_log_prob_ : ndarray (C, d)
         log q in nats.
     n_features_in_ : int
     feature_names_in_ : ndarray (d,)
-        Where the columns had names.
+        Names of the features, if the columns had names.
     statistics_ : JointStatistics
-        The sums that all of these follow from.
+        Sufficient statistics from which the attributes follow.
 
     Notes
     -----
-    With ``alpha=0`` a feature that never (or always) occurs in a class makes rows with (or without) it
-    impossible there, where scikit-learn's predictions are NaN throughout. An array-like alpha works for any
-    number of classes.
+    With ``alpha=0``, if a feature never (or always) occurs in a class, rows with (or without) it are impossible in that
+    class; the predictions of scikit-learn are NaN. An array-like alpha works for any number of classes.
 
     Cost: O(n·d) to fit and O(n·d·C) to predict, in threads; for a sparse matrix, its stored cells for n·d.
 
@@ -102,7 +101,7 @@ class BernoulliNB(DiscreteClassifier):
     # Sums and scores are linear in x, so that dense and sparse rows, bits and shares of a bit take one path.
 
     def _sum(self, source: Source, weighted: bool) -> JointStatistics:
-        """Return the weight of the rows in which each feature is present."""
+        """Sum the weights of the rows in which each feature is present."""
         del weighted
 
         def count(values: Any, rows: Assignment) -> tuple[Array]:
@@ -114,7 +113,7 @@ class BernoulliNB(DiscreteClassifier):
         return fold(source, count)
 
     def _presence(self, values: Any) -> Any:
-        """Return x as 0 and 1, or as it is where `binarize` is None."""
+        """Return x as 0 and 1, or unchanged if `binarize` is None."""
         assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
         if issparse(values) and not values.has_canonical_format:
             values = values.copy()  # for comparing would tidy the caller's matrix

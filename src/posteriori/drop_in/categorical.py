@@ -21,45 +21,45 @@ from posteriori.typing import Array
 
 
 class CategoricalNB(DiscreteClassifier):
-    r"""Categorical naive Bayes: every feature one of 0, …, K − 1, with frequencies of its own in each class.
+    r"""Categorical naive Bayes: features with values 0, …, K − 1, independent given the class.
 
     .. math:: p(x, y) = p(y) \prod_j \frac{n_{yj x_j} + \alpha}{n_y + \alpha K_j}
 
     Parameters
     ----------
     alpha : float, default 1.0
-        Pseudo-count a category, ≥ 0: 0 is maximum likelihood.
+        Dirichlet pseudo-count per category, ≥ 0; 0 gives maximum likelihood.
     force_alpha : bool, default True
-        False raises an alpha below 1e-10 to it, with a warning.
+        If False, an alpha below 1e-10 is set to 1e-10, with a warning.
     fit_prior : bool, default True
-        Whether p(y) is learned; False makes it uniform.
+        Whether to learn p(y); if False, it is uniform.
     class_prior : array-like (C,), optional
-        p(y) itself.
+        p(y), instead of learning it.
     min_categories : int or array-like (d,), optional
-        K of each column is at least this; default: one more than the largest category seen.
+        Minimum of K per column. Default: one more than the largest category seen.
 
     Attributes
     ----------
     classes_ : ndarray (C,)
     class_count_, class_log_prior_ : ndarray (C,)
-        The weight of the rows of each class, and log p(y) in nats.
+        Total weight of the rows of each class, and log p(y) in nats.
     category_count_ : list of ndarray (C, K)
-        The weight of the rows of each class in each category, an array a column.
+        Total weight of the rows of each class in each category, one array per column.
     feature_log_prob_ : list of ndarray (C, K)
         log p(x_j | y) in nats.
     n_categories_ : ndarray (d,)
-        K of each column, over all rows seen; scikit-learn's forgets the rows before the last ``partial_fit``.
+        K of each column, over all rows seen; scikit-learn uses the rows of the last ``partial_fit`` only.
     n_features_in_ : int
     feature_names_in_ : ndarray (d,)
-        Where the columns had names.
+        Names of the features, if the columns had names.
     statistics_ : JointStatistics
-        The sums that all of these follow from.
+        Sufficient statistics from which the attributes follow.
 
     Notes
     -----
-    With ``alpha=0`` a class without rows takes the frequencies of all classes, where scikit-learn's are NaN.
+    With ``alpha=0`` a class without rows has the frequencies of all rows; those of scikit-learn are NaN.
 
-    Cost: fit O(n·d), predicting O(n·d·C), one read each, in threads. The tables hold C·Σ_j K_j numbers.
+    Cost: fit O(n·d), predicting O(n·d·C), one pass each, in threads. The tables hold C·Σ_j K_j numbers.
 
     References
     ----------
@@ -98,7 +98,6 @@ class CategoricalNB(DiscreteClassifier):
         self.min_categories = min_categories
 
     def _sum(self, source: Source, weighted: bool) -> JointStatistics:
-        """Return the counts."""
         del weighted
 
         def count(values: Array, rows: Assignment) -> tuple[OpenCounts]:
@@ -107,7 +106,7 @@ class CategoricalNB(DiscreteClassifier):
         return fold(source, count)
 
     def _codes(self, values: Array) -> Codes:
-        """Return categories as codes, K of each column being what these rows need."""
+        """Return categories as codes, with K per column as small as these rows allow."""
         low, high = values.min(), values.max()
         if not np.isfinite(low) or not np.isfinite(high):
             assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
@@ -130,7 +129,7 @@ class CategoricalNB(DiscreteClassifier):
         self.class_log_prior_ = self._class_log_prior(statistics.weight)
 
     def _enough(self, cardinalities: tuple[int, ...]) -> list[int]:
-        """Return K of each column, as many as were seen and no fewer than `min_categories`."""
+        """Return K of each column: the number of categories seen, at least `min_categories`."""
         if self.min_categories is None:
             return list(cardinalities)
         least = np.asarray(self.min_categories)
@@ -174,7 +173,7 @@ class CategoricalNB(DiscreteClassifier):
 
 @dataclass(frozen=True)
 class OpenCounts:
-    """Counts of columns whose K is not known beforehand: a + b covers the categories of both."""
+    """Counts of columns whose K is not known in advance: a + b covers the categories of both."""
 
     counts: Counts
 
@@ -185,7 +184,7 @@ class OpenCounts:
 
 
 def widen(counts: Counts, cardinalities: Sequence[int]) -> Counts:
-    """Return the same counts with room for more categories, which have none yet."""
+    """Return the counts extended by categories of count 0."""
     if tuple(cardinalities) == counts.cardinalities:
         return counts
     positions = [

@@ -1,4 +1,4 @@
-"""How the discriminant analyses estimate a covariance: from sums, by Ledoit and Wolf, or as an estimator does."""
+"""Covariance estimates of the discriminant analyses: from sums, by Ledoit and Wolf, or by an estimator."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from posteriori.typing import Array
 
 
 class CovarianceEstimate(Protocol):
-    """A covariance for each component.
+    """Estimate of one covariance per component.
 
     Attributes
     ----------
     sufficient_statistics : str
-        The parameter that makes the rows themselves necessary; empty where sums are enough.
+        Name of the parameter that makes the rows themselves necessary; empty if sums are enough.
     shrinkage : Shrinkage
-        Towards what EM draws the covariances where cells are missing.
+        Shrinkage of the covariances in EM, if cells are missing.
     """
 
     @property
@@ -46,19 +46,19 @@ class CovarianceEstimate(Protocol):
         Parameters
         ----------
         scatter : Scatter
-            Of each class, or of all rows as one component.
+            Second moments of each class, or of all rows as one component.
         source : Source
-            The rows behind it.
+            The rows of these moments.
         """
 
 
 def choose_estimate(shrinkage: Any, covariance_estimator: Any) -> CovarianceEstimate:
-    """Return the estimate that scikit-learn's two parameters mean.
+    """Return the estimate for the two parameters of scikit-learn.
 
     Raises
     ------
     ValueError
-        Both are given.
+        Both parameters are given.
     """
     if covariance_estimator is None:
         if shrinkage is None:
@@ -71,7 +71,7 @@ def choose_estimate(shrinkage: Any, covariance_estimator: Any) -> CovarianceEsti
 
 @dataclass(frozen=True)
 class FromSums:
-    """Maximum likelihood, drawn towards something that the sums tell."""
+    """Maximum likelihood with shrinkage that depends on the sums only."""
 
     shrinkage: Shrinkage = field(default_factory=Chain)
     sufficient_statistics = ""
@@ -84,7 +84,7 @@ class FromSums:
 
 @dataclass(frozen=True)
 class ByLedoitWolf:
-    """Drawn to a diagonal one by as much as a second pass over the rows finds to be best."""
+    """Ledoit-Wolf shrinkage to a diagonal; the amount needs a second pass over the rows."""
 
     shrinkage: Shrinkage = field(default_factory=Chain)
     sufficient_statistics = "shrinkage='auto'"
@@ -106,7 +106,7 @@ class ByLedoitWolf:
 
 @dataclass(frozen=True)
 class ByEstimator:
-    """What an estimator like those of sklearn.covariance finds, given the rows of one component after another."""
+    """Covariances by an estimator such as those of sklearn.covariance, fitted to each component in turn."""
 
     estimator: Any
     shrinkage: Shrinkage = field(default_factory=Chain)
@@ -131,7 +131,7 @@ def _covariances(scatter: Scatter) -> Array:
 
 
 def _among(batch: Batch, n_components: int) -> Assignment:
-    """Return which component made each row: its class, or the one component that all rows are taken for."""
+    """Return the component of each row: its class, or 0 if all rows are one component."""
     rows = batch.assignment
     assert rows is not None  # a source to learn from has labels
     if rows.n_components == n_components:

@@ -1,4 +1,4 @@
-"""What the drop-in classifiers of categories share: pseudo-counts and the class prior."""
+"""Base of the drop-in classifiers of discrete features: pseudo-counts and the class prior."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
-from posteriori.drop_in.base import DropInClassifier
+from posteriori.drop_in.base import DropInClassifier, check_n_priors
 from posteriori.typing import Array
 
 _SMALLEST_ALPHA = 1e-10  # scikit-learn's
 
 
 class DiscreteClassifier(DropInClassifier, ABC):
-    """A drop-in classifier smoothed by Dirichlet pseudo-counts."""
+    """Drop-in classifier with Dirichlet smoothing."""
 
     alpha: Any
     force_alpha: bool
@@ -34,7 +34,7 @@ class DiscreteClassifier(DropInClassifier, ABC):
     }
 
     def _check_alpha(self) -> Array:
-        """Return the pseudo-counts, one or one a feature, none below 1e-10 unless `force_alpha`."""
+        """Return the pseudo-counts, one for all features or one per feature, ≥ 1e-10 unless `force_alpha`."""
         alpha = np.asarray(self.alpha, dtype=np.float64)
         if alpha.ndim and alpha.shape != (self.n_features_in_,):
             raise ValueError(
@@ -54,13 +54,10 @@ class DiscreteClassifier(DropInClassifier, ABC):
         return np.maximum(alpha, _SMALLEST_ALPHA)
 
     def _class_log_prior(self, weight: Array) -> Array:
-        """Return log p(y) in nats, (C,), from the weight of each class, or as it was given."""
+        """Return log p(y) in nats, (C,), as given or from the weight of each class."""
         if self.class_prior is not None:
+            check_n_priors(self.class_prior, len(weight))
             prior = np.asarray(self.class_prior, dtype=np.float64)
-            if prior.shape != weight.shape:
-                raise ValueError(
-                    f"Number of priors must match number of classes: {prior.size} for {len(weight)} classes."
-                )
         else:
             prior = weight / weight.sum() if self.fit_prior else np.full(len(weight), 1.0 / len(weight))
         with np.errstate(divide="ignore"):  # of a class without rows

@@ -1,4 +1,4 @@
-"""What the two discriminant analyses share: second moments in, scores of classes out, also where cells are missing."""
+"""Base of the two discriminant analyses: second moments, and class scores of rows with missing cells."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from posteriori.typing import Array
 
 
 class Undetermined(np.linalg.LinAlgError):
-    """The rows seen so far do not determine the model; more may."""
+    """The rows seen so far do not determine the model, but more rows may."""
 
 
 @dataclass(frozen=True)
 class RowCount:
-    """How many rows of each class have weight, (C,): it tells one heavy row from many light ones."""
+    """Number of rows with positive weight per class, (C,); distinguishes one heavy row from many light ones."""
 
     count: Array
 
@@ -44,15 +44,15 @@ class RowCount:
 
 @dataclass(frozen=True)
 class ClassStatistics:
-    """What a model is estimated from.
+    """Statistics of the classes, from which a model is estimated.
 
     Attributes
     ----------
     statistics : JointStatistics
-        The `Scatter` of each class, expected where cells were missing, and its `RowCount`.
+        `Scatter` of each class, with expected values for missing cells, and its `RowCount`.
     estimate : CovarianceEstimate
     source : Source
-        The rows, for estimates that sums are not enough for.
+        The rows, for estimates that need more than sums.
     """
 
     statistics: JointStatistics
@@ -61,47 +61,47 @@ class ClassStatistics:
 
     @property
     def scatter(self) -> Scatter:
-        """The second moments of each class."""
+        """Second moments of each class."""
         return self.statistics.blocks[0]
 
     @property
     def weight(self) -> Array:
-        """The weight of each class, (C,), in rows."""
+        """Weight of each class, (C,), in rows."""
         return self.statistics.weight
 
     @property
     def rows(self) -> Array:
-        """The rows of each class, (C,): a row of weight k counts as k, and none as less than one."""
+        """Number of rows of each class, (C,); a row of weight k counts as k rows, and at least as one."""
         return np.maximum(self.weight, self.statistics.blocks[1].count)
 
     @functools.cached_property
     def everyone(self) -> Scatter:
-        """The second moments of all rows as one component."""
+        """Second moments of all rows together."""
         components = (self.scatter.reindexed([z]) for z in range(len(self.weight)))
         return functools.reduce(operator.add, components)
 
     @property
     def means(self) -> Array:
-        """The mean of each class, (C, d); that of all rows where it has none."""
+        """Class means, (C, d); the overall mean for a class without rows."""
         return np.where((self.weight > 0)[:, np.newaxis], self.scatter.mean, self.everyone.mean)
 
     @property
     def covariances(self) -> Array:
-        """The estimated covariance of each class, (C, d, d)."""
+        """Estimated covariance of each class, (C, d, d)."""
         return self.estimate.estimate(self.scatter, self.source)
 
     @property
     def total_covariance(self) -> Array:
-        """The estimated covariance of all rows, (d, d)."""
+        """Estimated covariance of all rows, (d, d)."""
         return self.estimate.estimate(self.everyone, self.source)[0]
 
 
 class DiscriminantAnalysis(SummingClassifier, ABC):
-    """Gaussian classes, learned from one `Scatter` each.
+    """Discriminant analysis: Gaussian classes, learned from one `Scatter` per class.
 
-    A classifier defines the density that missing cells are expected under (`_density`), the check of its parameters
-    (`_check`), which attributes follow from the sums (`_set_fitted_attributes`), and how rows are scored by those
-    attributes (`_score`, `_parameters`), which users may set as well.
+    A subclass defines the density under which missing cells are expected (`_density`), the check of its parameters
+    (`_check`), the attributes that follow from the sums (`_set_fitted_attributes`), and the scores of rows by these
+    attributes (`_score`, `_parameters`). Users may also set the attributes themselves.
     """
 
     means_: Array
@@ -111,19 +111,19 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
 
     @abstractmethod
     def _check(self, n_classes: int, n_features: int) -> CovarianceEstimate:
-        """Raise where parameters do not fit each other or the rows; return how covariances are estimated."""
+        """Check the parameters against each other and the rows; return the covariance estimate."""
 
     @abstractmethod
     def _density(self, estimate: CovarianceEstimate) -> MultivariateGaussian:
-        """Return the density whose EM replaces missing cells in training."""
+        """Return the density whose EM gives the expected statistics of missing cells in training."""
 
     @abstractmethod
     def _set_fitted_attributes(self, evidence: ClassStatistics, dtype: type[np.floating[Any]]) -> None:
-        """Set the fitted attributes; raise `Undetermined` where more rows may help."""
+        """Set the fitted attributes; raise `Undetermined` if more rows may help."""
 
     @abstractmethod
     def _score(self) -> Callable[[Array], Array]:
-        """Return the function that takes complete rows to log p(x, y) + const(x) in nats, (n, C)."""
+        """Return the function that maps complete rows to log p(x, y) + const(x) in nats, (n, C)."""
 
     @abstractmethod
     def _score_incomplete(self) -> Callable[[Array], Array]:
@@ -131,7 +131,7 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
 
     @abstractmethod
     def _precision(self) -> Any:
-        """Return the data type of scores of rows that are no more precise themselves."""
+        """Return the data type of the scores of rows of lower or equal precision."""
 
     @abstractmethod
     def _parameters(self) -> MultivariateGaussianParameters:
@@ -146,7 +146,7 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
                 f"{estimate.sufficient_statistics} needs all rows at once: use fit, or a number for shrinkage"
             )
         if estimate.sufficient_statistics == "covariance_estimator" and rows.weighted:
-            raise NotImplementedError("a covariance_estimator knows no sample_weight: leave one of them out")
+            raise NotImplementedError("a covariance_estimator does not support sample_weight: leave one of them out")
         statistics = self._collect_statistics(rows, estimate)
         self.classes_, self.statistics_ = rows.classes, statistics
         self._clear()
@@ -158,14 +158,14 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
                 raise
 
     def _collect_statistics(self, rows: LabelledRows, estimate: CovarianceEstimate) -> JointStatistics:
-        """Return the statistics of all rows so far, with missing cells expected by EM."""
+        """Return the statistics of all rows so far, with expected statistics of missing cells by EM."""
         columns = tuple(range(self.n_features_in_))
         blocks = (Block(self._density(estimate), columns),)
         moments = Collect(blocks)
 
         def accumulate(batch: Batch) -> JointStatistics:
             sums = moments(batch)
-            assert batch.assignment is not None  # or `moments` had refused
+            assert batch.assignment is not None  # `moments` raises an error otherwise
             present = batch.assignment.weight > 0
             count = np.bincount(batch.assignment.component, present, batch.assignment.n_components)
             return replace(sums, blocks=(*sums.blocks, RowCount(count)))
@@ -187,7 +187,7 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
         return replace(learned, blocks=(*learned.blocks, count))
 
     def _clear(self) -> None:
-        # What another solver, or other parameters, published earlier must not outlive them.
+        # Attributes of an earlier fit with another solver or other parameters must not remain.
         kept = {"classes_", "statistics_", "n_features_in_", "feature_names_in_"}
         for name in list(vars(self)):
             if (name.endswith("_") and name not in kept) or name == "_lacks":
@@ -196,7 +196,7 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
     # Predicting ---------------------------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Array:
-        """Return log p(y | x) up to a constant of each row, in nats.
+        """Return log p(y | x) up to a constant per row, in nats.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
         Returns
         -------
         ndarray (n, C), or (n,) for two classes
-            Of two classes log p(y = 1 | x) − log p(y = 0 | x).
+            For two classes log p(y = 1 | x) − log p(y = 0 | x).
         """
         if len(self._fitted_classes()) == 2:
             return self._map(X, lambda scores: scores[:, 1] - scores[:, 0])
@@ -255,7 +255,7 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
         return self.classes_
 
     def _regular(self, covariance: Array) -> Array:
-        """Return the covariances (G, d, d) so that they can be factorised, whatever part of the cells is present."""
+        """Regularise covariances (G, d, d) so that every submatrix of observed columns can be factorised."""
         everyone = self.statistics_.blocks[0].cells.pooled()
         scale = everyone.scatter[0] / np.where(everyone.weight[0] > 0, everyone.weight[0], 1.0)
         return np.stack([regularise_singular(one, scale) for one in covariance])
@@ -264,9 +264,3 @@ class DiscriminantAnalysis(SummingClassifier, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def check_priors(priors: Any, n_classes: int) -> None:
-    """Raise ValueError if priors are given, but not one a class."""
-    if priors is not None and np.shape(priors) != (n_classes,):
-        raise ValueError(f"Number of priors must match number of classes: {np.size(priors)} for {n_classes} classes.")

@@ -11,7 +11,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import Interval
 
 from posteriori.densities import Gaussian, GaussianParameters
-from posteriori.drop_in.base import DropInClassifier, fold
+from posteriori.drop_in.base import DropInClassifier, check_n_priors, fold
 from posteriori.sources import Source
 from posteriori.statistics import JointStatistics, Moments
 from posteriori.tables import Assignment, Numbers
@@ -29,7 +29,7 @@ class GaussianNB(DropInClassifier):
     Parameters
     ----------
     priors : array-like (C,), optional
-        p(y), ≥ 0 and summing to 1; default: from the rows.
+        p(y), ≥ 0, with sum 1. Default: from the rows.
     var_smoothing : float, default 1e-9
         epsilon as a share of the largest variance of any column over all rows, ≥ 0.
 
@@ -37,23 +37,23 @@ class GaussianNB(DropInClassifier):
     ----------
     classes_ : ndarray (C,)
     class_count_, class_prior_ : ndarray (C,)
-        The weight of the rows of each class, and p(y).
+        Total weight of the rows of each class, and p(y).
     theta_, var_ : ndarray (C, d)
         Means and smoothed variances, in data units and squared data units.
     epsilon_ : float
-        What was added to every variance, in squared data units.
+        Value added to every variance, in squared data units.
     n_features_in_ : int
     feature_names_in_ : ndarray (d,)
-        Where the columns had names.
+        Names of the features, if the columns had names.
     statistics_ : JointStatistics
-        The sums that all of these follow from.
+        Sufficient statistics from which the attributes follow.
 
     Notes
     -----
-    epsilon_ is that of all rows seen. scikit-learn's is that of the last batch, and what it differs by from
-    that of earlier ones stays in its variances, so that its ``partial_fit`` of two halves is not its fit of
-    the whole when `var_smoothing` is not tiny. As in scikit-learn, ``sample_weight`` has no part in epsilon_,
-    and a column of a far larger scale drowns the others: `posteriori.NaiveBayes` smooths free of scale.
+    epsilon_ is computed from all rows seen. scikit-learn computes it from the last batch, so with a large
+    `var_smoothing` its ``partial_fit`` of two halves differs from its fit of all rows. As in scikit-learn, epsilon_
+    ignores ``sample_weight``, and a column of much larger scale dominates it; the smoothing of `posteriori.NaiveBayes`
+    does not depend on the scale.
 
     Cost: fit reads each cell once, O(n·d); predicting is O(n·d·C). Both run in threads and copy no table.
 
@@ -103,7 +103,7 @@ class GaussianNB(DropInClassifier):
         return JointStatistics(statistics.weight, (moments, moments.pooled()))
 
     def _check_sums(self, unweighted: Moments, values: Array) -> None:
-        # The sums pass over a NaN, so that some are short of a row; an infinity makes some infinite or NaN.
+        # The sums skip NaN cells, so their weight is short; an infinite cell makes a sum infinite or NaN.
         if not (unweighted.finite().all() and (unweighted.weight.sum(axis=0) == len(values)).all()):
             assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
             raise ValueError("the square of a value in X overflows; rescale its columns")
@@ -120,9 +120,8 @@ class GaussianNB(DropInClassifier):
     def _prior(self, weight: Array) -> Array:
         if self.priors is None:
             return weight / weight.sum()
+        check_n_priors(self.priors, len(weight))
         priors = np.asarray(self.priors, dtype=np.float64)
-        if priors.shape != weight.shape:
-            raise ValueError(f"Number of priors must match number of classes: {priors.size} for {len(weight)} classes.")
         if not np.isclose(priors.sum(), 1.0):
             raise ValueError(f"The sum of the priors should be 1, and is {priors.sum():g}.")
         if (priors < 0).any():
@@ -135,7 +134,7 @@ class GaussianNB(DropInClassifier):
 
     def _log_density(self, n_features: int) -> Callable[[Any], Array]:
         density, name, shape = Gaussian(), type(self).__name__, (len(self.classes_), n_features)
-        # Whoever set the attributes, the kernel must find a number for every column.
+        # Users may set the attributes to any shape; the kernel needs one number per class and column.
         mean, variance = (
             np.array(np.broadcast_to(part, shape), np.float64, order="C") for part in (self.theta_, self.var_)
         )

@@ -15,9 +15,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from posteriori import kernels
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.pooling import Pooled
-from posteriori.drop_in.base import open_rows
+from posteriori.drop_in.base import check_n_priors, open_rows
 from posteriori.drop_in.covariances import CovarianceEstimate, choose_estimate
-from posteriori.drop_in.discriminant import ClassStatistics, DiscriminantAnalysis, Undetermined, check_priors
+from posteriori.drop_in.discriminant import ClassStatistics, DiscriminantAnalysis, Undetermined
 from posteriori.drop_in.lda_solvers import SOLVERS
 from posteriori.tables import Batch, Numbers
 from posteriori.typing import Array
@@ -35,18 +35,17 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         "svd" drops directions without variance and takes Σ from all rows alike; "lsqr" and "eigen" take
         :math:`\Sigma = \sum_y \pi_y \Sigma_y`, and shrink it. "lsqr" offers no `transform`.
     shrinkage : float, "auto" or None, default None
-        Share in [0, 1] towards a sphere of the same trace, class by class; "auto" for Ledoit and Wolf's.
+        Weight in [0, 1] of a sphere of the same trace, per class; "auto" for the Ledoit-Wolf weight.
     priors : array-like (C,), optional
-        p(y), ≥ 0; divided by their sum, with a warning, where it is not 1. Default: from the rows.
+        p(y), ≥ 0; normalized with a warning if the sum is not 1. Default: from the rows.
     n_components : int, optional
-        Directions that `transform` keeps, at most min(C − 1, d), which is the default.
+        Number of directions of `transform`, at most min(C − 1, d), which is the default.
     store_covariance : bool, default False
-        Whether "svd" publishes `covariance_`.
+        Whether "svd" sets `covariance_`.
     tol : float, default 1e-4
-        "svd" drops a direction in which the spread within classes is less than this, in standard deviations of
-        standardised columns.
+        "svd" drops directions whose within-class standard deviation, for standardised columns, is at most `tol`.
     covariance_estimator : object with fit and covariance_, optional
-        Estimates the covariance of each class from its rows, in place of `shrinkage`.
+        Estimates the covariance of each class from its rows, instead of `shrinkage`.
 
     Attributes
     ----------
@@ -60,26 +59,26 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     scalings_ : ndarray (d, rank)
         The directions as columns, in which Σ is the identity; not with "lsqr". The sign of each is arbitrary.
     explained_variance_ratio_ : ndarray (n_components,)
-        The share of the variance between classes along each.
+        Share of the between-class variance along each direction.
     n_features_in_ : int
     feature_names_in_ : ndarray (d,)
-        Where the columns had names.
+        Names of the features, if the columns had names.
     statistics_ : JointStatistics
-        The sums that all of these follow from.
+        Sufficient statistics from which the attributes follow.
 
     Notes
     -----
-    Beyond scikit-learn's: `sample_weight`, `partial_fit`, and missing cells (NaN), which are integrated out in
-    prediction. In training EM (to 1e-5 nats a row) puts their expectation, under one covariance for all classes, in
-    their place. "auto" and `covariance_estimator` need rows that are complete and come at once. While the rows of
-    `partial_fit` do not suffice yet, sums are kept and predicting is a NotFittedError; a class without rows so far is
+    Additions to scikit-learn: `sample_weight`, `partial_fit`, and missing cells (NaN), which are integrated out in
+    prediction. In training, EM (to 1e-5 nats per row) uses their expected statistics under one covariance for all
+    classes. "auto" and `covariance_estimator` need complete rows in a single `fit`. While the rows of `partial_fit` do
+    not determine the model, the sums are kept and predicting raises NotFittedError. A class without rows so far is
     never predicted.
 
-    `predict_log_proba` is exact where scikit-learn takes the logarithm of a probability rounded to 0 or 1. Where all
-    class means agree, explained_variance_ratio_ is 0 and not NaN.
+    `predict_log_proba` is exact; scikit-learn takes the logarithm of a probability that may be rounded to 0 or 1. If
+    all class means are equal, explained_variance_ratio_ is 0, not NaN.
 
-    Cost: fit reads each cell once, O(n·d²) in BLAS, and keeps O(C·d²); "auto" reads them twice. Predicting is O(n·d·C),
-    and where cells are missing O(d² + m³) a row and class for its m missing cells.
+    Cost: fit reads each cell once, O(n·d²) in BLAS, and keeps O(C·d²); "auto" reads the cells twice. Predicting is
+    O(n·d·C), plus O(d² + m³) per class for a row with m missing cells.
 
     References
     ----------
@@ -126,7 +125,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     # Learning -----------------------------------------------------------------------------------------------
 
     def _check(self, n_classes: int, n_features: int) -> CovarianceEstimate:
-        check_priors(self.priors, n_classes)
+        if self.priors is not None:
+            check_n_priors(self.priors, n_classes)
         if self.priors is not None and (np.asarray(self.priors) < 0).any():
             raise ValueError("priors must be non-negative")
         if not SOLVERS[self.solver].estimates:
@@ -184,9 +184,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def transform(self, X: Any) -> Array:
         """Return the rows in the space of the discriminant directions, (n, n_components).
 
-        The covariance within classes is the identity there, and the first direction is the one along which the classes
-        lie furthest apart. A missing cell is put at its expectation given the others of its row, averaged over the
-        classes by their posterior.
+        There the within-class covariance is the identity, and the first direction separates the classes most. A missing
+        cell is replaced by its expectation given the other cells of its row, averaged over p(y | x).
 
         Parameters
         ----------

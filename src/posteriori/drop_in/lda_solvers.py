@@ -1,4 +1,4 @@
-"""From second moments to the coefficients and directions of linear discriminant analysis, as in scikit-learn."""
+"""Solvers of linear discriminant analysis: coefficients and directions from second moments, as in scikit-learn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver finds.
+    """Result of a solver.
 
     Attributes
     ----------
@@ -23,13 +23,13 @@ class Solution:
     covariance : ndarray (d, d)
         Σ_y π_y·Σ_y.
     within : ndarray (d, d)
-        The covariance that the coefficients rest on.
+        Covariance from which the coefficients are computed.
     scalings : ndarray (d, rank), optional
         Discriminant directions as columns.
     spread : ndarray, optional
-        The share of the variance between classes along each.
+        Share of the between-class variance along each direction.
     centre : ndarray (d,), optional
-        The point about which the coefficients are computed, where it is not 0.
+        Point about which the coefficients are computed, if it is not 0.
     """
 
     coef: Array
@@ -43,9 +43,9 @@ class Solution:
 
 @dataclass(frozen=True)
 class Solver:
-    """How the coefficients come about, whether from covariances that can be shrunk, and whether with directions.
+    """Solver, whether it estimates covariances (which can be shrunk), and whether it supports `transform`.
 
-    ``solve(evidence, priors, tol)`` raises numpy.linalg.LinAlgError where the covariance is singular and must not be.
+    ``solve(evidence, priors, tol)`` raises numpy.linalg.LinAlgError if it cannot handle a singular covariance.
     """
 
     solve: Callable[[ClassStatistics, Array, float], Solution]
@@ -56,7 +56,7 @@ class Solver:
 def _solve_svd(evidence: ClassStatistics, priors: Array, tol: float) -> Solution:
     """Whiten within classes, then find the principal axes of the means there.
 
-    Where scikit-learn takes singular values of the centred rows, these are roots of the eigenvalues of their scatter.
+    The singular values of the centred rows that scikit-learn uses are the square roots of the eigenvalues used here.
     """
     weight, means = evidence.weight, evidence.means
     within = Pooled().covariances(weight, evidence.scatter.scatter)[0]
@@ -80,7 +80,7 @@ def _solve_svd(evidence: ClassStatistics, priors: Array, tol: float) -> Solution
 
 
 def _solve_lsqr(evidence: ClassStatistics, priors: Array, tol: float) -> Solution:
-    """Solve Σ·w = μ, in the least squares where Σ is singular."""
+    """Solve Σ·w = μ, by least squares if Σ is singular."""
     means, covariance = evidence.means, _mixed(evidence, priors)
     coef = linalg.lstsq(covariance, means.T)[0].T
     return Solution(coef, _intercept(coef, means, priors), covariance, covariance)
@@ -89,8 +89,8 @@ def _solve_lsqr(evidence: ClassStatistics, priors: Array, tol: float) -> Solutio
 def _solve_eigen(evidence: ClassStatistics, priors: Array, tol: float) -> Solution:
     """Solve S_b·v = λ·Σ·v for S_b = S_t − Σ, the covariance between classes.
 
-    Where Σ is singular it is solved in the directions in which Σ is not 0, as by "svd". Of collinear columns it depends
-    on rounding alone whether scikit-learn finds Σ to be singular and raises an error.
+    If Σ is singular, the problem is solved in the directions in which Σ is not 0, as by "svd". scikit-learn may raise
+    an error for collinear columns, depending on rounding.
     """
     means, covariance = evidence.means, _mixed(evidence, priors)
     whitener = _whitener(covariance)
@@ -103,7 +103,7 @@ def _solve_eigen(evidence: ClassStatistics, priors: Array, tol: float) -> Soluti
     return Solution(coef, intercept, covariance, covariance, scalings, _shares(values[descending]))
 
 
-_LEAST = 1e-12  # an eigenvalue of a correlation matrix that is taken for 0, as a share of the largest
+_LEAST = 1e-12  # smaller eigenvalues of a correlation matrix, relative to the largest, are treated as 0
 
 
 def _whitener(covariance: Array) -> Array:

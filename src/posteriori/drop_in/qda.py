@@ -14,8 +14,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from posteriori import kernels
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.pooling import PerClass
+from posteriori.drop_in.base import check_n_priors
 from posteriori.drop_in.covariances import CovarianceEstimate, choose_estimate
-from posteriori.drop_in.discriminant import ClassStatistics, DiscriminantAnalysis, Undetermined, check_priors
+from posteriori.drop_in.discriminant import ClassStatistics, DiscriminantAnalysis, Undetermined
 from posteriori.tables import Numbers
 from posteriori.typing import Array
 
@@ -24,7 +25,7 @@ _BLOCK_CELLS = 1 << 18  # of whitened rows, so that they stay in the cache
 
 @dataclass(frozen=True)
 class Axes:
-    """Variances along the principal axes, (d,), the axes as columns (d, d), and the covariance they make (d, d)."""
+    """Eigendecomposition of a covariance: variances (d,), principal axes as columns (d, d), covariance (d, d)."""
 
     variance: Array
     rotation: Array
@@ -33,13 +34,13 @@ class Axes:
 
 @dataclass(frozen=True)
 class Solver:
-    """How the axes come from a covariance and reg_param, and what to say of a singular one.
+    """Solver: principal axes from a covariance and reg_param, and the remedy for a singular covariance.
 
     Attributes
     ----------
     solve : callable
     estimates : bool
-        Whether covariances are estimated, and so can be shrunk.
+        Whether covariances are estimated explicitly, so that they can be shrunk.
     remedy : str
         The parameter that makes singular covariances regular.
     """
@@ -50,9 +51,9 @@ class Solver:
 
 
 def _solve_svd(covariance: Array, reg_param: float) -> Axes:
-    """Move every variance along an axis towards 1.
+    """Regularise: shrink the variance along every axis to 1 by the weight reg_param.
 
-    Where scikit-learn takes squared singular values of the centred rows, these are the eigenvalues of their scatter.
+    The squared singular values of the centred rows that scikit-learn uses are the eigenvalues used here.
     """
     axes = _solve_eigen(covariance, reg_param)
     variance = (1.0 - reg_param) * np.maximum(axes.variance, 0.0) + reg_param
@@ -60,7 +61,7 @@ def _solve_svd(covariance: Array, reg_param: float) -> Axes:
 
 
 def _solve_eigen(covariance: Array, reg_param: float) -> Axes:
-    del reg_param  # as in scikit-learn: shrinkage stands in its place
+    del reg_param  # ignored by this solver, as in scikit-learn: shrinkage replaces it
     values, vectors = linalg.eigh(covariance)
     descending = np.argsort(values)[::-1]
     return Axes(values[descending], vectors[:, descending], covariance)
@@ -73,26 +74,26 @@ _SOLVERS = {
 
 
 class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
-    r"""Quadratic discriminant analysis: classes that are Gaussian with a covariance each.
+    r"""Quadratic discriminant analysis: Gaussian classes with one covariance per class.
 
     .. math:: p(x, y) = \pi_y N(x;\ \mu_y, \Sigma_y), \qquad \Sigma_y = R_y \operatorname{diag}(s_y) R_y^T
 
     Parameters
     ----------
     solver : {"svd", "eigen"}, default "svd"
-        "svd" knows `reg_param`, "eigen" `shrinkage` and `covariance_estimator`.
+        "svd" supports `reg_param`; "eigen" supports `shrinkage` and `covariance_estimator`.
     shrinkage : float, "auto" or None, default None
-        Share in [0, 1] towards a sphere of the same trace; "auto" for Ledoit and Wolf's.
+        Weight in [0, 1] of a sphere of the same trace; "auto" for the Ledoit-Wolf weight.
     priors : array-like (C,), optional
-        p(y), summing to 1; default: from the rows.
+        p(y), with sum 1. Default: from the rows.
     reg_param : float, default 0.0
         Variances along principal axes are (1 − reg_param)·s + reg_param, reg_param in [0, 1].
     store_covariance : bool, default False
-        Whether `covariance_` is published.
+        Whether to set `covariance_`.
     tol : float, default 1e-4
-        A variance along an axis of at most this, in squared data units, is an error.
+        A variance along an axis of at most `tol`, in squared data units, is an error.
     covariance_estimator : object with fit and covariance_, optional
-        Estimates the covariance of each class from its rows, in place of `shrinkage`.
+        Estimates the covariance of each class from its rows, instead of `shrinkage`.
 
     Attributes
     ----------
@@ -101,14 +102,14 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     rotations_ : list of C ndarrays (d, d)
         R: principal axes as columns. The sign of each is arbitrary.
     scalings_ : list of C ndarrays (d,)
-        s: variances along them, divided by n, descending, in squared data units.
+        s: variances along the axes, divided by n, descending, in squared data units.
     covariance_ : list of C ndarrays (d, d)
         Only if `store_covariance`.
     n_features_in_ : int
     feature_names_in_ : ndarray (d,)
-        Where the columns had names.
+        Names of the features, if the columns had names.
     statistics_ : JointStatistics
-        The sums that all of these follow from.
+        Sufficient statistics from which the attributes follow.
 
     Raises
     ------
@@ -117,12 +118,12 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
 
     Notes
     -----
-    Beyond scikit-learn's: `sample_weight`, `partial_fit`, and missing cells (NaN), which are integrated out in
-    prediction. In training EM (to 1e-5 nats a row) puts their expectation in their place. "auto" and
-    `covariance_estimator` need rows that are complete and come at once. While the rows of `partial_fit` do not suffice
-    yet, sums are kept and predicting is a NotFittedError.
+    Additions to scikit-learn: `sample_weight`, `partial_fit`, and missing cells (NaN), which are integrated out in
+    prediction. In training, EM (to 1e-5 nats per row) uses their expected statistics. "auto" and `covariance_estimator`
+    need complete rows in a single `fit`. While the rows of `partial_fit` do not determine the model, the sums are kept
+    and predicting raises NotFittedError.
 
-    Cost: fit reads each cell once, O(n·d²) in BLAS, and keeps O(C·d²); "auto" reads them twice. Predicting is
+    Cost: fit reads each cell once, O(n·d²) in BLAS, and keeps O(C·d²); "auto" reads the cells twice. Predicting is
     O(n·d²·C).
 
     References
@@ -173,7 +174,8 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     def _check(self, n_classes: int, n_features: int) -> CovarianceEstimate:
         if n_classes < 2:
             raise ValueError(f"The number of classes has to be greater than one. Got {n_classes} class.")
-        check_priors(self.priors, n_classes)
+        if self.priors is not None:
+            check_n_priors(self.priors, n_classes)
         if not _SOLVERS[self.solver].estimates:
             if self.shrinkage is not None:
                 raise NotImplementedError(f"shrinkage not supported with {self.solver!r} solver.")

@@ -1,4 +1,4 @@
-"""How often a class is right, against how sure the model was."""
+"""Calibration curves (reliability diagrams)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plot_calibration(
     label: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how often a class is right against how sure the model was of it: a reliability diagram.
+    """Draw a calibration curve per class: observed frequency against mean predicted probability.
 
     A dot is a bin of rows: their mean p(y | x), the share of them that are of the class (with Wilson's 95 %
     interval) and, by its area, how many they are. On the diagonal the two agree; the mean distance from it
@@ -99,7 +99,7 @@ def _finite(proba: Any, n_classes: int) -> Array:
 
 
 class _Bins(NamedTuple):
-    """Mean posterior, share of the class and number of rows of each bin that has any."""
+    """Mean posterior, share of the class and number of rows of each non-empty bin."""
 
     sure: Array
     share: Array
@@ -107,12 +107,12 @@ class _Bins(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """The mean distance of the two over the rows."""
+        """Expected calibration error: mean absolute difference of the two over the rows."""
         return float(np.abs(self.sure - self.share) @ self.rows / self.rows.sum())
 
     @property
     def interval(self) -> tuple[Array, Array]:
-        """Wilson's 95 % interval of the share."""
+        """Wilson 95 % interval of the share."""
         share, rows, z2 = self.share, self.rows, 1.96**2
         centre = (share + z2 / (2 * rows)) / (1 + z2 / rows)
         half = np.sqrt(z2 * share * (1 - share) / rows + z2**2 / (4 * rows**2)) / (1 + z2 / rows)
@@ -120,7 +120,7 @@ class _Bins(NamedTuple):
 
 
 def _bins(posterior: Array, hit: Array, n_bins: int, strategy: _Strategy) -> _Bins:
-    """Sort rows into bins (lower, upper]."""
+    """Assign rows to bins (lower, upper]."""
     steps = np.linspace(0.0, 1.0, n_bins + 1)
     edges = steps if strategy == "uniform" else np.quantile(posterior, steps)
     position = np.searchsorted(edges[1:-1], posterior)

@@ -1,4 +1,4 @@
-"""What all pictures share: the axes, the colours, the legend, and how things are called on them."""
+"""Shared elements of figures: axes, colours, legend and labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe & Ito (2008), told apart by readers with any colour vision; yellow is left out, being lost on white.
+# Okabe & Ito (2008), distinguishable with any colour vision; without yellow, which has no contrast on white.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 INK, GREY = "#333333", "#8C8C8C"
 OBSERVED = "observed"
@@ -18,7 +18,7 @@ _LETTERS_AN_INCH = 11.0
 
 
 def open_axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
-    """Return the axes, or those of a new figure (in inches), without the box around them."""
+    """Return the axes, or axes of a new figure (size in inches), without top and right spines."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -41,24 +41,24 @@ def class_colours(n_classes: int) -> list[str]:
 
 
 def class_names(model: Any) -> list[str]:
-    """Return what each class of a classifier is called."""
+    """Return the display name of each class of a classifier."""
     target = model.schema_.target if hasattr(model, "schema_") else None
     return [class_name(label, target) for label in model.classes_.tolist()]
 
 
 def class_name(label: Any, target: str | None = None) -> str:
-    """Return a label, after what it is a value of where it is a number."""
+    """Return the display name of a label; "target = 1" if it is a number."""
     return shorten(label) if isinstance(label, str) else f"{target or 'class'} = {shorten(label)}"
 
 
 def shorten(value: Any) -> str:
-    """Write a cell or a label in at most 24 letters."""
+    """Return a cell or a label as text of at most 24 characters."""
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= 24 else f"{text[:23]}…"
 
 
 def draw_legend(ax: Axes) -> None:
-    """Name the classes above the axes, or beside them where they are many: never over the data."""
+    """Draw the legend above the axes, or beside them if there are many classes; never over the data."""
     entries = zip(*ax.get_legend_handles_labels(), strict=True)
     handles, names = zip(*sorted(entries, key=lambda entry: entry[1] == OBSERVED), strict=True)
     position = _legend_place(ax, names)

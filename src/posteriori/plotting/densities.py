@@ -1,4 +1,4 @@
-"""How each class makes one feature."""
+"""Class-conditional densities of one feature."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from posteriori.classifiers.base import GenerativeEstimator
 
-_MOST_BARS = 60  # counts spread wider than this are drawn as a curve
+_MOST_BARS = 60  # counts with a wider range are drawn as a curve
 
 
 def plot_densities(
@@ -37,7 +37,7 @@ def plot_densities(
     joint: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw p(x_j | y), how each class makes one feature: numbers as curves, categories and counts as bars.
+    """Draw the class-conditional density p(x_j | y): numbers as curves, categories and counts as bars.
 
     Of a `GenerativeClassifier` it is the mixture Σ_m s_m p_m(x_j | y) of its members, with the shares s_m ∝ w_m by
     which `score_samples` and `sample` mix them: the density of rows that the pool draws of class y. Its posterior is
@@ -95,7 +95,7 @@ def plot_densities(
 
 
 class _Group(NamedTuple):
-    """A class, or all rows: its curve at the points, the area of that, and the cells to compare with."""
+    """A class, or all rows: its density at the points, the total area, and the observed cells."""
 
     name: str
     colour: str
@@ -124,10 +124,10 @@ def _known(cells: Array | None) -> Array:
 
 
 def _points(feature: Feature, n_classes: int, seen: Array) -> Array:
-    """Return where to evaluate: every category or count, or numbers, closely where a class is."""
+    """Return the evaluation points: every category or count; for numbers, a grid that is dense near the classes."""
     if feature.categorical:
         return _category_points(feature)
-    drawn = feature.sample(np.repeat(np.arange(n_classes), 500)).reshape(-1, 500)  # a model and a class each
+    drawn = feature.sample(np.repeat(np.arange(n_classes), 500)).reshape(-1, 500)  # one line per model and class
     low, high = np.nanquantile(drawn, [0.005, 0.995], axis=1)
     width = high - low
     reach = np.concatenate([low - 0.2 * width, high + 0.2 * width, seen])
@@ -137,7 +137,9 @@ def _points(feature: Feature, n_classes: int, seen: Array) -> Array:
     else:
         near = np.linspace(low - width, high + width, 400).clip(first, last)
         cuts = feature.cuts
-        steps = np.append(cuts, np.nextafter(cuts, -np.inf))  # a step is drawn from just below its cut
+        steps = np.append(
+            cuts, np.nextafter(cuts, -np.inf)
+        )  # two points per cut, just below and at it, draw a vertical step
         points = np.concatenate([near.ravel(), np.linspace(first, last, 400), steps])
     points = np.unique(points)
     return points[~feature.out_of_support(points)]
@@ -165,7 +167,7 @@ def _draw_curves(ax: Axes, groups: Sequence[_Group], points: Array) -> None:
 
 
 def _edges(seen: Array) -> Array:
-    """Return the edges of histogram bins, which hold equally many whole numbers where all cells are whole."""
+    """Return histogram bin edges; if all cells are whole, each bin covers equally many whole numbers."""
     edges = np.histogram_bin_edges(seen, int(np.clip(3.0 * len(seen) ** (1 / 3), 10, 60)))
     if not len(seen) or (seen != np.floor(seen)).any():
         return edges
@@ -186,7 +188,7 @@ def _draw_bars(ax: Axes, groups: Sequence[_Group], points: Array) -> None:
             some = counts > 0
             share = group.area * counts[some] / counts.sum()
             circles += ax.plot(at[some], share, "o", mfc="white", mec=INK, ms=4.5, zorder=3)
-    for circle in circles[:1]:  # named once in the legend
+    for circle in circles[:1]:  # one legend entry
         circle.set_label(OBSERVED)
     ax.set_xlim(points[0] - 0.6, points[-1] + 0.6)
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))

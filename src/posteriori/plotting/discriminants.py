@@ -1,4 +1,4 @@
-"""Gaussian discriminant analysis: ellipses of equal density, and rows in the plane of Fisher's directions."""
+"""Figures of Gaussian discriminant analysis: covariance ellipses and discriminant directions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def plot_covariances(
     shares: Sequence[float] = (0.5, 0.95),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw each class's Gaussian over two features: its mean as a cross, and ellipses that hold a share of its rows.
+    """Draw the Gaussian of each class over two features: its mean, and ellipses that contain a share of its rows.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def plot_covariances(
 
 
 def plot_discriminants(model: GaussianDiscriminant, X: Any, y: Any = None, *, ax: Axes | None = None) -> Axes:
-    """Draw rows in the plane of the first two of Fisher's directions, where the classes lie furthest apart.
+    """Draw rows in the plane of the first two discriminant directions, which separate the classes most.
 
     The covariance within classes is the identity there, so the circle around each class's mean (a cross) holds 95 % of
     its rows, if they are as the model says and the covariance is shared. With two classes, or one feature, there is
@@ -146,7 +146,7 @@ def plot_discriminants(model: GaussianDiscriminant, X: Any, y: Any = None, *, ax
 
 
 def _gaussian_of(model: Any) -> tuple[Any, str]:
-    """Return the model itself, or of a pool the Gaussian member of most weight, and a title that names it."""
+    """Return the model, or for a pool its Gaussian member of greatest weight, and a title that names the member."""
     if not hasattr(model, "weights_") or not hasattr(model, "members_"):
         check_is_fitted(model, "members_" if hasattr(model, "members") else "model_")
         return model, ""
@@ -161,7 +161,7 @@ def _gaussian_of(model: Any) -> tuple[Any, str]:
 
 
 def _say_which(ax: Axes, title: str) -> None:
-    """Write the title above the line of the legend."""
+    """Write the title above the legend."""
     if title:
         ax.set_title(title, loc="right", fontsize="medium", color=INK, pad=26.0)
 
@@ -171,6 +171,6 @@ def _draw_mean(ax: Axes, mean: Array, colour: str, name: str | None = None) -> N
 
 
 def _ellipse(mean: Array, covariance: Array, share: float) -> Array:
-    """Return the points (2, …) of the ellipse that holds a share of a Gaussian."""
+    """Return points (2, …) of the ellipse that contains a share of a Gaussian."""
     circle = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
     return mean[:, np.newaxis] + np.sqrt(chi2(2).ppf(share)) * np.linalg.cholesky(covariance) @ circle

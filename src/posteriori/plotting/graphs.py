@@ -1,4 +1,4 @@
-"""Networks and trees, drawn from parents down to children."""
+"""Figures of Bayesian networks and dependence trees, with parents above children."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from posteriori.networks import BayesianNetwork
 
-_LETTER, _LINE, _PAD = 0.085, 0.2, 0.09  # inches, at the size of letters below
+_LETTER, _LINE, _PAD = 0.085, 0.2, 0.09  # inches, at the font size below
 _POINTS = 9.0
 _BAR = 0.75
 _MOST_WITH_BARS = 45
@@ -66,7 +66,7 @@ def plot_network(
 
 
 def plot_tree(model: Any, label: Any = None, *, ax: Axes | None = None) -> Axes:
-    """Draw which features depend on which, given the class; the wider an edge, the more information it holds.
+    """Draw the dependences among features given the class; wider edges carry more information.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def plot_tree(model: Any, label: Any = None, *, ax: Axes | None = None) -> Axes:
 
 
 def _edges_of(model: Any, label: Any) -> tuple[dict[tuple[str, str], float | None], tuple[str, ...]]:
-    """Return the edges of a model's tree with their information, where it is known, and all its features."""
+    """Return the edges of the tree of a model with their information if known, and all features."""
     if hasattr(model, "parents_"):
         parents = model.parents_
         return {(parent, child): None for child, of_child in parents.items() for parent in of_child}, tuple(parents)
@@ -152,12 +152,12 @@ def _size(name: str, states: Mapping[str, float]) -> tuple[float, float]:
 
 
 def _length(text: str) -> float:
-    """Return about how long a text is in inches; capitals are wide."""
+    """Estimate the width of a text in inches; capitals are wide."""
     return sum(1.2 * _LETTER if letter.isupper() else _LETTER for letter in text)
 
 
 def _open(ax: Axes | None, layout: Layout) -> tuple[Axes, float]:
-    """Return axes in the units of the layout, and by how much letters and lines shrink to fit them."""
+    """Return axes in the units of the layout, and the scale factor of text and lines."""
     width, height = layout.width + 0.3, layout.height + 0.3
     own = ax is None
     ax = open_axes(ax, max(width, 2.5) + 0.2, max(height, 1.2) + 0.4)
@@ -179,7 +179,7 @@ def _draw_edge(
     width: float = 1.1,
     note: str | None = None,
 ) -> None:
-    """Draw an edge that leaves its parent's box below, and enters its child's above."""
+    """Draw an edge from the bottom of the parent box to the top of the child box."""
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 
@@ -225,7 +225,7 @@ def _draw_node(
     is_known: bool,
     scale: float,
 ) -> None:
-    """Draw a box with the name, and a bar for each state."""
+    """Draw a box with the name, and one bar per state."""
     from matplotlib.patches import FancyBboxPatch, Rectangle
 
     (x, y), (width, height) = centre, size

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def plot_feature_information(model: Any, *, most: int = 20, ax: Axes | None = None) -> Axes:
-    """Draw feature importance: the nats of log-loss that the model loses without each column, with 95 % intervals.
+    """Draw feature importance: the increase of the log-loss without each column, in nats, with 95 % intervals.
 
     It is `importance_` of the model: measured on held-out rows after `GenerativeClassifier.fit`, and otherwise
     expected under the model itself; the label of the axis says which.

@@ -1,4 +1,4 @@
-"""Where the nodes of a graph go: in layers, every edge downwards, crossings few."""
+"""Layered layout of acyclic graphs: every edge points down, with few crossings."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from sklearn.isotonic import isotonic_regression
 
 from posteriori.typing import Array
 
-Node = str | tuple[str, str, int]  # a node, or where an edge passes a layer on its way
+Node = str | tuple[str, str, int]  # a node, or a dummy node (parent, child, layer) where an edge crosses a layer
 _SWEEPS = 24
 _ROUNDS = 100
-_PULL = 0.15  # of the middle on every node, against one of each neighbour: long edges alone would let parts drift
-_PASSING = 0.12  # inches that an edge takes in a layer it passes
+_PULL = 0.15  # weight of the centre, against 1 per neighbour; keeps components from drifting apart
+_PASSING = 0.12  # width of a dummy node, in inches
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Places in inches, y upwards from 0 at the bottom.
+    """Positions in inches, with y upwards from 0 at the bottom.
 
     Attributes
     ----------
     centre : dict from str to tuple of float
-        Of each node's box.
+        Centre of the box of each node.
     way : dict from tuple of str to list of tuple of float
-        Where each edge passes layers between its ends.
+        Points where each edge crosses the layers between its ends.
     width, height : float
     """
 
@@ -40,56 +40,68 @@ class Layout:
 def layered(
     size: Mapping[str, tuple[float, float]], edges: Sequence[tuple[str, str]], across: float = 0.3, down: float = 0.55
 ) -> Layout:
-    """Lay an acyclic graph out.
+    """Compute a layered layout of an acyclic graph.
 
     Parameters
     ----------
     size : mapping from str to (width, height)
-        Of each node's box, in inches.
+        Size of the box of each node, in inches.
     edges : sequence of (parent, child)
     across, down : float
-        The least distance between boxes beside each other, and between layers, in inches.
+        Minimum distance between neighbouring boxes, and between layers, in inches.
 
     References
     ----------
     Sugiyama, Tagawa & Toda, Methods for visual understanding of hierarchical system structures, IEEE Trans. SMC 11
-    (1981): layers, barycentres of neighbours against crossings, then places.
+    (1981): assign layers, reduce crossings by barycentres of the neighbours, then assign coordinates.
     """
     layer = _layers(list(size), edges)
-    rows: list[list[Node]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
-    for node in size:
-        rows[layer[node]].append(node)
-    links: list[tuple[Node, Node]] = []
-    passing: dict[tuple[str, str], list[Node]] = {}
-    for parent, child in edges:
-        stops: list[Node] = [(parent, child, k) for k in range(layer[parent] + 1, layer[child])]
-        for stop in stops:
-            assert isinstance(stop, tuple)
-            rows[stop[2]].append(stop)
-        passing[parent, child] = stops
-        chain: list[Node] = [parent, *stops, child]
-        links += list(itertools.pairwise(chain))
+    rows, chains = _rows_and_chains(layer, edges)
+    links = [link for chain in chains.values() for link in itertools.pairwise(chain)]
     above = _neighbours([(child, parent) for parent, child in links])
     below = _neighbours(links)
     _reduce_crossings(rows, above, below)
     width = {node: size[node][0] if isinstance(node, str) else _PASSING for row in rows for node in row}
     x = _places(rows, above, below, width, across)
-    heights = [max((size[node][1] for node in row if isinstance(node, str)), default=0.0) for row in rows]
-    tops = np.cumsum([0.0, *(height + down for height in heights[:-1])]) if rows else np.empty(0)
-    total = float(tops[-1] + heights[-1]) if rows else 0.0
-    middle = total - tops - np.array(heights) / 2.0
+    middle, total = _middles(rows, size, down)
     left = min((x[node] - width[node] / 2.0 for node in x), default=0.0)
     right = max((x[node] + width[node] / 2.0 for node in x), default=0.0)
-    centre = {node: (x[node] - left, float(middle[layer[node]])) for node in size}
+    centre = {node: (x[node] - left, middle[layer[node]]) for node in size}
     way = {
-        edge: [(x[stop] - left, float(middle[stop[2]])) for stop in stops if isinstance(stop, tuple)]
-        for edge, stops in passing.items()
+        edge: [(x[stop] - left, middle[stop[2]]) for stop in chain if isinstance(stop, tuple)]
+        for edge, chain in chains.items()
     }
     return Layout(centre, way, right - left, total)
 
 
+def _rows_and_chains(
+    layer: Mapping[str, int], edges: Sequence[tuple[str, str]]
+) -> tuple[list[list[Node]], dict[tuple[str, str], list[Node]]]:
+    """Return the nodes of each layer, and each edge as a chain with one dummy node per layer that it crosses."""
+    rows: list[list[Node]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
+    for node, k in layer.items():
+        rows[k].append(node)
+    chains: dict[tuple[str, str], list[Node]] = {}
+    for parent, child in edges:
+        crossed = range(layer[parent] + 1, layer[child])
+        for k in crossed:
+            rows[k].append((parent, child, k))
+        chains[parent, child] = [parent, *((parent, child, k) for k in crossed), child]
+    return rows, chains
+
+
+def _middles(rows: list[list[Node]], size: Mapping[str, tuple[float, float]], down: float) -> tuple[list[float], float]:
+    """Return y of the middle of each layer, and the total height, in inches."""
+    if not rows:
+        return [], 0.0
+    heights = [max((size[node][1] for node in row if isinstance(node, str)), default=0.0) for row in rows]
+    tops = np.cumsum([0.0, *(height + down for height in heights[:-1])])
+    total = float(tops[-1] + heights[-1])
+    return (total - tops - np.array(heights) / 2.0).tolist(), total
+
+
 def _layers(nodes: list[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """Return the layer of each node: one below its lowest parent, and roots just above their highest child."""
+    """Return the layer of each node: one below its lowest parent; a root is one above its highest child."""
     parents: dict[str, list[str]] = {node: [] for node in nodes}
     children: dict[str, list[str]] = {node: [] for node in nodes}
     for parent, child in edges:
@@ -107,7 +119,7 @@ def _layers(nodes: list[str], edges: Sequence[tuple[str, str]]) -> dict[str, int
     for node in nodes:
         if not parents[node] and children[node]:
             layer[node] = min(layer[child] for child in children[node]) - 1
-    return layer
+    return {node: layer[node] for node in nodes}  # the given order, not that of the recursion
 
 
 def _neighbours(links: list[tuple[Node, Node]]) -> dict[Node, list[Node]]:
@@ -118,7 +130,7 @@ def _neighbours(links: list[tuple[Node, Node]]) -> dict[Node, list[Node]]:
 
 
 def _reduce_crossings(rows: list[list[Node]], above: dict[Node, list[Node]], below: dict[Node, list[Node]]) -> None:
-    """Order each layer by the mean place of its neighbours, downwards and upwards in turn; keep the best order."""
+    """Order each layer by the mean position of its neighbours, in alternating sweeps; keep the best order."""
     best, fewest = [list(row) for row in rows], _crossings(rows, below)
     for sweep in range(_SWEEPS):
         neighbours, order = (above, rows[1:]) if sweep % 2 == 0 else (below, rows[-2::-1])
@@ -151,7 +163,7 @@ def _places(
     width: dict[Node, float],
     across: float,
 ) -> dict[Node, float]:
-    """Return x of each node: as near to the mean of its neighbours as its layer's order and widths allow."""
+    """Return x of each node: close to the mean of its neighbours, given the order and widths of its layer."""
     offsets: list[Array] = []
     x: dict[Node, float] = {}
     for row in rows:
@@ -162,6 +174,6 @@ def _places(
         for row, offset in zip(rows, offsets, strict=True):
             around = [[x[other] for other in (*above.get(node, []), *below.get(node, []))] for node in row]
             wanted = np.array([sum(positions) / (len(positions) + _PULL) for positions in around])
-            # Least squares under x_{k+1} − x_k ≥ their distance: without the distances, isotonic regression.
+            # Least squares subject to x_{k+1} − x_k ≥ distance; after subtracting the offsets, isotonic regression.
             x |= dict(zip(row, (isotonic_regression(wanted - offset) + offset).tolist(), strict=True))
     return x

@@ -1,4 +1,4 @@
-"""How good models are, or how long they take, by the number of rows they learn from."""
+"""Learning curves: a score or the time of each model against the number of training rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AXES = {
 
 
 def plot_learning_curves(comparison: Any, measure: str = "log_loss", *, ax: Axes | None = None) -> Axes:
-    """Draw a measure of each model against the number of rows that it learned from.
+    """Draw a score of each model against the number of training rows.
 
     A line is the mean over the repeats, whole for generative models and dashed for discriminative ones; its band is
     two standard errors of that mean to either side. Rows are on a logarithmic axis, and so are seconds.
@@ -71,7 +71,7 @@ def plot_learning_curves(comparison: Any, measure: str = "log_loss", *, ax: Axes
 
 
 def _band(mean: Array, error: Array, measure: str) -> tuple[Array, Array]:
-    """Return two standard errors to either side, within what the measure can be."""
+    """Return two standard errors to either side, clipped to the range of the score."""
     low, high = mean - 2 * error, mean + 2 * error
     if measure == "accuracy":
         return low.clip(0.0, 1.0), high.clip(0.0, 1.0)
@@ -79,6 +79,6 @@ def _band(mean: Array, error: Array, measure: str) -> tuple[Array, Array]:
 
 
 def _mark_sizes(ax: Axes, sizes: tuple[int, ...]) -> None:
-    """Put the sizes themselves on the axis, which powers of ten would seldom meet."""
+    """Set the ticks at the training sizes instead of powers of ten."""
     ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     ax.set_xticks([], minor=True)

@@ -1,4 +1,4 @@
-"""The posterior along one feature, above the joint densities that make it."""
+"""Posterior along one feature, above the joint densities."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plot_posterior_along(model: Any, feature: Feature, X: Any, y: Any, resolutio
     plot_densities(model, feature.position, X=X, y=y, joint=True, ax=below)
     legend = below.get_legend()
     if legend is not None:
-        legend.remove()  # the posterior above names the same colours
+        legend.remove()  # the upper axes have the same legend
     points = _points(feature, cells, resolution)
     posterior = feature.posterior(points)
     names, colours = class_names(model), class_colours(posterior.shape[1])
@@ -56,7 +56,7 @@ def plot_posterior_along(model: Any, feature: Feature, X: Any, y: Any, resolutio
 
 
 def _split(ax: Axes) -> Axes:
-    """Make the axes the upper half of the place that they have, and return axes on the lower half."""
+    """Move the axes to the upper half of their area, and return new axes on the lower half."""
     figure: Any = ax.figure
     spec = ax.get_subplotspec()
     if spec is None:
@@ -70,7 +70,7 @@ def _split(ax: Axes) -> Axes:
 
 
 def _points(feature: Feature, cells: Array, resolution: int) -> Array:
-    """Return every category, or points over the range of the cells and a little more, and beside each jump."""
+    """Return every category; for numbers, a grid slightly wider than the cells, with points beside each jump."""
     if feature.categorical:
         return np.arange(1, len(feature.column.categories) + 1)
     if np.isnan(cells).all():

@@ -1,4 +1,4 @@
-"""What the pictures read off a fitted model: one feature with the densities that make it, and classes by number."""
+"""Quantities that figures need from a fitted model: densities of one feature, posteriors, class indices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class Shown:
-    """What the pictures show of a fitted classifier: its model, or those of the members of a pool.
+    """Models behind a fitted classifier: its own model, or the models of the members of a pool.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Shown:
 
     @property
     def schema(self) -> Schema:
-        """What the columns are; where there are several models, without the bins of any of them."""
+        """Schema of the columns; for several models, without bins, because these differ."""
         schema = self.models[0].schema
         return schema if len(self.models) == 1 else schema.uncut()
 
@@ -55,18 +55,18 @@ class Shown:
         return self.models[0].class_log_prior
 
     def ignore_missingness_except(self, columns: Sequence[int]) -> Shown:
-        """Return the same, of which a missing cell of any other column says nothing."""
+        """Return the same without the missingness factors, so that a missing cell of another column is no evidence."""
         return replace(self, models=tuple(model.ignore_missingness_except(columns) for model in self.models))
 
     def log_posterior(self, batch: Batch) -> Array:
-        """Return log p(y | x) in nats, (n, C); NaN in a row that no class can produce."""
+        """Return log p(y | x) in nats, (n, C); NaN if no class can produce the row."""
         each = [model.log_posterior(batch.with_schema(model.schema)) for model in self.models]
         return each[0] if self.pool is None else self.pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)))
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A column of a fitted classifier, with its density when the other columns are unknown.
+    """Column of a fitted classifier, with its marginal densities.
 
     Its cells are numbers or codes, (n,); NaN where missing.
     """
@@ -76,42 +76,42 @@ class Feature:
 
     @classmethod
     def of(cls, model: Any, feature: str | int) -> Feature:
-        """Find a feature by its name or index; raise ValueError if there is none such."""
+        """Find a feature by its name or index; raise ValueError if it does not exist."""
         shown = Shown.of(model)
         return cls(shown.ignore_missingness_except(()), _position(shown.schema, feature))
 
     @property
     def column(self) -> Column:
-        """Its name, kind and categories."""
+        """Name, kind and categories of the column."""
         return self.shown.schema.columns[self.position]
 
     @property
     def cuts(self) -> Array:
-        """Where the density may jump: the cut points of all models."""
+        """Positions where the density may jump: the cut points of all models."""
         points = (model.schema.columns[self.position].cuts or () for model in self.shown.models)
         return np.array(sorted({point for one in points for point in one}), np.float64)
 
     @property
     def categorical(self) -> bool:
-        """Whether its cells are codes."""
+        """Whether the column is categorical."""
         return self.column.kind == "categorical"
 
     @cached_property
     def whole(self) -> bool:
-        """Whether its cells are whole numbers, each with a probability of its own."""
+        """Whether the distribution is discrete on whole numbers."""
         return self.categorical or bool(self.out_of_support(np.array([0.5]))[0])
 
     def out_of_support(self, cells: Array) -> Array:
-        """Return which cells the classifier refuses, (n,): those that one of its models cannot produce."""
+        """Return which cells are out of support, (n,): cells that one of the models cannot produce."""
         return np.any([model.cannot_hold(self.position, cells) for model in self.shown.models], axis=0)
 
     def densities(self, cells: Array) -> Array:
-        """Return p(x_j | y), (n, C): of a pool, the mixture of the members by their shares."""
+        """Return p(x_j | y), (n, C); for a pool, the mixture of the members by their normalized weights."""
         each = [np.exp(model.log_marginal(self.position, cells)) for model in self.shown.models]
         return np.tensordot(self.shown.shares, each, axes=1)
 
     def log_density(self, cells: Array) -> Array:
-        """Return log p(x_j) in nats, (n,), the class unknown too."""
+        """Return the marginal log p(x_j) in nats, (n,)."""
         log_prior = self.shown.class_log_prior
         with np.errstate(divide="ignore"):
             log_shares = np.log(self.shown.shares)
@@ -120,7 +120,7 @@ class Feature:
         return np.logaddexp.reduce(stacked, axis=1)
 
     def posterior(self, cells: Array) -> Array:
-        """Return p(y | x_j), (n, C), the other columns unknown; NaN where no class can produce the cell."""
+        """Return p(y | x_j), (n, C), with all other columns missing; NaN if no class can produce the cell."""
         schema, n = self.shown.schema, len(cells)
         continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
         numbers, codes = np.full((n, len(continuous)), np.nan), np.zeros((n, len(categorical)), schema.code_dtype)
@@ -131,7 +131,7 @@ class Feature:
         return np.exp(self.shown.log_posterior(Batch.of(schema, 0, numbers, codes, {})))
 
     def sample(self, label: Array) -> Array:
-        """Draw a cell for each class given, (M, n): from each model, the same ones each time."""
+        """Sample one cell per given class from each model, (M, n), with a fixed seed."""
         drawn = []
         for model in self.shown.models:
             rng = np.random.default_rng(0)
@@ -139,7 +139,7 @@ class Feature:
         return np.stack(drawn)
 
     def read(self, model: Any, X: Any) -> Array:
-        """Return the cells of some rows; raise ValueError where a density cannot produce one."""
+        """Return the cells of the rows; raise ValueError if a cell is out of support."""
         pairs = [(one, [b for b in one.blocks if self.position in b.columns]) for one in self.shown.models]
 
         def read_batch(batch: Batch) -> Array:
@@ -164,14 +164,14 @@ def _position(schema: Schema, feature: Any) -> int:
 
 
 def class_number(classes: Array, label: Any) -> int:
-    """Return the place of a label among the classes; raise ValueError if it has none."""
+    """Return the index of a label among the classes; raise ValueError if it is unknown."""
     if label not in classes.tolist():
         raise ValueError(f"{label!r} is not a class; the classes are {classes.tolist()}")
     return classes.tolist().index(label)
 
 
 def class_numbers(classes: Array, y: Any, X: Any) -> Array:
-    """Return the place of each row's label among the classes, (n,); y may be the name of a column of X."""
+    """Return the class index of each row, (n,); y may be the name of a column of X."""
     table = read_table(X)
     column = Column("y", "categorical", tuple(classes.tolist()))
     return read_labels(y, table).components(column, slice(0, table.n_rows))

@@ -1,4 +1,4 @@
-"""Which class wins where, in the plane of two features."""
+"""Decision regions in the plane of two features."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def plot_decision_regions(
     resolution: int = 200,
     ax: Axes | None = None,
 ) -> Axes:
-    """Shade the plane of two features by the class that wins there, the deeper the surer, and draw the rows.
+    """Shade the plane of two features by the most probable class and its posterior, and draw the rows.
 
     Of one feature, ``features=("x",)``, draw the posterior p(y | x) along it, and below it the joint densities
     p(x, y), whose largest wins.
@@ -94,14 +94,14 @@ def plot_decision_regions(
 
 
 def _the_only_one(shown: Shown, features: Sequence[str | int] | None) -> str | int | None:
-    """Return the feature along which to draw, where there is one only; None where a plane is meant."""
+    """Return the feature if there is only one to draw; None for a plane."""
     if features is None:
         return 0 if len(shown.schema.columns) == 1 else None
     return features[0] if len(features) == 1 and not isinstance(features, str) else None
 
 
 def two_continuous(model: Any, features: Sequence[str | int] | None) -> tuple[Feature, Feature]:
-    """Return the two features of a plane; raise ValueError if it is not clear which, or one is categorical."""
+    """Return the two features of a plane; raise ValueError if they are ambiguous or one is categorical."""
     continuous = Shown.of(model).schema.of_kind("continuous")
     if features is None and len(continuous) != 2:
         raise ValueError(f"the model has {len(continuous)} continuous features, not two; choose: features=(…, …)")
@@ -115,7 +115,7 @@ def two_continuous(model: Any, features: Sequence[str | int] | None) -> tuple[Fe
 
 
 def _ticks(feature: Feature, cells: Array, resolution: int) -> Array:
-    """Return points along an axis: the range of the cells and a little more, whole if nothing else can be."""
+    """Return points along an axis, slightly beyond the range of the cells; whole numbers for counts."""
     if np.isnan(cells).all():
         raise ValueError(f"column {feature.column.name!r} of X has no cell with a value, so no range")
     low, high = float(np.nanmin(cells)), float(np.nanmax(cells))
@@ -127,7 +127,7 @@ def _ticks(feature: Feature, cells: Array, resolution: int) -> Array:
 
 
 def _log_posterior(shown: Shown, pair: tuple[Feature, Feature], across: Array, up: Array) -> Array:
-    """Return log p(y | x_a, x_b) all over the plane, (rows, columns, C); −inf where no class can be."""
+    """Return log p(y | x_a, x_b) on the grid, (rows, columns, C); −inf where no class can produce the point."""
     schema = shown.schema
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
     numbers = np.full((across.size, len(continuous)), np.nan)
@@ -140,7 +140,7 @@ def _log_posterior(shown: Shown, pair: tuple[Feature, Feature], across: Array, u
 
 
 def _shades(log_posterior: Array) -> Array:
-    """Return the winner's colour, as pale as its posterior is near 1/C; white where no class can be."""
+    """Return the colour of the most probable class, paler for posteriors near 1/C; white if no class is possible."""
     from matplotlib.colors import to_rgb
 
     n_classes, best = log_posterior.shape[2], log_posterior.max(axis=2)
@@ -153,7 +153,7 @@ def _shades(log_posterior: Array) -> Array:
 
 
 def _draw_boundaries(ax: Axes, across: Array, up: Array, log_posterior: Array) -> None:
-    """Draw where each class is as probable as the best of the others."""
+    """Draw the boundary of each class: equal posterior with the best other class."""
     n_classes = log_posterior.shape[2]
     if n_classes == 1:
         return
@@ -164,7 +164,7 @@ def _draw_boundaries(ax: Axes, across: Array, up: Array, log_posterior: Array) -
 
 
 def draw_classes(ax: Axes, across: Array, up: Array, component: Array, model: Any) -> None:
-    """Draw rows in the colour and with the marker of their class."""
+    """Draw rows with the colour and marker of their class."""
     names = class_names(model)
     for c, (name, colour) in enumerate(zip(names, class_colours(len(names)), strict=True)):
         mine, marker = component == c, _MARKERS[c % len(_MARKERS)]
@@ -172,6 +172,6 @@ def draw_classes(ax: Axes, across: Array, up: Array, component: Array, model: An
 
 
 def draw_rows(ax: Axes, across: Array, up: Array, **look: Any) -> None:
-    """Draw rows, the smaller the more there are."""
+    """Draw rows as points; smaller points for more rows."""
     size = np.clip(4000.0 / max(len(across), 1), 8.0, 26.0)
     ax.scatter(across, up, s=size, edgecolors="white", linewidths=0.5, **look)

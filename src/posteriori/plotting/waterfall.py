@@ -1,4 +1,4 @@
-"""One prediction as the sum that it is."""
+"""Waterfall figure of one prediction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plot_explanation(
     max_features: int = 12,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw one prediction as the sum that it is: prior log-odds, a step a feature, posterior log-odds.
+    """Draw one prediction as a waterfall: prior log-odds, one step per feature, posterior log-odds.
 
     log p(a | x) / p(b | x) = log p(a) / p(b) + Σ_j log p(x_j | a) / p(x_j | b)
 
@@ -90,7 +90,7 @@ def _explain(explanation_or_model: Any, X: Any) -> Explanation:
 
 
 def _two_classes(explanation: Explanation, row: int, label: Any, against: Any) -> tuple[int, int]:
-    """Return the places of the classes whose odds are meant: by default the most probable, and the next."""
+    """Return the indices of the two classes of the odds; by default the two most probable."""
     classes, ranked = explanation.classes, np.argsort(-explanation.log_joint[row], kind="stable").tolist()
     if len(classes) < 2:
         raise ValueError(f"the model knows one class only, {classes[0]!r}: there are no odds")
@@ -103,7 +103,7 @@ def _two_classes(explanation: Explanation, row: int, label: Any, against: Any) -
 
 
 def _steps(explanation: Explanation, row: int, pair: tuple[int, int], most: int) -> tuple[list[str], Array]:
-    """Return what the features' steps are called, the largest first, and the prior's step before theirs."""
+    """Return the names and sizes of the steps: the prior, then the features by size."""
     odds = explanation.log_odds(row, *explanation.classes[list(pair)])
     for name, step in (("prior", odds.prior), *odds.factors.items()):
         if not np.isfinite(step):
@@ -127,7 +127,7 @@ def _step_name(explanation: Explanation, row: int, feature: int) -> str:
 
 
 def _draw_steps(ax: Axes, steps: Array, towards: str, away: str) -> None:
-    """Draw a bar a step, each from where the one above it ended, and last a bar from 0 to their sum."""
+    """Draw one bar per step, starting where the previous one ended, and a final bar from 0 to the sum."""
     after = steps.cumsum()
     starts, ends = np.append(after - steps, 0.0), np.append(after, after[-1])
     positions = np.arange(len(ends))
@@ -144,7 +144,7 @@ def _draw_steps(ax: Axes, steps: Array, towards: str, away: str) -> None:
 
 
 def _write(ax: Axes, x: float, y: float, text: str, side: int, colour: str) -> None:
-    """Write beside a point, to the right of it (side 1) or to the left (−1)."""
+    """Write text beside a point, to the right (side 1) or to the left (−1)."""
     look: dict[str, Any] = {"ha": "left" if side > 0 else "right", "va": "center", "fontsize": "small"}
     ax.annotate(text, (x, y), (4 * side, 0), textcoords="offset points", color=colour, **look)
 

@@ -1,4 +1,4 @@
-"""One self-contained page about a fitted classifier, for people."""
+"""Self-contained HTML report on a fitted classifier."""
 
 from posteriori.reporting.document import Report, report
 

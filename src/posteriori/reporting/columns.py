@@ -1,4 +1,4 @@
-"""What each column of a table holds, from one pass over it."""
+"""Summary statistics of the columns of a table, computed in one pass."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """One feature.
+    """Summary of one feature.
 
     Attributes
     ----------
     column : Column
     distribution : str
-        The name of the density that makes it.
+        Name of the density of the column; "pooled" for a pool.
     missing : int
-        How many of its cells are missing.
+        Number of missing cells.
     mean, sd, low, high : float or None
-        Of a column of numbers, in its unit; None where it has no value.
+        Of a numeric column, in its unit; None if it has no value.
     counts : ndarray (K,) or None
-        The rows of each category.
+        Number of rows of each category.
     """
 
     column: Column
@@ -42,7 +42,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class _Tally:
-    """What is added up: moments and extremes of numbers, and counts of codes."""
+    """Additive statistics: moments and range of the numbers, counts of the categories."""
 
     rows: int
     moments: Moments
@@ -73,12 +73,12 @@ class _Tally:
 
 
 def column_facts(estimator: Any, X: Any) -> list[ColumnFacts]:
-    """Return what the features of a fitted estimator hold in a table, in one pass.
+    """Summarize the features of a fitted estimator in a table, in one pass.
 
     Parameters
     ----------
     estimator : fitted estimator
-        The distributions of a pool's columns are called "pooled": its members have different ones.
+        The distribution of every column of a pool is "pooled", because its members differ.
     X : table (n, d)
     """
     schema, tally = estimator.schema_, estimator._source(X).reduce(_Tally.of)

@@ -1,4 +1,4 @@
-"""What a report is about: a fitted classifier, and labelled rows."""
+"""Input of a report: a fitted classifier and labelled rows."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class ReportData:
-    """A fitted classifier with rows and their labels.
+    """Fitted classifier with rows and their labels.
 
     Attributes
     ----------
     estimator : fitted classifier
     main_member : fitted classifier
-        One that is a product of densities, so that Bayes' rule can be written out: the estimator, or of a pool the
-        member of most weight.
+        A classifier whose joint density is a product, so that Bayes' rule can be written out: the estimator itself,
+        or the member of a pool with the greatest weight.
     lens_name : str or None
-        What that member is called in the pool.
+        Name of that member in the pool; None if the estimator is not a pool.
     X : table (n, d)
     components : ndarray (n,)
-        The number of each row's class, −1 where it has no label.
+        Index of the class of each row, −1 if it has no label.
     """
 
     estimator: Any
@@ -48,9 +48,9 @@ class ReportData:
         Raises
         ------
         TypeError
-            The estimator is no classifier of this library.
+            The estimator is not a classifier of this library.
         ValueError
-            A label is none of the classes, or is missing where the estimator does not allow for that.
+            A label is not one of the classes, or is missing and the estimator has ``unlabelled="error"``.
         """
         check_is_fitted(estimator)
         members = dict(getattr(estimator, "members_", {}))
@@ -65,27 +65,27 @@ class ReportData:
 
     @property
     def model(self) -> GenerativeModel:
-        """The model of the lens."""
+        """Model of the main member."""
         return self.main_member.model_
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The features."""
+        """Names of the features."""
         return self.model.schema.names
 
     @property
     def target(self) -> str:
-        """What the classes are called."""
+        """Name of the target."""
         return self.model.schema.target or "class"
 
     @cached_property
     def labels(self) -> list[str]:
-        """The classes as text."""
+        """Class names as text."""
         return [cell_text(label) for label in self.estimator.classes_.tolist()]
 
     @cached_property
-    def spoken(self) -> list[str]:
-        """The classes as text within a sentence: a number after what it is a value of."""
+    def label_phrases(self) -> list[str]:
+        """Class names for use in a sentence: "target = 1" for a class that is not a string."""
         labels = self.estimator.classes_.tolist()
         return [
             text if isinstance(label, str) else f"{self.target} = {text}"
@@ -94,13 +94,13 @@ class ReportData:
 
     @cached_property
     def entropy(self) -> float:
-        """What there is to know of the class before any column is known, in nats."""
+        """Entropy of the class prior, in nats."""
         prior = np.exp(self.model.class_log_prior)
         return -float(prior[prior > 0] @ np.log(prior[prior > 0]))
 
     @property
     def labelled(self) -> Array:
-        """The places of the rows that have a label."""
+        """Positions of the labelled rows."""
         return np.flatnonzero(self.components >= 0)
 
     @cached_property
@@ -109,14 +109,14 @@ class ReportData:
         return np.asarray(self.estimator.score_samples(self.X))
 
     def sampled(self, most: int) -> Array:
-        """Return the places of some rows that have a label, drawn by chance where there are more, ascending."""
+        """Return positions of at most `most` labelled rows, sampled without replacement, ascending."""
         rows = self.labelled
         if len(rows) > most:
             rows = np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
         return rows
 
     def member_with(self, *attributes: str) -> Any:
-        """Return the estimator, or the weightiest of the pool's members, that has any of some attributes; or None."""
+        """Return the estimator, or the pool member of greatest weight, with any of the attributes; else None."""
         members = dict(getattr(self.estimator, "members_", {}))
         ranked = sorted(members, key=lambda name: -float(self.estimator.weights_[name]))
         for one in [members[name] for name in ranked] or [self.estimator]:
@@ -126,7 +126,7 @@ class ReportData:
 
 
 def take_rows(X: Any, rows: Sequence[int] | Array) -> Any:
-    """Return some rows of a table of any kind, in the order given.
+    """Return rows of a table of any supported type, in the given order.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def take_rows(X: Any, rows: Sequence[int] | Array) -> Any:
     positions = [int(row) for row in rows]
     if isinstance(X, np.ndarray):
         return X[positions]
-    if hasattr(X, "iloc"):  # pandas, whose columns need no name that is a string
+    if hasattr(X, "iloc"):  # pandas allows column names that are not strings; narwhals does not
         return X.iloc[positions]
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.DataFrame):

@@ -1,4 +1,4 @@
-"""How each of many classes makes one feature: a line of shades a class, where curves would be a tangle."""
+"""Class-conditional densities of one feature as shaded strips, for many classes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
     from posteriori.typing import Array
 
-MOST_SHADES = 40  # classes, the most frequent ones
+MOST_SHADES = 40  # classes; the most frequent are drawn
 _POINTS = 200
 
 
 def plot_density_strips(model: Any, feature: int, X: Any, ax: Axes) -> Axes:
-    """Draw p(x_j | y) as a line of shades for each class, as dark at its greatest for all of them.
+    """Draw p(x_j | y) as one shaded strip per class, each scaled to its own maximum.
 
     Parameters
     ----------
     model : fitted classifier
     feature : int
-        Its index among the features.
+        Index of the feature.
     X : table (n, d)
-        Rows that set the range.
+        Rows that determine the range of the axis.
     ax : matplotlib Axes
     """
     drawn = Feature.of(model, feature)
@@ -49,7 +49,7 @@ def plot_density_strips(model: Any, feature: int, X: Any, ax: Axes) -> Axes:
 
 
 def _points(feature: Feature, cells: Array) -> Array:
-    """Return where to evaluate, evenly: every category, or numbers over the range of the rows but for odd ones."""
+    """Return the evaluation points: every category, or an even grid over the central 99 % of the values."""
     if feature.categorical:
         return np.arange(1, len(feature.column.categories) + 1)
     low, high = np.nanquantile(cells, [0.005, 0.995])

@@ -1,4 +1,4 @@
-"""A page about a fitted classifier: what it learned, how good it is, and why it says what it says."""
+"""HTML report on a fitted classifier: what it learned, how well it predicts, and how it reaches its predictions."""
 
 from __future__ import annotations
 
@@ -21,56 +21,59 @@ from posteriori.reporting.scores import candidates_section, scores_section, weig
 from posteriori.reporting.trust import calibration_section, confusion_section
 
 _WORDS = {
-    "Probability": "How sure the model is, from 0 % (impossible) to 100 % (certain).",
-    "Odds": "How many times as probable one class is as another: 80 % against 20 % are odds of 4.",
+    "Probability": "How confident the model is, from 0 % (impossible) to 100 % (certain).",
+    "Odds": "The ratio of the probabilities of two classes: 80 % against 20 % are odds of 4.",
     "Nats": (
-        "Logarithms of probabilities: a step of 0.69 nats doubles or halves the odds, one of 2.3 makes them ten times "
-        "as great or as small."
+        "The unit of natural logarithms of probabilities. A step of 0.69 nats doubles or halves the odds; a step of "
+        "2.3 nats multiplies or divides them by ten."
     ),
     "Log-loss": (
-        "The mean of −log p(true class): 0 if the truth was always said to be certain, the greater the less probable "
-        "it was said to be."
+        "The mean of −log p(true class). It is 0 if the true class always had probability 100 %, and grows as that "
+        "probability falls."
     ),
-    "AUC": "How often, of two rows of different classes, the one that is of a class is said to be so more probably.",
-    "Density": "How close together the values of a column lie there: a high curve is where many rows are.",
+    "AUC": (
+        "Area under the ROC curve: the probability that a row of a class gets a higher probability of that class than "
+        "a row of another class."
+    ),
+    "Density": "The probability per unit of a column: the curve is high where many rows are expected.",
     "Bayes’ rule": (
-        "How probable a class is, given a row, is how frequent the class is, times how likely it makes such a row, "
-        "divided by the sum of that over all classes."
+        "The posterior probability of a class is its prior probability times the likelihood of the row given the "
+        "class, divided by the sum of these products over all classes."
     ),
 }
 
 
 @dataclass(frozen=True)
 class Report:
-    """A page about a fitted classifier.
+    """HTML report on a fitted classifier.
 
     Attributes
     ----------
     title : str
     html : str
-        The whole document; it needs no other file and no network.
+        The complete document. It needs no other file and no network.
     """
 
     title: str
     html: str
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file, beside it first and then renamed, so that no half file is left.
+        """Write the page to a file atomically: an interrupted write leaves no partial file.
 
         Parameters
         ----------
         path : path
-            By custom ending in ``.html``.
+            Usually ending in ``.html``.
 
         Raises
         ------
         OSError
-            The folder does not exist or may not be written to, or the path is that of a folder.
+            The folder does not exist or is not writable, or the path is a folder.
         """
         write_file_atomically(Path(path), self.html.encode("utf-8", "replace"))
 
     def _repr_html_(self) -> str:
-        """Show the page within a notebook, in a frame, so that the looks of neither touch the other."""
+        """Return the page in a frame, so that its style and the style of the notebook do not mix."""
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.title)}" '
             'style="width:100%;height:80vh;border:1px solid #ddd"></iframe>'
@@ -89,48 +92,49 @@ def report(
     out_of_fold: Any = None,
     title: str | None = None,
 ) -> Report:
-    """Write a page about a fitted classifier that a person who knows no Bayes can read.
+    """Write an HTML report on a fitted classifier, for readers who do not know Bayes' rule.
 
-    The table at a glance, scores beside those of guessing, the candidates and the weights of a pool, calibration,
-    confusions, feature importance with the class-conditional densities of the most important columns, the tree, the
-    strangest rows by log p(x), and five rows explained.
+    The report has these sections: overview of the table, scores compared with the class prior, candidates and weights
+    of a pool, calibration, confusion matrix, feature importance with the class-conditional densities of the most
+    important columns, dependence tree, outliers by log p(x), and explanations of five rows.
 
     Parameters
     ----------
     estimator : fitted classifier of posteriori
     X : array-like or data frame (n, d)
-        The rows that it has learned from.
+        The training rows.
     y : array-like (n,) or str
-        Their labels, or the column of X that holds them; as in `fit`.
+        The labels, or the name of the column of X that holds them, as in `fit`.
     path : path, optional
-        Where to write the page as well.
+        File to write the page to. Default: write no file.
     out_of_fold : OutOfFold, LeaveOneOut or array-like (n, C), optional
-        What was said of rows that had not been learned from, as `learning.out_of_fold.out_of_fold` and `leave_one_out`
-        return it; or p(y | x) itself, as ``estimator.predict_proba(X)`` of rows that are not those of training.
-        Default: what the estimator keeps as ``out_of_fold_``, or 5-fold cross-validation of a copy.
+        Out-of-fold predictions, as returned by `learning.out_of_fold.out_of_fold` and `leave_one_out`; or p(y | x), as
+        ``estimator.predict_proba(X)`` for rows that are not training rows. Default: the estimator's
+        ``out_of_fold_`` if it has one, otherwise 5-fold cross-validation of a copy.
     title : str, optional
+        Default: the class name of the estimator and the target.
 
     Returns
     -------
     Report
-        Its ``html`` is one file without script, with all figures in it; ``save(path)`` writes it, and a notebook
-        shows it.
+        ``html`` is one document without scripts and with all figures inline. ``save(path)`` writes it, and a notebook
+        displays it.
 
     Raises
     ------
     ValueError
-        out_of_fold is not of these rows, or a label is none of the classes.
+        out_of_fold belongs to other rows, or a label is not one of the classes.
     TypeError
-        The estimator is no classifier of posteriori.
+        The estimator is not a classifier of posteriori.
     ImportError
         Matplotlib is not installed.
     OSError
-        The path cannot be written to.
+        The path is not writable.
 
     Notes
     -----
-    Cost: cross-validation where that is not given, a pass for the columns and one for log p(x), and some thousand rows
-    for the figures. Rows count once each, unless out_of_fold has weights.
+    Cost: cross-validation if no out-of-fold predictions exist, one pass for the columns, one pass for log p(x), and a
+    few thousand rows for the figures. Each row has weight 1 unless out_of_fold has weights.
 
     Examples
     --------
@@ -144,11 +148,13 @@ def report(
     """
     require_matplotlib()
     if path is not None and not Path(path).parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(Path(path).parent)!r} to write the report in")
+        raise FileNotFoundError(
+            f"there is no folder {str(Path(path).parent)!r} to write the report in; create it first"
+        )
     subject = ReportData.of(estimator, X, y)
     evaluated = predict_held_out(subject, out_of_fold)
     facts = column_facts(estimator, X)
-    title = title or f"What {type(estimator).__name__} has learned of {subject.target}"
+    title = title or f"{type(estimator).__name__}: predicting {subject.target}"
     header = summary(subject, evaluated, facts)
     written = Report(title, str(page(title, header, list(_sections(subject, evaluated, facts)), _footer(estimator))))
     if path is not None:
@@ -157,7 +163,7 @@ def report(
 
 
 def require_matplotlib() -> None:
-    """Raise ImportError, with what to do, where figures cannot be drawn."""
+    """Raise an ImportError with the remedy if Matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -187,7 +193,7 @@ def _footer(estimator: Any) -> list[Html]:
 
     words = (part for word, text in _WORDS.items() for part in (element("dt", word), element("dd", text)))
     return [
-        details("Words", element("dl", *words, class_="words")),
+        details("Glossary", element("dl", *words, class_="words")),
         paragraph(f"Written by posteriori {__version__} about ", element("code", _one_line(estimator)), "."),
     ]
 

@@ -1,4 +1,4 @@
-"""Feature importance, how each class makes the important columns, and what depends on what."""
+"""Feature importance, class-conditional densities of the important columns, and the dependence tree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_BARS = 15
 _MOST_PICTURES = 6
-_MOST_ROWS = 5000  # drawn behind the curves
+_MOST_ROWS = 5000  # drawn behind the curves as histograms
 _MOST_CURVES = 8  # classes in one picture
 _MOST_CATEGORIES = 80  # in one picture
 _MOST_SIDE_BY_SIDE = 40  # bars in half the width of the page
@@ -30,22 +30,18 @@ _LETTERS_IN_A_LINE = 36
 _MOST_NODES = 60
 _MOST_TREES = 3
 _MOST_EDGES = 12
-_INFORMS = 1e-3  # nats, below which no picture is drawn
+_INFORMS = 1e-3  # nats; columns of less importance get no figure
 
 
 def features_section(subject: ReportData, importance: Importance) -> Section:
-    """Return which features are important, and the densities of those."""
-    rows_told = f"{count(importance.n_rows)} rows"
-    how = (
-        f"on {rows_told} that the model had not learned from"
-        if importance.held_out
-        else f"as the model itself expects, over {rows_told} drawn from it"
-    )
+    """Return feature importance and the densities of the most important columns."""
+    n_rows = count(importance.n_rows)
+    how = f"on {n_rows} held-out rows" if importance.held_out else f"expected over {n_rows} rows sampled from the model"
     lead = (
-        f"By how much the log-loss grows when a column is unknown, {how}: the model leaves the column out of the sum, "
-        "and answers from the others. Columns that say the same share their importance, so that each alone may lose "
-        "little; below 0 the rows were predicted better without the column. The pictures show how each class makes a "
-        "column: where one class stands high and the others low, such a value speaks for it."
+        f"Increase of the log-loss when a column is missing, {how}: the column is integrated out and the class is "
+        "predicted from the other columns. Redundant columns share their importance, so each of them may score low. A "
+        "negative value means that the rows were predicted better without the column. The figures show the density of "
+        "a column in each class: a value is evidence for the classes whose density is high there."
     )
     nats, error = importance.information, importance.standard_error
     order = np.argsort(-nats, kind="stable")
@@ -57,7 +53,7 @@ def features_section(subject: ReportData, importance: Importance) -> Section:
     more = f", the first {len(rows)} of {len(order)}" if len(rows) < len(order) else ""
     chosen = [int(j) for j in order[:_MOST_PICTURES] if nats[j] > _INFORMS]
     contents = [
-        table(f"Feature importance{more}", ["column", "nats lost without it", ""], rows),
+        table(f"Feature importance{more}", ["column", "increase of log-loss (nats)", ""], rows),
         *_pictures(subject, chosen, importance),
     ]
     return Section("features", "Feature importance", lead, tuple(contents))
@@ -69,28 +65,26 @@ def _signed(nats: float) -> str:
 
 def _pictures(subject: ReportData, chosen: list[int], importance: Importance) -> Iterator[Html]:
     if not chosen:
-        yield paragraph("Without any single column the others predict as well.")
+        yield paragraph("No single column improves the prediction: each can be replaced by the others.")
         return
     rows = subject.sampled(_MOST_ROWS)
     X, labels = take_rows(subject.X, rows), subject.estimator.classes_[subject.components[rows]]
     drawn = (_density(subject, j, X, labels, position, importance) for position, j in enumerate(chosen))
     yield element("div", *drawn, class_="pictures")
-    some = f"{count(len(rows))} rows drawn by chance" if len(rows) < len(subject.labelled) else "the rows"
-    mixed = ", the mixture of the members by their weights" if subject.lens_name else ""
+    some = f"a random sample of {count(len(rows))} rows" if len(rows) < len(subject.labelled) else "the observed rows"
+    mixed = " (mixture of the members by their weights)" if subject.lens_name else ""
     if len(subject.labels) > _MOST_CURVES:
-        note = f"The darker, the more of a class’s rows the model expects there{mixed}; the range is that of {some}."
+        note = f"Darker shades are higher densities under the model{mixed}. The range covers {some}."
     else:
         note = (
-            f"Curves and bars are what the model has learned{mixed}; shades and circles behind them are {some}, as "
-            "they are. Where the two look alike, the model fits."
+            f"Curves and bars are the fitted densities{mixed}; shaded histograms and circles behind them show {some}. "
+            "Where the two agree, the model fits."
         )
     yield paragraph(note, class_="note")
 
 
 def _density(subject: ReportData, j: int, X: Any, labels: Any, position: int, importance: Importance) -> Html:
-    caption = joined(
-        [element("strong", subject.names[j]), f": {importance.information[j]:.3f} nats are lost without it"]
-    )
+    caption = joined([element("strong", subject.names[j]), f": importance {importance.information[j]:.3f} nats"])
     column = subject.model.schema.columns[j]
     many = len(subject.labels) > _MOST_CURVES
     if len(column.categories) > _MOST_CATEGORIES:
@@ -102,13 +96,13 @@ def _density(subject: ReportData, j: int, X: Any, labels: Any, position: int, im
             plot_density_strips(subject.estimator, j, X, ax)
         else:
             plot_densities(subject.estimator, j, X=X, y=labels, ax=ax)
-            ax.set_ylabel(str(ax.get_ylabel()).split(" ")[0])  # without p(column | class), which may be long
+            ax.set_ylabel(str(ax.get_ylabel()).split(" ")[0])  # drop "p(column | class)", which can be long
             _turn_names(ax, column)
 
     broad = many or len(column.categories) * len(subject.labels) > _MOST_SIDE_BY_SIDE
     width = 9.6 if broad else 4.6
     height = 1.0 + 0.16 * min(len(subject.labels), MOST_SHADES) if many else 3.6 if broad else 3.1
-    label = f"How each class of {subject.target} makes {column.name}"
+    label = f"Density of {column.name} in each class of {subject.target}"
     picture = draw(paint, width, height, label, f"density-{position}")
     if broad:
         picture = element("div", picture, class_="scroll", tabindex=0, role="region", aria_label=label)
@@ -116,28 +110,28 @@ def _density(subject: ReportData, j: int, X: Any, labels: Any, position: int, im
 
 
 def _turn_names(ax: Axes, column: Column) -> None:
-    """Turn the names of categories that would run into each other."""
+    """Rotate category names that would overlap."""
     if sum(len(cell_text(category)) for category in column.categories) > _LETTERS_IN_A_LINE:
         for name in ax.get_xticklabels():
             name.set(rotation=40, ha="right", rotation_mode="anchor")
 
 
 def tree_section(subject: ReportData) -> Section | None:
-    """Return what depends on what given the class, where the model or a member of the pool has learned that."""
+    """Return the dependences among the columns given the class, if the model or a pool member learned any."""
     model = subject.member_with("tree_", "parents_")
     if model is None:
         return None
     if subject.lens_name is None or model is subject.estimator:
         whose = ""
     else:
-        whose = f" This is the member {_name_in_pool(subject, model)} of the pool."
+        whose = f" The figure shows the member {_name_in_pool(subject, model)} of the pool."
     lead = (
-        "Which columns go together even among rows of one class. An arrow says that the lower column is judged in the "
-        "light of the upper one, so that the same evidence is not counted twice"
-        f"{'; the wider it is, the more they share' if getattr(model, 'edge_weights_', None) else ''}.{whose}"
+        "Columns that depend on each other within a class. An arrow from a parent to a child means that the child is "
+        "conditioned on the parent, so that shared information is not counted twice"
+        f"{'; wider arrows carry more information' if getattr(model, 'edge_weights_', None) else ''}.{whose}"
     )
     contents = list(_trees(model))
-    return Section("tree", "What depends on what", lead, tuple(contents)) if contents else None
+    return Section("tree", "Dependences between columns", lead, tuple(contents)) if contents else None
 
 
 def _name_in_pool(subject: ReportData, model: Any) -> str:
@@ -147,7 +141,7 @@ def _name_in_pool(subject: ReportData, model: Any) -> str:
 
 def _trees(model: Any) -> Iterator[Html]:
     if len(model.model_.schema.names) < 2:
-        yield paragraph("There is one column only, which can depend on no other.")
+        yield paragraph("There is only one column.")
         return
     labels = _tree_labels(model)
     if len(model.model_.schema.names) > _MOST_NODES:
@@ -157,12 +151,12 @@ def _trees(model: Any) -> Iterator[Html]:
             given = "the class" if label is None else cell_text(label)
             picture = draw_own(
                 lambda label=label: plot_tree(model, label),  # type: ignore[misc]
-                f"Which column depends on which, given {given}",
+                f"Dependence tree given {given}",
                 f"tree-{position}",
             )
             yield element("div", picture, class_="scroll", tabindex=0, role="region", aria_label=f"tree given {given}")
         if len(labels) > _MOST_TREES:
-            yield paragraph(f"{plural(len(labels) - _MOST_TREES, 'more class')} with trees of their own are not shown.")
+            yield paragraph(f"{plural(len(labels) - _MOST_TREES, 'more class')} with separate trees are not shown.")
     edges = _edges(model, labels[0])
     if edges:
         rows = [
@@ -171,13 +165,13 @@ def _trees(model: Any) -> Iterator[Html]:
         ]
         more = f", {len(rows)} of {len(edges)}" if len(rows) < len(edges) else ""
         yield details(
-            "The strongest ties",
-            table(f"The strongest ties{more}", ["column", "goes with", "nats shared", ""], rows, text=(0, 1)),
+            "Strongest dependences",
+            table(f"Strongest dependences{more}", ["column", "parent", "information (nats)", ""], rows, text=(0, 1)),
         )
 
 
 def _tree_labels(model: Any) -> list[Any]:
-    """Return the classes that have a tree each, the most frequent first; or None, of the one that all share."""
+    """Return the classes with separate trees, the most frequent first; [None] if all share one tree."""
     tree = getattr(model, "tree_", {})
     if not any(isinstance(one, dict) for one in tree.values()):
         return [None]

@@ -1,4 +1,4 @@
-"""What a model says of rows that it has not learned from, beside what they are."""
+"""Held-out predictions of a model, with the true classes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from posteriori.learning import metrics
 from posteriori.learning.importance import Importance
+from posteriori.learning.leave_one_out import LeaveOneOut
 from posteriori.learning.out_of_fold import out_of_fold as cross_validate
 from posteriori.reporting.data import ReportData
 from posteriori.typing import Array
@@ -17,24 +18,24 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class HeldOutPredictions:
-    """Rows with their classes, and what was predicted of each by a model that had not learned from it.
+    """True classes and held-out predictions of the labelled rows.
 
     Attributes
     ----------
-    components : ndarray (m,)
-        The number of each row's class.
+    y_true : ndarray (m,)
+        Index of the true class of each row.
     posterior, prior : ndarray (m, C)
-        p(y | x), and p(y), the prediction that looks at no feature.
+        p(y | x), and p(y), the baseline prediction without features.
     weight : ndarray (m,)
     rows : ndarray (m,)
-        Their places in the table.
+        Positions of the rows in the table.
     how : str
-        A sentence on how they were predicted.
+        One sentence on how the predictions were made.
     importance : Importance
-        Feature importance: on held-out rows where the models of the folds are at hand.
+        Feature importance, on held-out rows if the models of the folds are available.
     """
 
-    components: Array
+    y_true: Array
     posterior: Array
     prior: Array
     weight: Array
@@ -44,32 +45,32 @@ class HeldOutPredictions:
 
     @property
     def predicted(self) -> Array:
-        """The number of the most probable class of each row."""
+        """Index of the most probable class of each row."""
         return self.posterior.argmax(axis=1)
 
     @property
     def confidence(self) -> Array:
-        """The probability of that class."""
+        """Probability of the predicted class."""
         return self.posterior.max(axis=1)
 
     @property
     def of_truth(self) -> Array:
-        """The probability of each row's true class."""
-        return self.posterior[np.arange(len(self.components)), self.components]
+        """Probability of the true class."""
+        return self.posterior[np.arange(len(self.y_true)), self.y_true]
 
     @property
     def right(self) -> Array:
-        """Which rows the most probable class is true of."""
-        return self.predicted == self.components
+        """Whether the predicted class is the true class."""
+        return self.predicted == self.y_true
 
     def standard_error(self, losses: Array) -> float:
-        """Return the standard error of the weighted mean of a loss over the rows, (m,)."""
+        """Return the standard error of the weighted mean of the losses, (m,)."""
         share = self.weight / self.weight.sum()
         return float(np.sqrt((share**2) @ (losses - share @ losses) ** 2))
 
 
 def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOutPredictions:
-    """Return what was said of the labelled rows of a subject, by cross-validation where nothing else is given.
+    """Return held-out predictions of the labelled rows, by cross-validation if none are given.
 
     Parameters
     ----------
@@ -79,37 +80,38 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOutPre
     Raises
     ------
     ValueError
-        It is not of these rows.
+        out_of_fold belongs to other rows, or there are no held-out predictions and none can be made.
     """
     estimator = subject.estimator
     labels = subject.estimator.classes_[subject.components]
     if out_of_fold is None:
         out_of_fold = getattr(estimator, "out_of_fold_", None)
     if out_of_fold is None and hasattr(estimator, "members_"):
-        raise ValueError("this pool does not know what it said of rows left out; give that as out_of_fold")
+        raise ValueError("this pool has no out-of-fold predictions; give that as out_of_fold")
     if out_of_fold is None and not hasattr(subject.main_member, "statistics_"):
-        how = "The model was given, not learned from these rows; each row is predicted by it as it is."
+        how = "The parameters of the model were given, not learned from these rows, so no refit is needed."
         return replace(_of_array(subject, estimator.predict_proba(subject.X)), how=how)
     if out_of_fold is None:
         rows = subject.labelled
         if len(rows) < 2:
-            raise ValueError("there is one row with a label only; cross-validation needs two at least")
+            raise ValueError("there is only one labelled row; cross-validation needs at least two")
         out_of_fold = _cross_validated(subject, labels)
-    if not hasattr(out_of_fold, "components"):
+    if not hasattr(out_of_fold, "posterior"):
         return _of_array(subject, out_of_fold)
     rows = subject.labelled
-    if not np.array_equal(out_of_fold.components, subject.components[rows]):
-        raise ValueError("out_of_fold is not of these rows: its classes are not theirs; give the table it is of")
+    y_true = out_of_fold.components if isinstance(out_of_fold, LeaveOneOut) else out_of_fold.y_true
+    if not np.array_equal(y_true, subject.components[rows]):
+        raise ValueError(
+            "out_of_fold is not of these rows: its classes differ from their labels; give the table it was made from"
+        )
     posterior = metrics.fill_undefined(out_of_fold.posterior, out_of_fold.prior)
     importance = getattr(out_of_fold, "estimator", estimator).importance_
     weight = out_of_fold.weight
-    return HeldOutPredictions(
-        out_of_fold.components, posterior, out_of_fold.prior, weight, rows, _how(out_of_fold), importance
-    )
+    return HeldOutPredictions(y_true, posterior, out_of_fold.prior, weight, rows, _how(out_of_fold), importance)
 
 
 def _cross_validated(subject: ReportData, labels: Array) -> Any:
-    """Return what copies of the estimator say of rows left out; those without label teach as they did."""
+    """Cross-validate a copy of the estimator; unlabelled rows are used for training as in `fit`."""
     learner = clone(subject.estimator)
     labels = np.asarray(labels, dtype=object)
     unlabelled = getattr(learner, "unlabelled", "error")
@@ -126,10 +128,10 @@ def _cross_validated(subject: ReportData, labels: Array) -> Any:
 def _how(out_of_fold: Any) -> str:
     fold = getattr(out_of_fold, "fold", None)
     if fold is None:
-        return "Each row was predicted by a model that had learned from all others."
+        return "Each row was predicted by a model trained on all others (leave-one-out)."
     return (
-        f"The rows were dealt into {int(np.max(fold)) + 1} parts, and each part was predicted by a model that had "
-        "learned from the others only (cross-validation)."
+        f"The rows were split into {int(np.max(fold)) + 1} folds, and each fold was predicted by a model trained on "
+        "the other folds (cross-validation)."
     )
 
 
@@ -146,6 +148,6 @@ def _of_array(subject: ReportData, proba: Any) -> HeldOutPredictions:
         prior,
         np.ones(len(rows)),
         rows,
-        "What is judged are probabilities of rows that the model is said not to have learned from.",
+        "The probabilities were given, as predictions for rows that are not training rows.",
         subject.estimator.importance_,
     )

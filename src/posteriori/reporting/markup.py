@@ -1,4 +1,4 @@
-"""HTML: what is markup stays, and everything else is escaped where it goes into an element."""
+"""HTML builder: markup is kept as it is, and all other text is escaped."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from importlib.resources import files
 from typing import Any
 
 _VOID = frozenset({"br", "link", "meta"})
-# Should a cell of the table ever be taken for markup, the browser still loads and runs nothing.
+# Second line of defence: if a cell were ever taken for markup, the browser would load and run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 class Html(str):
-    """Text that is markup; a plain string is not, and is escaped."""
+    """Text that is markup. Plain strings are escaped, this type is not."""
 
     __slots__ = ()
 
 
 def escaped(content: Any) -> Html:
-    """Return markup as it is, and the text of anything else escaped.
+    """Return markup unchanged, and anything else as escaped text.
 
     Examples
     --------
@@ -31,12 +31,12 @@ def escaped(content: Any) -> Html:
 
 
 def joined(contents: Iterable[Any]) -> Html:
-    """Return contents one after the other, each escaped unless it is markup; None is nothing."""
+    """Concatenate contents; escape those that are not markup, and skip None."""
     return Html("".join(escaped(one) for one in contents if one is not None))
 
 
 def element(name: str, /, *contents: Any, **attributes: Any) -> Html:
-    """Return an element; an attribute of None is left out, and ``_`` stands for ``-`` and ends ``class_``.
+    """Return an element. Attributes that are None are omitted; ``_`` in a name becomes ``-``, a final ``_`` is dropped.
 
     Examples
     --------
@@ -61,19 +61,19 @@ def table(
     class_: str | None = None,
     stacks: bool = False,
 ) -> Html:
-    """Return a table whose first cell of each row names it; it scrolls by itself where the page is narrower than it.
+    """Return a table in which the first cell of each row is its header; it scrolls on narrow pages.
 
     Parameters
     ----------
     caption : str
     head : sequence of str
     rows : iterable of sequences
-        A cell that is an element ``td`` already stays as it is.
+        A cell that already is a ``td`` element is kept.
     text : collection of int
-        The columns of words, which begin on the left and may break; others are set to the right.
+        Text columns, which are left-aligned and may wrap; the others are right-aligned.
     class_ : str, optional
     stacks : bool, default False
-        Whether the cells of a row stand below each other on a narrow page, each after the head of its column.
+        Whether the cells of a row are stacked on a narrow page, each with the header of its column.
     """
 
     def cells(row: Sequence[Any]) -> Iterable[Html]:
@@ -98,13 +98,13 @@ def table(
 
 
 def bar(share: float, class_: str = "") -> Html:
-    """Return a bar that fills a share of its cell; for the eye only, beside the number that it shows."""
+    """Return a bar that fills a share of its cell; hidden from screen readers, which read the number."""
     width = f"width:{100.0 * min(max(share, 0.0), 1.0):.1f}%"
     return element("span", element("i", style=width), class_=f"bar {class_}".strip(), aria_hidden="true")
 
 
 def details(summary: str, *contents: Any) -> Html:
-    """Return what is shown only to those who ask for it."""
+    """Return content that is collapsed until it is opened."""
     return element("details", element("summary", summary), *contents)
 
 
@@ -115,7 +115,7 @@ def paragraph(*contents: Any, class_: str | None = None) -> Html:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page: what it is called, one sentence on what it shows and how to read it, and what it shows."""
+    """Section of a page: anchor, title, lead paragraph on how to read it, and contents."""
 
     anchor: str
     title: str
@@ -123,14 +123,14 @@ class Section:
     contents: tuple[Html, ...]
 
     def write(self) -> Html:
-        """Return it as an element."""
+        """Return the section as an element."""
         heading = element("h2", self.title, id=self.anchor)
         lead = paragraph(self.lead, class_="lead")
         return element("section", heading, lead, *self.contents, aria_labelledby=self.anchor)
 
 
 def page(title: str, header: Iterable[Html], sections: Sequence[Section], footer: Iterable[Html]) -> Html:
-    """Return a whole document that needs nothing beside itself: no file, no network, no script."""
+    """Return a self-contained document: no other files, no network, no scripts."""
     style = Html(files(__package__).joinpath("page.css").read_text(encoding="utf-8"))
     links = (element("li", element("a", section.title, href=f"#{section.anchor}")) for section in sections)
     head = element(

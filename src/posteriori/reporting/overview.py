@@ -1,4 +1,4 @@
-"""What the table holds: its classes, its columns, what is missing."""
+"""Overview of the table: classes, columns, missing cells."""
 
 from __future__ import annotations
 
@@ -19,27 +19,31 @@ _MOST_CATEGORIES = 5
 
 
 def summary(subject: ReportData, evaluated: HeldOutPredictions, facts: Sequence[ColumnFacts]) -> list[Html]:
-    """Return the first words of the page, and its figures."""
+    """Return the opening sentence of the page and the cards with its key figures."""
     n_rows = len(subject.components)
     accuracy = float(np.average(evaluated.right, weights=evaluated.weight))
-    commonest = int(np.bincount(evaluated.components, evaluated.weight).argmax())
-    baseline = float(np.average(evaluated.components == commonest, weights=evaluated.weight))
+    commonest = int(np.bincount(evaluated.y_true, evaluated.weight).argmax())
+    baseline = float(np.average(evaluated.y_true == commonest, weights=evaluated.weight))
     missing, cells = sum(one.missing for one in facts), n_rows * len(facts)
     columns = plural(len(facts), "column")
     sentence = paragraph(
-        "How well can ",
+        "How well does the model predict ",
         element("strong", subject.target),
-        f" be told from {columns}? Of 100 rows that it had not seen, the model puts ",
-        element("strong", f"{_of_hundred(accuracy)} into the right class"),
-        f"; always answering “{subject.spoken[commonest]}” would be right for {_of_hundred(baseline)}.",
+        f" from {columns}? Of 100 held-out rows, it predicts ",
+        element("strong", f"{_of_hundred(accuracy)} correctly"),
+        f"; always predicting “{subject.label_phrases[commonest]}” would be correct for {_of_hundred(baseline)}.",
     )
     truth = float(np.exp(_mean_log(evaluated)))
     cards = [
         ("Rows", count(n_rows), _unlabelled(n_rows - len(subject.labelled))),
-        ("Columns", str(len(facts)), f"{percent(missing / cells)} of cells missing" if missing else "no cell missing"),
+        ("Columns", str(len(facts)), f"{percent(missing / cells)} of cells missing" if missing else "no missing cells"),
         ("Classes", str(len(subject.labels)), f"“{subject.labels[commonest]}” is the most frequent"),
         ("Accuracy", percent(accuracy), f"± {percent(evaluated.standard_error(evaluated.right.astype(float)))}"),
-        ("Probability of the true class", percent(truth), f"geometric mean; {percent(_chance(evaluated))} by guessing"),
+        (
+            "Probability of the true class",
+            percent(truth),
+            f"geometric mean; {percent(_chance(evaluated))} by the class prior",
+        ),
     ]
     boxes = (
         element("div", element("dt", name), element("dd", value, element("small", note))) for name, value, note in cards
@@ -53,7 +57,7 @@ def _of_hundred(share: float) -> str:
 
 
 def _unlabelled(rows: int) -> str:
-    return f"{count(rows)} of them without label" if rows else "all with a label"
+    return f"{count(rows)} without label" if rows else "all labelled"
 
 
 def _mean_log(evaluated: HeldOutPredictions) -> float:
@@ -62,23 +66,23 @@ def _mean_log(evaluated: HeldOutPredictions) -> float:
 
 
 def _chance(evaluated: HeldOutPredictions) -> float:
-    of_truth = evaluated.prior[np.arange(len(evaluated.components)), evaluated.components]
+    of_truth = evaluated.prior[np.arange(len(evaluated.y_true)), evaluated.y_true]
     return float(np.exp(np.average(np.log(np.maximum(of_truth, 1e-16)), weights=evaluated.weight)))
 
 
 def table_section(subject: ReportData, facts: Sequence[ColumnFacts]) -> Section:
-    """Return what the classes and the columns are."""
+    """Return the section that lists the classes and the columns."""
     lead = (
-        "What the model was given. A missing cell is not filled in: the model leaves it out of the sum, and answers "
-        "from the cells that are there."
+        "The data the model was fitted to. Missing cells are not imputed: the model integrates them out and predicts "
+        "from the observed cells."
     )
     counts = np.bincount(subject.components[subject.labelled], minlength=len(subject.labels))
     contents = [classes_table(subject.target, subject.labels, counts), columns_table(facts, len(subject.components))]
-    return Section("table", "The table at a glance", lead, tuple(contents))
+    return Section("table", "Data overview", lead, tuple(contents))
 
 
 def classes_table(target: str, labels: Sequence[str], counts: Array) -> Html:
-    """Return how many rows each class has, the most frequent first where they are many."""
+    """Return the class frequencies; if there are many classes, the most frequent first."""
     order = range(len(labels)) if len(labels) <= _MOST_CLASSES else np.argsort(-counts, kind="stable")[:_MOST_CLASSES]
     total = max(float(counts.sum()), 1.0)
     rows = [[labels[c], count(counts[c]), percent(counts[c] / total), bar(counts[c] / counts.max())] for c in order]
@@ -87,7 +91,7 @@ def classes_table(target: str, labels: Sequence[str], counts: Array) -> Html:
 
 
 def columns_table(facts: Sequence[ColumnFacts], n_rows: int) -> Html:
-    """Return what each column is, what it holds, and how much of it is missing."""
+    """Return the kind, the values and the missing cells of each column."""
     shown = facts[:_MOST_COLUMNS]
     most = max((one.missing for one in facts), default=0)
     rows = [
@@ -115,8 +119,8 @@ def _kind(facts: ColumnFacts) -> str:
         return "category"
     if facts.column.is_binned:
         bins = facts.column.cardinality
-        return f"number, cut into {plural(bins, 'bin')}" + ("; says nothing" if bins == 1 else "")
-    return "whole number of events" if facts.distribution == "poisson" else "number"
+        return f"number, cut into {plural(bins, 'bin')}" + (" (uninformative)" if bins == 1 else "")
+    return "count (Poisson)" if facts.distribution == "poisson" else "number"
 
 
 def _values(facts: ColumnFacts) -> str:
@@ -129,9 +133,10 @@ def _values(facts: ColumnFacts) -> str:
 
 
 def _digits(facts: ColumnFacts) -> int:
-    """Return how many digits of a column's numbers tell them apart: more where they are far from 0."""
+    """Return the digits needed to distinguish the numbers of a column: more if they are far from 0."""
     if not facts.mean or not facts.sd:
         return 4
+    # An offset of 10^k standard deviations hides the first k digits.
     return int(np.clip(np.log10(abs(facts.mean) / facts.sd) + 3.0, 4, 15))
 
 

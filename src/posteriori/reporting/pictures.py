@@ -1,4 +1,4 @@
-"""Figures as SVG inside the page: their letters are text, and nothing in them refers to anything outside."""
+"""Figures as inline SVG with selectable text and without external references."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LOOK: dict[Any, Any] = {
-    "svg.fonttype": "none",  # letters stay letters: to be selected, searched and read out
-    "svg.hashsalt": "posteriori",  # the same figure is written the same
-    "text.parse_math": False,  # a column may be called "$x$"
+    "svg.fonttype": "none",  # keep text as text, for selection, search and screen readers
+    "svg.hashsalt": "posteriori",  # deterministic ids
+    "text.parse_math": False,  # a column name may contain "$"
     "font.size": 9.0,
     "axes.unicode_minus": True,
     "path.simplify_threshold": 0.3,
 }
-_PIXELS_A_POINT = 96.0 / 72.0
+_PIXELS_PER_POINT = 96.0 / 72.0
 
 
 def draw(paint: Callable[[Axes], Any], width: float, height: float, label: str, name: str) -> Html:
-    """Return what a function paints on axes, of a size in inches, as an SVG element.
+    """Call a function that paints on new axes and return the figure as an SVG element.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ def draw(paint: Callable[[Axes], Any], width: float, height: float, label: str, 
     width, height : float
         In inches.
     label : str
-        What is to be seen, for those who do not see it.
+        Alternative text for screen readers.
     name : str
-        Unlike that of any other figure of the page: the ids in it begin so.
+        Prefix of the ids in the figure; unique on the page.
     """
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -50,7 +50,7 @@ def draw(paint: Callable[[Axes], Any], width: float, height: float, label: str, 
 
 
 def draw_own(paint: Callable[[], Axes], label: str, name: str) -> Html:
-    """Return a picture that makes a figure of the size it needs, as an SVG element."""
+    """Call a function that creates its own figure and return the figure as an SVG element."""
     import matplotlib.pyplot as plt
 
     with _look(), plt.ioff():
@@ -62,7 +62,7 @@ def draw_own(paint: Callable[[], Axes], label: str, name: str) -> Html:
 
 
 def figure(picture: Html, caption: Any) -> Html:
-    """Return a picture with a line below."""
+    """Return a picture with a caption."""
     return element("figure", picture, element("figcaption", caption))
 
 
@@ -71,7 +71,7 @@ def _look() -> Iterator[None]:
     import matplotlib as mpl
 
     with mpl.rc_context(), warnings.catch_warnings():
-        # The browser has glyphs that Matplotlib's font lacks.
+        # The text is drawn by the browser, whose fonts have glyphs that Matplotlib's font lacks.
         warnings.filterwarnings("ignore", message=".*[Gg]lyph")
         mpl.rcdefaults()
         mpl.rcParams.update(_LOOK)
@@ -82,27 +82,27 @@ def _svg_of(figure: Figure, label: str, name: str) -> Html:
     buffer = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(buffer, format="svg", metadata=nothing, facecolor="none")
-    width = figure.get_size_inches()[0] * 72.0 * _PIXELS_A_POINT
+    width = figure.get_size_inches()[0] * 72.0 * _PIXELS_PER_POINT
     return inlined(buffer.getvalue(), label, name, width)
 
 
 def inlined(svg: str, label: str, name: str, width: float) -> Html:
-    """Return an SVG document as an element of a page: no name spaces, no style of its own, ids of its own.
+    """Convert an SVG document to an element of a page: without namespaces and styles, with prefixed ids.
 
     Parameters
     ----------
     svg : str
     label : str
     name : str
-        With which ids are to begin.
+        Prefix of the ids.
     width : float
-        In pixels, beyond which it does not grow.
+        Maximum width in pixels.
     """
     body = svg[svg.index("<svg") :].strip()
     body = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>|<defs>\s*</defs>", "", body, flags=re.DOTALL)
     box = re.search(r'viewBox="[^"]*"', body)
     used = set(re.findall(r'(?:url\(|href=")#([^")]+)', body))
-    # Only within tags: a label may read like any of what is replaced.
+    # Only inside tags: the text of a label may look like an id or a number to replace.
     body = re.sub(r"<[^>]+>", lambda tag: _tidy(tag[0], name, used), body[body.index(">") + 1 :])
     look = f'{box[0] if box else ""} style="max-width:{width:.0f}px"'
     body = re.sub(r"\s*\n\s*", "\n", body)
@@ -110,7 +110,7 @@ def inlined(svg: str, label: str, name: str, width: float) -> Html:
 
 
 def _tidy(tag: str, name: str, used: set[str]) -> str:
-    """Return a tag with ids of its page, its numbers short and its font that of the page."""
+    """Prefix the ids of a tag, shorten its numbers, and remove its font family."""
     tag = tag.replace("xlink:href=", "href=")
     tag = re.sub(r' id="([^"]*)"', lambda match: f' id="{name}-{match[1]}"' if match[1] in used else "", tag)
     tag = re.sub(r'(url\(|href=")#', rf"\1#{name}-", tag)

@@ -1,4 +1,4 @@
-"""Single rows: the strangest, and some that are explained."""
+"""Single rows: outliers and explained predictions."""
 
 from __future__ import annotations
 
@@ -19,36 +19,41 @@ from posteriori.tables import Batch
 from posteriori.typing import Array
 
 _STRANGEST = 10
-_USUAL_ROWS = 1000  # by which a cell is judged to be unusual
+_USUAL_ROWS = 1000  # reference sample for unusual cells
 _MOST_REASONS = 3
 _MOST_STEPS = 8
 _MOST_CLASSES = 4
-_RARE = 0.01  # the share of a column's cells that are as unlikely, at which one is called unusual
+_RARE = 0.01  # a cell is unusual if at most this share of its column is as unlikely
 
 
 def strangest_section(subject: ReportData, facts: Sequence[ColumnFacts]) -> Section:
-    """Return the rows of least log p(x), and which of their cells are unusual."""
+    """Return the rows of lowest log p(x), with their unusual cells."""
     evidence = subject.log_evidence
     order = np.argsort(evidence, kind="stable")[:_STRANGEST]
     finite = evidence[np.isfinite(evidence)]
     low, middle, high = np.quantile(finite, [0.25, 0.5, 0.75]) if len(finite) else 3 * [np.nan]
     lead = (
-        "The rows that the model finds hardest to imagine, whatever their class: errors of typing and odd cases gather "
-        "here. log p(x) is the logarithm of how likely a whole row is; half of all rows lie between "
+        "The rows of lowest density under the model, whatever their class. Data entry errors and unusual cases are "
+        "found here. log p(x) is the log-density of a row; half of all rows lie between "
         f"{number(low, 3)} and {number(high, 3)}."
     )
     reasons = _reasons(subject, facts, order)
     rows = [
-        [f"row {row}", number(evidence[row], 4), _label(subject, row), listed(why, 9) if why else "the cells together"]
+        [
+            f"row {row}",
+            number(evidence[row], 4),
+            _label(subject, row),
+            listed(why, 9) if why else "the combination of cells",
+        ]
         for row, why in zip(order.tolist(), reasons, strict=True)
     ]
-    head = ["row (the first is 0)", "log p(x)", f"its {subject.target}", "what is unusual about it"]
-    grid = table(f"{plural(len(rows), 'row')} of least log p(x)", head, rows, text=(0, 2, 3), stacks=True)
+    head = ["row (from 0)", "log p(x)", subject.target, "unusual cells"]
+    grid = table(f"{plural(len(rows), 'row')} of lowest log p(x)", head, rows, text=(0, 2, 3), stacks=True)
     note = ""
     if any(one.missing for one in facts):
-        note = "A row is judged by the cells that it has; with fewer cells there is less that can be strange."
-    typical = f"For a typical row it is {number(middle, 3)}. "
-    return Section("strange", "The strangest rows", lead, (grid, paragraph(typical + note, class_="note")))
+        note = "A row is judged by its observed cells only."
+    typical = f"The median of log p(x) is {number(middle, 3)}. "
+    return Section("strange", "Outliers", lead, (grid, paragraph(typical + note, class_="note")))
 
 
 def _label(subject: ReportData, row: int) -> str:
@@ -57,10 +62,10 @@ def _label(subject: ReportData, row: int) -> str:
 
 
 def _reasons(subject: ReportData, facts: Sequence[ColumnFacts], rows: Array) -> list[list[str]]:
-    """Return for each row its strange cells: those whose log p(x_j) few cells of the column are as low as.
+    """Return the unusual cells of each row: cells whose log p(x_j) is among the lowest of the column.
 
-    A cell is judged by the model's density of its column, other columns unknown, beside that of typical cells; not by
-    its distance from the mean, at which a column of two heaps has no cell at all.
+    A cell is compared by its marginal density under the model, not by its distance from the mean: in a bimodal column
+    the mean itself can be an improbable value.
     """
     usual, _ = _log_marginals(subject, subject.sampled(_USUAL_ROWS))
     own, cells = _log_marginals(subject, rows)
@@ -77,7 +82,7 @@ def _reasons(subject: ReportData, facts: Sequence[ColumnFacts], rows: Array) -> 
 
 
 def _log_marginals(subject: ReportData, rows: Array) -> tuple[Array, Array]:
-    """Return log p(x_j) of the cells of some rows, (n, d), NaN where missing; and the cells, as numbers or codes."""
+    """Return log p(x_j), (n, d), NaN where missing; and the cells as numbers or codes."""
     estimator = subject.estimator
     source = estimator._source(take_rows(subject.X, rows))
     schema = source.schema
@@ -102,7 +107,7 @@ def _log_marginals(subject: ReportData, rows: Array) -> tuple[Array, Array]:
 
 
 def _unusual(facts: ColumnFacts, cell: float, share: float) -> str:
-    """Return a strange cell, with what is usual in its column."""
+    """Return the text of an unusual cell, with the usual values of its column."""
     if facts.counts is not None:
         position = int(cell) - 1
         name = f"{facts.column.name} = {cell_text(facts.column.categories[position])}"
@@ -116,27 +121,27 @@ def _unusual(facts: ColumnFacts, cell: float, share: float) -> str:
 
 @dataclass(frozen=True)
 class Example:
-    """A row to explain: what it is an example of, and its place among the judged rows."""
+    """Row to explain: a title, and its position among the evaluated rows."""
 
     title: str
     position: int
 
 
 def choose_examples(subject: ReportData, evaluated: HeldOutPredictions) -> list[Example]:
-    """Return five rows, by their held-out answers: typical, sure, in doubt, wrong, and the strangest."""
+    """Choose up to five rows by their held-out predictions: typical, confident, uncertain, wrong, and an outlier."""
     truth, right, sure = evaluated.of_truth, evaluated.right, evaluated.confidence
     ranked = np.sort(evaluated.posterior, axis=1)
     margin = ranked[:, -1] - ranked[:, -2] if evaluated.posterior.shape[1] > 1 else ranked[:, -1]
     evidence = subject.log_evidence[evaluated.rows]
     wanted = [
         ("A typical row", np.argsort(np.abs(truth - np.median(truth)), kind="stable")),
-        ("As sure as it can be, and right", np.argsort(np.where(right, -sure, np.inf), kind="stable")),
-        ("In doubt", np.argsort(margin, kind="stable")),
-        ("Sure, and wrong", np.argsort(np.where(right, np.inf, -sure), kind="stable")),
-        ("The strangest of all", np.argsort(evidence, kind="stable")),
+        ("Most confident and correct", np.argsort(np.where(right, -sure, np.inf), kind="stable")),
+        ("Least certain", np.argsort(margin, kind="stable")),
+        ("Most confident and wrong", np.argsort(np.where(right, np.inf, -sure), kind="stable")),
+        ("Strongest outlier", np.argsort(evidence, kind="stable")),
     ]
     if right.all():
-        wanted[3] = ("Right, but barely", np.argsort(truth, kind="stable"))
+        wanted[3] = ("Correct with the lowest probability", np.argsort(truth, kind="stable"))
     taken: list[Example] = []
     for title, order in wanted:
         position = next((int(p) for p in order if int(p) not in {one.position for one in taken}), None)
@@ -146,12 +151,12 @@ def choose_examples(subject: ReportData, evaluated: HeldOutPredictions) -> list[
 
 
 def explained_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section:
-    """Return some rows with what each of their cells adds to the answer."""
+    """Return some rows with the contribution of each cell to the prediction."""
     lead = (
-        "How the model comes to an answer. It begins with how frequent the classes are; then every cell multiplies the "
-        "odds of the first class against the second by a number, and these steps together are the answer, exactly. "
-        "Bars to the right (blue) speak for the first class, bars to the left (orange) for the second. The rows are "
-        "chosen, and named, by what was said of them while they were held out; the steps are those of the final model."
+        "How the model computes a prediction. It starts from the prior odds of the two most probable classes; each "
+        "cell then multiplies the odds by a factor, and the product is exactly the posterior odds. Bars to the right "
+        "(blue) favour the first class, bars to the left (orange) the second. The rows and their titles are chosen by "
+        "the held-out predictions; the factors are those of the final model."
     )
     examples = choose_examples(subject, evaluated)
     X = take_rows(subject.X, evaluated.rows[[one.position for one in examples]])
@@ -161,7 +166,7 @@ def explained_section(subject: ReportData, evaluated: HeldOutPredictions) -> Sec
         element("article", *_article(subject, evaluated, explanation, row, one), *_bayes_rule(subject, ruled, row))
         for row, one in enumerate(examples)
     )
-    return Section("explained", "Some rows explained", lead, tuple(articles))
+    return Section("explained", "Explained predictions", lead, tuple(articles))
 
 
 def _article(
@@ -169,14 +174,14 @@ def _article(
 ) -> Iterator[Html]:
     posterior = np.nan_to_num(explanation.posterior[row])
     order = np.argsort(-explanation.log_joint[row], kind="stable")
-    position, truth = example.position, subject.spoken[evaluated.components[example.position]]
+    position, truth = example.position, subject.label_phrases[evaluated.y_true[example.position]]
     yield element("h3", f"{example.title}: row {evaluated.rows[position]}")
-    said = [f"{subject.spoken[c]}: {percent(posterior[c])}" for c in order[:3]]
+    after = [f"{subject.label_phrases[c]}: {percent(posterior[c])}" for c in order[:3]]
     ranked = np.argsort(-evaluated.posterior[position], kind="stable")
-    before = [f"{subject.spoken[c]}: {percent(float(evaluated.posterior[position, c]))}" for c in ranked[:3]]
-    yield paragraph("It is truly ", element("strong", truth), f". Held out, it was predicted {listed(before)}.")
+    before = [f"{subject.label_phrases[c]}: {percent(float(evaluated.posterior[position, c]))}" for c in ranked[:3]]
+    yield paragraph("True class: ", element("strong", truth), f". Held-out prediction: {listed(before)}.")
     yield paragraph(
-        f"The model that has learned from all rows, this one among them, says {listed(said)}. Its steps:",
+        f"Prediction of the final model, trained on all rows including this one: {listed(after)}. Its factors:",
         class_="note",
     )
     if len(order) > 1:
@@ -184,7 +189,7 @@ def _article(
 
 
 def _bayes_rule(subject: ReportData, explanation: Explanation, row: int) -> Iterator[Html]:
-    """Return Bayes' rule, of a pool that of the member shown; none where weights make the sum another than it is."""
+    """Write out Bayes' rule, for a pool that of its main member; nothing if `weights` change the sum."""
     if subject.model.weights is not None:
         return
     whose = "" if subject.lens_name is None else f" for the member {subject.lens_name}"
@@ -193,8 +198,8 @@ def _bayes_rule(subject: ReportData, explanation: Explanation, row: int) -> Iter
 
 
 def _steps(subject: ReportData, explanation: Explanation, row: int, first: int, second: int) -> Html:
-    """Return what the prior and each cell do to the odds of two classes, the largest steps first."""
-    one, other = subject.spoken[first], subject.spoken[second]
+    """Return the factors of the odds of two classes: the prior, then the cells by size."""
+    one, other = subject.label_phrases[first], subject.label_phrases[second]
     with np.errstate(invalid="ignore"):
         steps = np.nan_to_num(
             explanation.log_factors[row, first] - explanation.log_factors[row, second],
@@ -205,7 +210,7 @@ def _steps(subject: ReportData, explanation: Explanation, row: int, first: int, 
         start = float(explanation.log_prior[first] - explanation.log_prior[second])
     present = np.array([cell is not None for cell in explanation.values[row]])
     ranked = [int(j) for j in np.argsort(-np.abs(steps), kind="stable") if present[j] or steps[j] != 0.0]
-    lines = [("how frequent they are" if _starts_from_prior(subject) else "to begin with", start)]
+    lines = [("prior odds" if _starts_from_prior(subject) else "initial odds", start)]
     lines += [(_cell_name(explanation, row, j), float(steps[j])) for j in ranked[:_MOST_STEPS]]
     rest = ranked[_MOST_STEPS:]
     if rest:
@@ -214,17 +219,17 @@ def _steps(subject: ReportData, explanation: Explanation, row: int, first: int, 
     greatest = max(finite, default=0.0) or 1.0
     total = float(sum(step for _, step in lines))
     rows = [[name, _step(step, one, other), _odds_bar(step / greatest)] for name, step in lines]
-    rows.append([element("strong", "together"), element("strong", _step(total, one, other)), ""])
+    rows.append([element("strong", "posterior odds"), element("strong", _step(total, one, other)), ""])
     missing = np.flatnonzero(~present)
-    grid = table(f"{one} against {other}", ["what is known", "multiplies the odds", ""], rows, text=(0, 1))
+    grid = table(f"{one} against {other}", ["evidence", "factor of the odds", ""], rows, text=(0, 1))
     if not len(missing):
         return grid
     names = listed([explanation.feature_names[j] for j in missing], 6)
-    return Html(grid + paragraph(f"Missing, and left out of the sum: {names}.", class_="note"))
+    return Html(grid + paragraph(f"Missing and integrated out: {names}.", class_="note"))
 
 
 def _starts_from_prior(subject: ReportData) -> bool:
-    """Whether the sum begins with the log prior, not with a bias that was fitted."""
+    """Whether the sum starts from the log prior rather than from a fitted bias."""
     return subject.lens_name is None and subject.model.weights is None
 
 
@@ -243,7 +248,7 @@ def _step(nats: float, one: str, other: str) -> str:
 
 
 def _odds_bar(share: float) -> Html:
-    """Return a bar from the middle to the right, or to the left where the share is negative."""
+    """Return a bar from the middle to the right, or to the left if the share is negative."""
     width = 50.0 * min(abs(share), 1.0)
     left, side = (50.0, None) if share >= 0 else (50.0 - width, "against")
     inner = element("i", style=f"left:{left:.1f}%;width:{width:.1f}%", class_=side)
@@ -251,7 +256,7 @@ def _odds_bar(share: float) -> Html:
 
 
 def _written_out(explanation: Explanation, row: int, order: Array) -> str:
-    """Return Bayes' rule; of many classes, the less probable as one."""
+    """Write out Bayes' rule; if there are many classes, merge the less probable ones."""
     one = replace(explanation, log_factors=explanation.log_factors[[row]], values=explanation.values[[row]])
     with np.errstate(invalid="ignore"):  # the posterior of a row that no class can produce
         if len(order) <= _MOST_CLASSES:

@@ -1,4 +1,4 @@
-"""How good the model is, and how its candidates did."""
+"""Scores of the model, of its candidates, and the weights of a pool."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, bar, element, paragraph, table
 from posteriori.reporting.writing import cell_text, number, percent, plural
 
-# What may be known of each candidate, in this order: the heading, and whether it is a share of 1.
+# Optional measures of a candidate in display order: heading, and whether the value is a share of 1.
 _MEASURES = {
     "accuracy": ("accuracy", True),
     "brier": ("Brier score", False),
@@ -25,61 +25,60 @@ _POOL = "pool"
 
 
 def scores_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section:
-    """Return the scores of the model beside those of guessing by the frequencies of the classes."""
+    """Return the scores of the model compared with the class prior."""
     lead = (
-        "How good the answers are on rows that the model had not learned from. "
-        f"{evaluated.how} Beside them stands what "
-        "one would score by knowing only how frequent the classes are."
+        f"How well the model predicts held-out rows. {evaluated.how} The baseline predicts the class prior, the "
+        "frequencies of the classes, for every row."
     )
-    arguments = evaluated.components, evaluated.posterior, evaluated.weight
-    guess = evaluated.components, evaluated.prior, evaluated.weight
+    arguments = evaluated.y_true, evaluated.posterior, evaluated.weight
+    guess = evaluated.y_true, evaluated.prior, evaluated.weight
     losses = [metrics.log_loss(*arguments), metrics.log_loss(*guess)]
     rows = [
         [
             "Accuracy",
             *(percent(metrics.accuracy(*one)) for one in (arguments, guess)),
-            "share of right answers; more is better",
+            "share of correct predictions; higher is better",
         ],
         [
             "Probability of the true class",
             *(percent(float(np.exp(-loss))) for loss in losses),
-            "its geometric mean; more is better",
+            "geometric mean; higher is better",
         ],
-        ["Log-loss (nats)", *(number(loss, 3) for loss in losses), "surprise at the truth; less is better"],
+        ["Log-loss (nats)", *(number(loss, 3) for loss in losses), "mean of −log p(true class); lower is better"],
         [
             "Brier score",
             *(number(metrics.brier_score(*one), 3) for one in (arguments, guess)),
-            "squared error of the probabilities, 0 to 2; less is better",
+            "squared error of the probabilities, 0 to 2; lower is better",
         ],
     ]
-    caption = f"Scores of {plural(len(evaluated.rows), 'row')}"
-    contents = [table(caption, ["", "the model", "guessing", ""], rows, text=(0, 3))]
-    found = compare_with_prior(evaluated.components, evaluated.posterior, evaluated.prior, evaluated.weight)
+    caption = f"Scores on {plural(len(evaluated.rows), 'row')}"
+    contents = [table(caption, ["score", "model", "class prior", "meaning"], rows, text=(0, 3))]
+    found = compare_with_prior(evaluated.y_true, evaluated.posterior, evaluated.prior, evaluated.weight)
     if found.verdict == "uninformative":
         loss, of_prior = number(losses[0], 4), number(losses[1], 4)
         words = f"log-loss {loss} against {of_prior} for the class prior"
-        contents.append(paragraph(f"These columns tell nothing about {subject.target}: {words}."))
+        contents.append(paragraph(f"These columns carry no information about {subject.target}: {words}."))
     elif found.verdict == "overconfident":
         contents.append(
             paragraph(
-                "The log-loss is above that of guessing: the classes may be right, but the probabilities are too sure "
-                "of themselves, as they are where columns say the same thing twice. Trust which class is first more "
-                "than by how much."
+                "The log-loss is above that of the class prior: the predicted classes may be correct, but the "
+                "probabilities are overconfident. This happens if columns repeat the same information. Rely on the "
+                "predicted class rather than on its probability."
             )
         )
-    return Section("scores", "Scores: how good it is", lead, tuple(contents))
+    return Section("scores", "Scores", lead, tuple(contents))
 
 
 def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mapping[str, str] | None = None) -> Section:
-    """Return how each candidate did on rows left out, the best by log-loss first.
+    """Return the cross-validated scores of the candidates, sorted by log-loss.
 
     Parameters
     ----------
     cv_results : mapping from str to sequence
-        Of equal length: ``member`` and ``log_loss``, and where known ``accuracy``, ``brier``, ``auc``,
-        ``calibration_error``, ``weight``, ``fit_seconds``, and standard errors as ``log_loss_se``.
+        Sequences of equal length: ``member`` and ``log_loss``; optionally ``accuracy``, ``brier``, ``auc``,
+        ``calibration_error``, ``weight``, ``fit_seconds``, and standard errors such as ``log_loss_se``.
     left_out : mapping from str to str, optional
-        Why other candidates were not tried, or did not finish.
+        Reasons why other candidates were skipped or failed.
     """
     names = [str(name) for name in cv_results["member"]]
     loss = np.asarray(cv_results["log_loss"], dtype=np.float64)
@@ -101,15 +100,14 @@ def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mappin
         for m in order
     ]
     lead = (
-        "Several kinds of model were tried, and judged on rows that they had not learned from; the best stands first. "
-        "The dot is the log-loss, how surprised a model was by the true classes, and the line through it how far "
-        "chance may have moved it: the further to the left, the better."
+        "Several models were compared on held-out rows; the best is listed first. The dot marks the log-loss, and the "
+        "line shows one standard error to both sides. Further left is better."
     )
-    contents = [table("Candidates, by log-loss in nats", head, rows)]
+    contents = [table("Candidates by log-loss in nats", head, rows)]
     if left_out:
         reasons = (element("li", element("strong", name), f": {reason}") for name, reason in left_out.items())
-        contents += [paragraph("Left out:"), element("ul", *reasons)]
-    return Section("candidates", "The candidates", lead, tuple(contents))
+        contents += [paragraph("Skipped:"), element("ul", *reasons)]
+    return Section("candidates", "Candidate models", lead, tuple(contents))
 
 
 def _with_error(value: str, error: str | None) -> Html | str:
@@ -129,7 +127,7 @@ def _weight(value: Any) -> str:
 
 
 def _strip(loss: np.ndarray, error: np.ndarray, position: int) -> Html | str:
-    """Return a dot on a line from the least to the greatest loss, with a standard error to both sides."""
+    """Return a dot on an axis from the lowest to the highest loss, with one standard error to both sides."""
     finite = np.isfinite(loss)
     if not finite[position]:
         return ""
@@ -143,21 +141,20 @@ def _strip(loss: np.ndarray, error: np.ndarray, position: int) -> Html | str:
 def weights_section(
     weights: Mapping[str, float], class_bias: Sequence[float] | None = None, labels: Sequence[Any] = ()
 ) -> Section:
-    """Return how much each member of a pool counts.
+    """Return the weights of the members of a pool.
 
     Parameters
     ----------
     weights : mapping from str to float
-        By what the log of each member's probabilities is multiplied, ≥ 0.
+        Factor of the log-probabilities of each member, ≥ 0.
     class_bias : sequence of float, optional
-        What is added for each class, in nats.
+        Term added per class, in nats.
     labels : sequence
-        The classes.
+        Class labels.
     """
     lead = (
-        "The answer is a pool: every member says how probable each class is, the logarithms of these probabilities are "
-        "multiplied by the weights below and added up. A member of weight 0 is ignored; one of weight 1 that stands "
-        "alone is taken as it is. The weights need not add up to 1: they are no shares."
+        "The prediction is a logarithmic opinion pool: the log-probabilities of the members are multiplied by the "
+        "weights below and added up. A member of weight 0 is ignored. The weights need not sum to 1."
     )
     ordered = sorted(weights.items(), key=lambda item: -item[1])
     greatest = max((weight for _, weight in ordered), default=0.0) or 1.0
@@ -170,6 +167,6 @@ def weights_section(
             factor = number(float(np.exp(abs(moved[position]))), 2)
             verb = "multiplied" if moved[position] > 0 else "divided"
             largest = cell_text(labels[position])
-            note = f"Beside that each class has a bias of its own; that of “{largest}” is the largest: "
-            contents.append(paragraph(f"{note}what speaks for it is {verb} by {factor}.", class_="note"))
-    return Section("weights", "Weights of the members", lead, tuple(contents))
+            note = f"Each class also has a bias. The bias of “{largest}” is the largest: "
+            contents.append(paragraph(f"{note}its odds are {verb} by {factor}.", class_="note"))
+    return Section("weights", "Member weights", lead, tuple(contents))

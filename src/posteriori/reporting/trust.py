@@ -1,4 +1,4 @@
-"""Whether the probabilities can be trusted, and which classes are taken for which."""
+"""Calibration of the probabilities, and the confusion matrix."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from posteriori.reporting.writing import count, percent
 
 _MOST_CURVES = 6
 _MOST_IN_MATRIX = 40
-_MOST_NAMED = 8  # classes whose names stand above the matrix as well
+_MOST_NAMED = 8  # classes; with more, the columns of the matrix are numbered instead of named
 _MOST_MISTAKES = 10
 
 
 def calibration_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section:
-    """Return how often the model was right, by how sure it was."""
-    bins = metrics.calibration(evaluated.components, evaluated.posterior, evaluated.weight)
+    """Return accuracy against confidence, in bins of confidence."""
+    bins = metrics.calibration(evaluated.y_true, evaluated.posterior, evaluated.weight)
     lead = (
-        "Of 100 rows of which it said “80 %”, how many were right? About 80, if its probabilities can be taken at "
-        "their word. In each line the bar is how often it was right, the black mark how sure it was: the nearer the "
-        "two, the better."
+        "Do the predicted probabilities match the observed frequencies? Of 100 rows predicted with a probability of "
+        "80 %, about 80 should be correct. Confidence is the probability of the predicted class. In each line the bar "
+        "shows the accuracy and the black mark the mean confidence. In a calibrated model the two agree."
     )
     filled = np.flatnonzero(bins.weight > 0)
     rows = [
@@ -38,12 +38,16 @@ def calibration_section(subject: ReportData, evaluated: HeldOutPredictions) -> S
         for b in filled
     ]
     contents = [
-        table("By how sure it was of its answer", ["it said", "rows", "mean said", "were right", ""], rows),
+        table(
+            "Accuracy by confidence",
+            ["confidence", "rows", "mean confidence", "accuracy", ""],
+            rows,
+        ),
         paragraph(_verdict(evaluated, bins.expected_error)),
     ]
     if 1 < len(subject.labels) <= _MOST_CURVES:
         contents.append(_picture(subject, evaluated))
-    return Section("calibration", "Calibration: can its probabilities be believed?", lead, tuple(contents))
+    return Section("calibration", "Calibration", lead, tuple(contents))
 
 
 def _against(accuracy: float, confidence: float) -> Html:
@@ -53,39 +57,39 @@ def _against(accuracy: float, confidence: float) -> Html:
 
 
 def _verdict(evaluated: HeldOutPredictions, expected_error: float) -> str:
-    sure = float(np.average(evaluated.confidence, weights=evaluated.weight))
-    right = float(np.average(evaluated.right, weights=evaluated.weight))
+    confidence = float(np.average(evaluated.confidence, weights=evaluated.weight))
+    accuracy = float(np.average(evaluated.right, weights=evaluated.weight))
     error = evaluated.standard_error(evaluated.right - evaluated.confidence)
-    said = f"On average it was {percent(sure)} sure and {percent(right)} of its answers were right"
-    if abs(sure - right) <= 2.0 * error:
-        verdict = "no more apart than chance would make them"
+    averages = f"Mean confidence {percent(confidence)}, accuracy {percent(accuracy)}"
+    if abs(confidence - accuracy) <= 2.0 * error:  # both are means over the same rows: about a 95 % interval
+        verdict = "the difference is within sampling error"
     else:
-        verdict = "too sure of itself" if sure > right else "too modest"
-    return f"{said}: {verdict}. The two differ by {percent(expected_error)} on average over these lines."
+        verdict = "the model is overconfident" if confidence > accuracy else "the model is underconfident"
+    return f"{averages}: {verdict}. Expected calibration error: {percent(expected_error)}."
 
 
 def _picture(subject: ReportData, evaluated: HeldOutPredictions) -> Html:
-    labels = subject.estimator.classes_[evaluated.components]
+    labels = subject.estimator.classes_[evaluated.y_true]
     picture = draw(
         lambda ax: plot_calibration(subject.estimator, y=labels, proba=evaluated.posterior, ax=ax),
         4.8,
         4.6,
-        "Share of each class against its mean probability, in ten bins of rows; the diagonal is where they agree",
+        "Observed frequency of each class against its mean predicted probability, in ten bins; the diagonal is ideal",
         "calibration",
     )
     caption = (
-        "The same for each class: how often rows were of it, against how probable it was said to be, in bins of "
-        "equally many rows. On the dashed line the two agree; vertical lines are 95 % intervals."
+        "Calibration curve of each class: observed frequency against mean predicted probability, in bins of equally "
+        "many rows. On the dashed diagonal the two agree; vertical lines are 95 % intervals."
     )
-    return details("A picture of it, class by class", figure(picture, caption))
+    return details("Calibration curve per class", figure(picture, caption))
 
 
 def confusion_section(subject: ReportData, evaluated: HeldOutPredictions) -> Section:
-    """Return which classes are taken for which."""
-    confusion = metrics.confusion_matrix(evaluated.components, evaluated.posterior, evaluated.weight)
+    """Return the confusion matrix, the most frequent errors, and precision and recall per class."""
+    confusion = metrics.confusion_matrix(evaluated.y_true, evaluated.posterior, evaluated.weight)
     lead = (
-        "Which classes are taken for which. Each line holds the rows of one true class, each column those that were "
-        "given one answer: right answers are on the diagonal (blue), mistakes beside it (orange)."
+        "Rows by true and predicted class. Each line holds the rows of one true class, each column the rows of one "
+        "predicted class. Correct predictions are on the diagonal (blue), errors off the diagonal (orange)."
     )
     contents = []
     if len(subject.labels) <= _MOST_IN_MATRIX:
@@ -95,7 +99,7 @@ def confusion_section(subject: ReportData, evaluated: HeldOutPredictions) -> Sec
     mistakes = _mistakes(subject, confusion)
     contents.append(mistakes)
     contents.append(_by_class(subject, evaluated))
-    return Section("confusion", "Confusion matrix: which mistakes it makes", lead, tuple(contents))
+    return Section("confusion", "Confusion matrix", lead, tuple(contents))
 
 
 def _matrix(subject: ReportData, confusion: np.ndarray) -> Html:
@@ -110,7 +114,7 @@ def _matrix(subject: ReportData, confusion: np.ndarray) -> Html:
         for t, label in enumerate(subject.labels)
     ]
     dense = "confusion dense" if len(names) > _MOST_NAMED else "confusion"
-    return table("Rows of each true class by the answer given", ["true ↓ answer →", *names], rows, class_=dense)
+    return table("Rows by true class and predicted class", ["true ↓ predicted →", *names], rows, class_=dense)
 
 
 def _matrix_cell(rows: float, share: float, right: bool) -> Html:
@@ -129,26 +133,26 @@ def _mistakes(subject: ReportData, confusion: np.ndarray) -> Html:
         if t != p and confusion[t, p] > 0
     ]
     if not wrong:
-        return paragraph("It made no mistake on these rows.")
+        return paragraph("All of these rows were predicted correctly.")
     wrong.sort(key=lambda one: -one[0])
     most, total = wrong[0][0], confusion.sum(axis=1)
     rows = [
         [subject.labels[t], subject.labels[p], count(n), percent(n / total[t]), bar(n / most, "quiet optional")]
         for n, t, p in wrong[:_MOST_MISTAKES]
     ]
-    more = f", {len(rows)} of {len(wrong)} kinds" if len(wrong) > len(rows) else ""
-    head = ["is truly", "was taken for", "rows", "of its class", ""]
-    return table(f"The most frequent mistakes{more}", head, rows, text=(0, 1))
+    more = f", {len(rows)} of {len(wrong)} pairs of classes" if len(wrong) > len(rows) else ""
+    head = ["true class", "predicted class", "rows", "share of true class", ""]
+    return table(f"Most frequent errors{more}", head, rows, text=(0, 1))
 
 
 def _by_class(subject: ReportData, evaluated: HeldOutPredictions) -> Html:
-    found = metrics.precision_recall(evaluated.components, evaluated.posterior, evaluated.weight)
+    found = metrics.precision_recall(evaluated.y_true, evaluated.posterior, evaluated.weight)
     rows = [
         [label, count(support), percent(recall), percent(precision)]
         for label, support, recall, precision in zip(
             subject.labels, found.support, found.recall, found.precision, strict=True
         )
     ]
-    head = [subject.target, "rows", "recall: share of its rows found", "precision: share of such answers right"]
-    each = table("Class by class", head, rows)
-    return details("Class by class", each) if len(rows) > 12 else each
+    head = [subject.target, "rows", "recall (share of its rows found)", "precision (share of such predictions correct)"]
+    each = table("Precision and recall per class", head, rows)
+    return details("Precision and recall per class", each) if len(rows) > 12 else each

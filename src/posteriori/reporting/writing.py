@@ -1,4 +1,4 @@
-"""Numbers and names as a person reads them."""
+"""Formatting of numbers, names and lists for display."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-_LONGEST = 40  # letters of a cell
+_LONGEST = 40  # characters of a cell
 _NARROW = "\N{NARROW NO-BREAK SPACE}"
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Return a number with some significant digits, in full where that is not long.
+    """Format a number with the given significant digits, without an exponent if it is not too long.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def count(value: float) -> str:
-    """Return a number of rows, which may be a sum of weights.
+    """Format a number of rows, which may be a sum of weights.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def count(value: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share of 1 in per cent, never rounded to none or all unless it is.
+    """Format a share of 1 as a percentage; only exactly 0 and 1 are shown as 0 % and 100 %.
 
     Examples
     --------
@@ -63,15 +63,15 @@ def percent(share: float | None) -> str:
 
 
 def times(factor_in_nats: float) -> str:
-    """Return a factor, given by its logarithm, of at least 1.
+    """Format a factor of at least 1, given its natural logarithm.
 
     Examples
     --------
     >>> times(0.0), times(1.0), times(8.0), times(100.0), times(float("inf"))
-    ('× 1.0', '× 2.7', '× 3,000', '× over a million', 'rules the other out')
+    ('× 1.0', '× 2.7', '× 3,000', '× over a million', 'excludes the other')
     """
     if math.isinf(factor_in_nats):
-        return "rules the other out"
+        return "excludes the other"
     if factor_in_nats > math.log(1e6):
         return "× over a million"
     factor = math.exp(factor_in_nats)
@@ -81,7 +81,7 @@ def times(factor_in_nats: float) -> str:
 
 
 def cell_text(cell: Any) -> str:
-    """Return a cell or a label as a file would spell it, cut to 40 letters.
+    """Format a cell or a label as in a file, cut to 40 characters.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def cell_text(cell: Any) -> str:
 
 
 def listed(words: list[str], most: int = 8) -> str:
-    """Return words with commas between, the last after "and".
+    """Join words with commas, and the last one with "and".
 
     Examples
     --------
@@ -109,7 +109,7 @@ def listed(words: list[str], most: int = 8) -> str:
 
 
 def plural(amount: float, noun: str) -> str:
-    """Return an amount of things.
+    """Format an amount with its noun in singular or plural.
 
     Examples
     --------

@@ -1,0 +1,164 @@
+"""Parameters that several classifiers share: documentation, constraints, and their conversion to model objects."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from posteriori.classifiers.from_parameters import check_priors
+from posteriori.classifiers.validation import PSEUDO_COUNT
+from posteriori.model import Prior
+from posteriori.tables import Column
+
+_T = TypeVar("_T", bound=type[Any])
+
+PRIOR_CONSTRAINTS: dict[str, list[Any]] = {"priors": [None, Mapping, "array-like"], "prior_alpha": [PSEUDO_COUNT]}
+COLUMN_CONSTRAINTS: dict[str, list[Any]] = {
+    "categorical_features": [None, str, "array-like"],
+    "n_jobs": [None, Integral],
+}
+EM_CONSTRAINTS: dict[str, list[Any]] = {
+    "unlabelled": [object],
+    "unlabelled_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"held_out"})],
+    "components": [None, Integral, Mapping],
+    "label_noise": [None, Interval(Real, 0, 1, closed="left"), StrOptions({"learn"}), Mapping, "array-like"],
+    "n_init": [Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state", np.random.Generator],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+}
+WEIGHTS_CONSTRAINTS: dict[str, list[Any]] = {"weights": [None, StrOptions({"conditional"})]}
+
+_DOCS = r"""
+categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
+    Numeric columns to treat as categorical. Columns with a categorical type (strings, booleans, categories)
+    always are.
+priors : array-like (C,) or mapping, optional
+    p(y), in the order of `classes_` or by class. Default: estimated from the rows.
+prior_alpha : float, default 0.0
+    Dirichlet pseudo-count per class in the prior, p(y = c) = (n_c + prior_alpha) / (n + C·prior_alpha).
+missing : {"at_random", "informative"}, default "at_random"
+    How missing cells are modelled. "at_random": they are integrated out. "informative": whether a cell is
+    missing is evidence for the class, by an additional factor p(m_j | y) (see Notes).
+unlabelled : "error", "learn" or label, default "error"
+    How missing labels (NaN, None, null) are handled. "error" raises an error; "learn" infers them by EM (see
+    Notes). Any other value, such as −1, marks a missing label and is inferred in the same way.
+unlabelled_weight : float or "held_out", default 1.0
+    Weight of a row without label, in [0, 1] (Nigam et al. 2000). If the assumptions of the model do not hold,
+    many unlabelled rows can make it worse. "held_out" chooses among 0, 0.01, 0.1, 0.3 and 1 by the
+    cross-validated log-loss of the labelled rows, with five folds or as many as the smallest class has labelled
+    rows. It needs at least two labelled rows per class and takes about thirty times as long.
+components : int or mapping, optional
+    Number of components per class, for all classes or by class. With more than one, a class is a mixture that
+    is learned by EM (mixture discriminant analysis, Hastie & Tibshirani 1996). Default: 1.
+label_noise : float, (C, C), mapping or "learn", optional
+    Model of wrong labels: the share of wrong labels, spread evenly over the other classes; or p(recorded |
+    true), with one row (or one entry, by class) per true class; or "learn", which estimates it. Predictions are
+    of the true class.
+n_init : int, default 5
+    Number of initializations if a class has several components; the most likely result is kept.
+random_state : int, RandomState, Generator or None
+    Seed of the initializations.
+tol : float, default 1e-5
+    EM stops when the log-likelihood grows by at most `tol` nats per row.
+max_iter : int, default 200
+    Maximum number of EM steps. EM warns if it stops there without having converged.
+weights : {"conditional"}, optional
+    Learn one weight w_j ≥ 0 per log factor and one bias b_y per class, with the posterior proportional to
+    exp(b_y + Σ_j w_j·log p(x_j | …, y)), by penalised conditional likelihood of the leave-one-out factors of
+    each row. This reduces the overconfidence caused by redundant features. It affects `predict`,
+    `predict_proba`, `predict_log_proba` and `explain` only: `score_samples`, `sample` and
+    `predict_joint_log_proba` remain those of the generative model. It needs `fit` and complete labels.
+n_jobs : int, optional
+    Number of threads; None or −1 uses one per core. The result does not depend on it.
+component_classes_ : ndarray (Z,)
+    Class of each component. Fitted parameters have one row per component.
+label_confusion_ : ndarray (C, C)
+    p(recorded class | true class), if `label_noise` is given.
+factor_weights_, class_bias_ : ndarray (d,), (C,)
+    Weights w_j ≥ 0 and biases b_y in nats, if `weights` is given.
+n_iter_ : int
+    Number of passes over the rows in training: EM steps, or 1.
+unlabelled_weight_ : float
+    Weight of a row without label, as given or as chosen.
+transduction_ : ndarray (n,)
+    Labels of the rows of the last `fit`, including inferred ones, if `unlabelled` is not "error".
+feature_names_in_ : ndarray (d,)
+    Names of the features, if the columns had names.
+"""
+
+_NOTES = {
+    "unlabelled rows": r"""
+Rows without label are learned from by EM (Dempster, Laird & Rubin 1977), starting from the model of the labelled
+rows: the E-step computes their posterior over the classes, and the M-step counts them in each class with that
+weight. With maximum-likelihood estimates EM never decreases log p(x, y) of the labelled rows plus log p(x) of the
+others. Labels are assumed to be missing at random.
+""",
+    "informative missingness": r"""
+With ``missing="informative"`` the model includes the indicators m_j = 1 of missing cells (Little & Rubin):
+
+.. math:: p(x_j, m_j \mid y) = p(m_j \mid y) \, p(x_j \mid y)^{1 - m_j}, \quad
+          p(m_j = 1 \mid y) = (n_{yj} + \alpha) / (n_y + 2 \alpha),
+
+where n_yj is the number of rows of y in which cell j is missing. For a categorical column this is equivalent to
+one more category, "missing". The factor is part of the column's factor in `explain`; `score_samples` is log p(x,
+m); `sample` leaves cells missing with these probabilities. A column has the factor if some of its training cells
+were missing and some were not. A category unseen in training counts as a missing cell. The indicators are assumed
+to be independent given y. If whole groups of columns are missing together, the model is overconfident
+(docs/hidden.md).
+""",
+}
+
+_MARKER = re.compile(r"^( *)\.\. shared:: ([^\n]*(?:\n\1   [^\n]*)*)\n", re.MULTILINE)
+
+
+def _entries(text: str) -> dict[str, str]:
+    """Split numpydoc entries by the name at the head of each."""
+    entries = re.split(r"\n(?=\S)", text.strip())
+    return {entry[: entry.index(" : ")].split(",")[0]: entry for entry in entries}
+
+
+_TEXTS = {**_entries(_DOCS), **{name: text.strip() for name, text in _NOTES.items()}}
+
+
+def insert_shared_docs(cls: _T) -> _T:
+    """Class decorator: replace ``.. shared:: name, name`` in the docstring by the shared entries of these names.
+
+    A line that begins three spaces further right continues the list. The names are those of parameters and fitted
+    attributes (of several attributes in one entry, the first), or of paragraphs of the notes.
+
+    Raises
+    ------
+    KeyError
+        A name has no shared entry; add it to this module, or document the parameter in the class.
+    """
+    if cls.__doc__ is not None:  # python -OO strips docstrings
+        cls.__doc__ = _MARKER.sub(_replacement(), cls.__doc__)
+    return cls
+
+
+def _replacement() -> Callable[[re.Match[str]], str]:
+    def replace(match: re.Match[str]) -> str:
+        names = [name.strip() for name in match[2].split(",")]
+        return textwrap.indent("\n".join(_TEXTS[name] for name in names), match[1]) + "\n"
+
+    return replace
+
+
+def prior_of(estimator: Any, classes: Column) -> Prior:
+    """Return the class prior that the parameters `priors` and `prior_alpha` of an estimator describe.
+
+    Raises
+    ------
+    ValueError
+        `priors` do not fit the classes or do not sum to 1.
+    """
+    if estimator.priors is None:
+        return Prior(estimator.prior_alpha)
+    return Prior(fixed=check_priors(estimator.priors, classes))

@@ -1,0 +1,65 @@
+"""Documentation of the parameters of classifiers: complete, in the same words for the same parameter."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+import posteriori as po
+from posteriori.classifiers.shared_parameters import insert_shared_docs
+
+CLASSIFIERS = [
+    po.NaiveBayes,
+    po.GaussianDiscriminant,
+    po.TreeAugmentedNaiveBayes,
+    po.ChowLiuClassifier,
+    po.KDependenceBayes,
+    po.AveragedOneDependence,
+    po.FullJointClassifier,
+]
+
+
+def entries(documented):
+    """Return the text of each entry under Parameters, by name."""
+    doc = inspect.getdoc(documented)
+    section = doc[doc.index("Parameters\n----------\n") : doc.index("Attributes\n----------\n")]
+    found = re.findall(r"^(\w[\w, ]*) : ([^\n]*(?:\n(?=    )[^\n]*)*)", section, re.MULTILINE)
+    return {name: text for names, text in found for name in names.split(", ")}
+
+
+@pytest.mark.parametrize("documented", CLASSIFIERS, ids=lambda documented: documented.__name__)
+def test_each_parameter_has_an_entry_and_a_constraint(documented):
+    parameters = set(inspect.signature(documented).parameters)
+    assert set(entries(documented)) == parameters
+    assert set(documented._parameter_constraints) == parameters
+    assert ".. shared::" not in documented.__doc__
+
+
+def test_the_same_parameter_has_the_same_text():
+    bayes, *others = (entries(documented) for documented in CLASSIFIERS[:4])
+    for name in ("priors", "unlabelled_weight", "label_noise", "max_iter", "weights", "n_jobs"):
+        assert [other[name] for other in others] == 3 * [bayes[name]]
+
+
+def test_indented_continuation_lines_and_unknown_names():
+    @insert_shared_docs
+    class Known:
+        """Summary.
+
+        .. shared:: tol,
+           n_iter_
+        """
+
+    lines = [line.strip() for line in inspect.getdoc(Known).splitlines()]
+    assert [line for line in lines if " : " in line] == ["tol : float, default 1e-5", "n_iter_ : int"]
+
+    with pytest.raises(KeyError, match="absent"):
+
+        @insert_shared_docs
+        class Unknown:
+            """Summary.
+
+            .. shared:: absent
+            """
