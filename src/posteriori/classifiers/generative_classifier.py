@@ -21,7 +21,6 @@ from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.validation import (
     generator,
-    matched_places,
     require_in_memory,
     warn_of_empty_columns,
 )
@@ -45,6 +44,7 @@ from posteriori.model import GenerativeModel
 from posteriori.sources import TableSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.tables import Batch, Column, Schema, Table, read_table
+from posteriori.tables.matching import matched_places
 from posteriori.tables.writing import decode, write_table
 from posteriori.typing import Array
 

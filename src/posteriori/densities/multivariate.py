@@ -253,7 +253,8 @@ class MultivariateGaussian:
     def without_each(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return log p(x₋ⱼ | z) in nats, (d, n, Z): with each column unknown in turn."""
         whole = self.log_density(parameters, tile)
-        return whole - log_factors_given_others(parameters, tile.values)
+        group = [parameters.group(z) for z in range(len(parameters.mean))]
+        return whole - log_factors_given_others(parameters.mean, parameters.precision, group, tile.values)
 
     def left_out(
         self,

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from posteriori.typing import Array
 
-if TYPE_CHECKING:
-    from posteriori.densities.multivariate import MultivariateGaussianParameters
 
-
-def log_factors_given_others(parameters: MultivariateGaussianParameters, values: Array) -> Array:
+def log_factors_given_others(mean: Array, precision: Array, group: Sequence[int], values: Array) -> Array:
     r"""Return log p(x_j | all other present cells, z) in nats, (d, n, Z), 0 for a missing cell.
 
     With Q the precision of the present cells and v = Q(x − mean),
@@ -22,7 +19,12 @@ def log_factors_given_others(parameters: MultivariateGaussianParameters, values:
 
     Parameters
     ----------
-    parameters : MultivariateGaussianParameters
+    mean : ndarray (Z, d)
+        In data units.
+    precision : ndarray (G, d, d)
+        The inverse covariance of each group of components.
+    group : sequence of int, (Z,)
+        The group of each component.
     values : ndarray (n, d)
         NaN where missing.
 
@@ -31,15 +33,15 @@ def log_factors_given_others(parameters: MultivariateGaussianParameters, values:
     Rue & Held, Gaussian Markov Random Fields, theorem 2.3.
     """
     n, d = values.shape
-    factors = np.zeros((d, n, len(parameters.mean)))
+    factors = np.zeros((d, n, len(mean)))
     patterns, pattern = np.unique(~np.isnan(values), axis=0, return_inverse=True)
     for number, present in enumerate(patterns):
         shown, rows = np.flatnonzero(present), np.flatnonzero(pattern.ravel() == number)
-        precisions = [_precision_of(one, present) for one in parameters.precision]
-        for z, mean in enumerate(parameters.mean):
-            precision = precisions[parameters.group(z)]
-            own = np.diagonal(precision)
-            pulled = (values[np.ix_(rows, shown)] - mean[shown]) @ precision
+        precisions = [_precision_of(one, present) for one in precision]
+        for z, centre in enumerate(mean):
+            given_shown = precisions[group[z]]
+            own = np.diagonal(given_shown)
+            pulled = (values[np.ix_(rows, shown)] - centre[shown]) @ given_shown
             given = 0.5 * (np.log(own / (2.0 * math.pi)) - pulled**2 / own)
             factors[np.ix_(shown, rows, np.array([z]))] = given.T[:, :, np.newaxis]
     return factors
