@@ -105,7 +105,7 @@ def report(
     path : path, optional
         Where to write the page as well.
     out_of_fold : OutOfFold, LeaveOneOut or array-like (n, C), optional
-        What was said of rows that had not been learned from, as `learning.out_of_fold.out_of_fold` and `leave_one_out`
+        What was said of rows that had not been learned from, as `model_selection.out_of_fold` and `leave_one_out`
         return it; or p(y | x) itself, as ``estimator.predict_proba(X)`` of rows that are not those of training.
         Default: what the estimator keeps as ``out_of_fold_``, or 5-fold cross-validation of a copy.
     title : str, optional

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from posteriori.learning import metrics
 from posteriori.learning.importance import Importance
-from posteriori.learning.out_of_fold import out_of_fold as cross_validate
+from posteriori.model_selection import out_of_fold as cross_validate
 from posteriori.reporting.data import ReportData
 from posteriori.typing import Array
 
