@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from posteriori.learning.em import FitResult
 from posteriori.learning.importance import HeldOutRows
@@ -31,7 +31,6 @@ class TrainableEstimator(Protocol):
         """Become the fitted estimator, as `fit` would with these rows."""
 
 
-@runtime_checkable
 class LearnedEstimator(Protocol):
     """A fitted estimator that can read the rows that it was trained on again."""
 

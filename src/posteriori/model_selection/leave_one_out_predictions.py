@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.learning import metrics
 from posteriori.learning.leave_one_out import check_closed_form, left_out_factors, left_out_prior
 from posteriori.model import log_sum
+from posteriori.model_selection.estimators import LearnedEstimator
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch
 from posteriori.typing import Array
@@ -72,7 +73,7 @@ class LeaveOneOut:
         return metrics.fill_undefined(self.posterior, self.prior)
 
 
-def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> LeaveOneOut:
+def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = None) -> LeaveOneOut:
     r"""Predict each row by the model that all other rows give, without a loop over models.
 
     .. math:: p_{-i}(y \mid x_i) \propto p_{-i}(y) \prod_j p_{-i}(x_{ij} \mid y)
