@@ -23,7 +23,7 @@ from timing import Row, alternately, faster, report, within
 
 import posteriori as po
 from posteriori.comparison import discriminative
-from posteriori.learning.out_of_fold import FoldedData, cross_fit_and_score
+from posteriori.learning.folded_data import FoldedData, cross_fit_and_score
 
 LARGE = ("adult", "letter")
 SMALL = 1000
@@ -113,7 +113,9 @@ def cross_validation_row(n: int, rng: np.random.Generator) -> Row:
 
     def together() -> None:
         estimators = models()
-        cross_fit_and_score(estimators, FoldedData.of(estimators[0], X, y, None, 10))
+        folded = FoldedData.of(estimators[0].read_training_rows(X, y), 10)
+        plans = [one.training_plan(folded.source.schema, folded.target) for one in estimators]
+        cross_fit_and_score(plans, folded)
 
     def once() -> None:
         for estimator in models():

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from posteriori.learning.metrics import accuracy, fill_undefined, log_loss
-from posteriori.learning.out_of_fold import out_of_fold
+from posteriori.model_selection import out_of_fold
 
 FOLDS = 5
 MOST_ROWS = 3000

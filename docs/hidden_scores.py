@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import posteriori as po
-from posteriori.learning.out_of_fold import out_of_fold
+from posteriori.model_selection import out_of_fold
 
 LABELLED = (5, 10, 20, 50)  # a class
 LABEL_SETS = ("diabetes_pima", "german", "mushroom", "satimage", "segment", "vehicle", "vote", "wdbc")

@@ -20,7 +20,7 @@ import posteriori.sources.table_source
 from posteriori.densities import Binned
 from posteriori.learning.binning import mdlp_of_counts, midpoints, quantile_cuts
 from posteriori.learning.information import mutual_information
-from posteriori.learning.out_of_fold import out_of_fold
+from posteriori.model_selection import out_of_fold
 from posteriori.statistics import RowSample, TailMoments
 from posteriori.tables import Assignment, Batch, Column, Numbers, Schema
 

@@ -25,7 +25,7 @@ from posteriori.cli import commands, facts, main, messages, progress, reading, t
 from posteriori.datasets import load_penguins
 from posteriori.explain.merging import merge_classes
 from posteriori.learning import metrics
-from posteriori.learning.out_of_fold import out_of_fold
+from posteriori.model_selection import out_of_fold
 from posteriori.tables.text import MISSING
 
 

@@ -13,7 +13,7 @@ import posteriori as po
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.learning import metrics
-from posteriori.learning.out_of_fold import out_of_fold
+from posteriori.model_selection import out_of_fold
 
 
 def run(*arguments):

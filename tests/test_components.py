@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 import posteriori as po
-from posteriori.learning.out_of_fold import out_of_fold
+from posteriori.model_selection import out_of_fold
 from posteriori.tables import LabelModel
 
 MODELS = {

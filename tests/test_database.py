@@ -44,7 +44,7 @@ def sums_of(estimator, rows):
     """Return the statistics that an estimator needs: as the database adds them up, and streamed."""
     from posteriori.sources.database import Sums
 
-    source, _ = estimator._read_training_rows(rows, "y", None, None, first=True)
+    source = estimator.read_training_rows(rows, "y").source
     blocks = estimator._blocks(source.schema)
     source = source.with_schema(binned_schema(source, bins_of(blocks)))
     found = Sums(source.table, source.schema, source.positions, source.labels, source.classes).of(blocks)

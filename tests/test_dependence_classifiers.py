@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import posteriori as po
 import posteriori.sources.table_source
 from posteriori.datasets import load_penguins
-from posteriori.learning.out_of_fold import out_of_fold
+from posteriori.model_selection import out_of_fold
 
 MODELS = {
     "tan": po.TreeAugmentedNaiveBayes(bins=8),

@@ -31,7 +31,7 @@ from posteriori.densities.shrinkage import (
     ShrinkToIdentity,
 )
 from posteriori.learning.information import mutual_information
-from posteriori.learning.out_of_fold import out_of_fold
+from posteriori.model_selection import out_of_fold
 from posteriori.tables import Assignment, Numbers
 
 

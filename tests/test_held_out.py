@@ -9,7 +9,7 @@ from sklearn.base import clone
 import posteriori as po
 from posteriori.learning import metrics
 from posteriori.learning.held_out import WEIGHT_GRID
-from posteriori.learning.out_of_fold import out_of_fold
+from posteriori.model_selection import out_of_fold
 
 MODELS = [
     po.NaiveBayes(),

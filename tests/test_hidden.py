@@ -16,7 +16,7 @@ import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.learning.em import expect_hidden
 from posteriori.learning.fit import Collect
-from posteriori.learning.out_of_fold import out_of_fold
+from posteriori.model_selection import out_of_fold
 from posteriori.sources import TableSource
 from posteriori.tables import Assignment, infer_schema, read_table
 
@@ -135,7 +135,7 @@ def test_expected_statistics_are_sums_over_all_ways_to_label(seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = model.fit(table, some).model_
-    source, _ = model._read_training_rows(table, some, None, None, first=True)
+    source = model.read_training_rows(table, some).source
     expected = expect_hidden(source, fitted, (), source.reduce(Collect(fitted.blocks)))
     batch = source.batch(slice(0, 40))
     log_joint = fitted.log_joint(batch)

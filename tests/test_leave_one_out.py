@@ -43,8 +43,9 @@ def draw_rows(seed, n, missing, offset=0.0, numbers_missing=True):
 
 def refitted(model, X, y, weight):
     """Return log p(x, y) of each row by the model of the others; its structure is that of all rows."""
-    source, target = model._read_training_rows(X, y, None, weight, first=False)
-    fitted, prior = model.model_, model._prior(target)
+    rows = model.read_learned_rows(X, y, weight)
+    source, target = rows.source, rows.target
+    fitted, prior = model.model_, model.component_prior(target)
     source = replace(source, schema=fitted.schema, n_jobs=1)
     blocks = tuple(
         replace(block, density=block.density.with_fixed_structure(parameters))
@@ -188,7 +189,7 @@ def test_no_row_needs_its_parameters_estimated_anew_where_there_is_a_closed_form
     for model in models:
         for block in model.model_.blocks:
             if isinstance(block.density, LeaveOneOutDensity):
-                monkeypatch.setattr(type(block.density), "keeping", refuse)
+                monkeypatch.setattr(type(block.density), "with_fixed_structure", refuse)
     for model in models:
         factors = po.leave_one_out(model, X.select("a", "n", "s", "r"), y, weight).log_joint
         assert not np.isnan(factors).any()
@@ -197,7 +198,7 @@ def test_no_row_needs_its_parameters_estimated_anew_where_there_is_a_closed_form
 def test_the_factors_sum_to_the_log_density():
     X, y, _ = draw_rows(1, 50, 0.0)
     model = po.GaussianDiscriminant(pooling=0.5).fit(X.select("a", "b", "n"), y)
-    source, _ = model._read_training_rows(X.select("a", "b", "n"), y, None, None, first=False)
+    source = model.read_learned_rows(X.select("a", "b", "n"), y).source
     factors = left_out_factors(model.model_, model.statistics_, source.batch(slice(0, 50)))
     left_out = po.leave_one_out(model, X.select("a", "b", "n"), y)
     assert_allclose(np.exp(factors.sum(axis=2)) * left_out.prior, np.exp(left_out.log_joint))

@@ -20,7 +20,7 @@ import posteriori as po
 from posteriori.cli import main
 from posteriori.densities import Missingness
 from posteriori.learning.information import mutual_information
-from posteriori.learning.out_of_fold import out_of_fold
+from posteriori.model_selection import out_of_fold
 from posteriori.plotting.reading import Feature
 from posteriori.statistics import Presence
 from posteriori.tables import Assignment, Codes, Numbers

@@ -15,10 +15,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import posteriori as po
 from posteriori.classifiers.candidates import CANDIDATES, affordable_candidates
 from posteriori.datasets import load_penguins
+from posteriori.learning.folded_data import FoldedData, cross_fit_and_score
 from posteriori.learning.folds import assign_folds
-from posteriori.learning.out_of_fold import FoldedData, cross_fit_and_score, out_of_fold
 from posteriori.learning.pool import clip_log_posteriors, fit_pool
 from posteriori.learning.scores import area_under_curve, scores_of
+from posteriori.model_selection import out_of_fold
 from posteriori.tables.schema import Column, Schema
 
 
@@ -209,8 +210,9 @@ def test_weights_are_repetitions():
     pooled = []
     for X, labels, w, folds in ((frame, y, weight, fold), (frame[many], y[many], None, fold[many])):
         estimators = [CANDIDATES[name].make() for name in members]
-        folded = FoldedData.of(estimators[0], X, labels, w, folds)
-        found, _ = cross_fit_and_score(estimators, folded)
+        folded = FoldedData.of(estimators[0].read_training_rows(X, labels, w), folds)
+        plans = [one.training_plan(folded.source.schema, folded.target) for one in estimators]
+        found, _ = cross_fit_and_score(plans, folded)
         pooled.append(fit_pool(clip_log_posteriors(found), folded.y_true, folded.weight))
     assert_allclose(pooled[0].weight, pooled[1].weight, atol=1e-5)
     assert_allclose(pooled[0].bias, pooled[1].bias, atol=1e-5)

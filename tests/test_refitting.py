@@ -14,8 +14,8 @@ import posteriori as po
 from posteriori.classifiers.candidates import CANDIDATES
 from posteriori.datasets import load_penguins
 from posteriori.learning.metrics import fill_undefined
-from posteriori.learning.out_of_fold import out_of_fold
 from posteriori.learning.scores import scores_of
+from posteriori.model_selection import out_of_fold
 
 MODELS = {
     "naive Bayes, 8": po.NaiveBayes(distributions="binned", bins=8),

@@ -12,8 +12,9 @@ import posteriori as po
 import posteriori.sources.table_source
 from posteriori.classifiers import generative_classifier
 from posteriori.densities.binned import Binned
+from posteriori.learning.folded_data import FoldedData
 from posteriori.learning.folds import stratified_folds
-from posteriori.learning.out_of_fold import FoldedData, out_of_fold
+from posteriori.model_selection import out_of_fold
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def test_of_many_rows_some_are_judged_and_the_others_teach_in_all_folds():
     X = rng.normal(y[:, np.newaxis], 1.0, (900, 2))
     result = out_of_fold(po.NaiveBayes(), X, y, folds=3, most=300)
     assert np.bincount(result.y_true).tolist() == pytest.approx(np.bincount(y) / 3, abs=1.0)
-    folded = FoldedData.of(po.NaiveBayes(), X, y, None, 3, most=300)
+    folded = FoldedData.of(po.NaiveBayes().read_training_rows(X, y), 3, most=300)
     assert folded.y_true.tolist() == y[folded.evaluated].tolist() == result.y_true.tolist()
     for k in range(3):
         held_out = folded.evaluated[result.fold == k]

@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 
 import posteriori as po
 from posteriori.densities.shrinkage import Covariances, LedoitWolf, ShrinkToDiagonal, ShrinkToIdentity
-from posteriori.learning.out_of_fold import out_of_fold
+from posteriori.model_selection import out_of_fold
 
 LEDOIT_WOLF = {"shrinkage": "ledoit_wolf"}
 POOLINGS = [

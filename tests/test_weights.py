@@ -19,8 +19,8 @@ from posteriori.learning import log_linear as learning
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.leave_one_out import left_out_factors
 from posteriori.learning.metrics import log_loss
-from posteriori.learning.out_of_fold import out_of_fold
 from posteriori.learning.weights import fit_weights
+from posteriori.model_selection import out_of_fold
 
 REASONS = {
     "check_fit_score_takes_y": "weights take all rows at once, and it calls partial_fit",
@@ -209,7 +209,8 @@ def test_weights_are_those_of_the_left_out_factors(copies):
     X, y = copies
     model = po.NaiveBayes(weights="conditional").fit(X, y)
     plain = po.NaiveBayes().fit(X, y)
-    source, target = plain._read_training_rows(X, y, None, None, first=False)
+    rows = plain.read_learned_rows(X, y)
+    source, target = rows.source, rows.target
     batch = source.batch(slice(0, 400))
     factors = left_out_factors(plain.model_, plain.statistics_, batch)
     found = fit_weights(factors, plain.class_log_prior_, batch.assignment.component, np.ones(400))

@@ -21,7 +21,7 @@ if _typing.TYPE_CHECKING:
     from posteriori.classifiers.prediction_files import predict_to
     from posteriori.comparison import Comparison, compare
     from posteriori.densities import Binned, Categorical, Gaussian, Poisson
-    from posteriori.learning.leave_one_out import leave_one_out
+    from posteriori.model_selection import leave_one_out
     from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
@@ -59,7 +59,7 @@ _HOMES = {
     "cross_validate": "comparison",
     "count_parameters": "parameter_count",
     "learn_network": "networks",
-    "leave_one_out": "learning.leave_one_out",
+    "leave_one_out": "model_selection",
     "load": "persistence",
     "merge": "classifiers.merging",
     "predict_to": "classifiers.prediction_files",

@@ -21,7 +21,6 @@ from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.validation import (
     generator,
-    matched_places,
     require_in_memory,
     warn_of_empty_columns,
 )
@@ -29,22 +28,16 @@ from posteriori.draws import check_draw
 from posteriori.explain import Explanation
 from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.learning.cross_fitting import CrossFitted
+from posteriori.learning.folded_data import MOST_EVALUATED, FoldedData, held_out_rows, judge_and_sample, sample_of
 from posteriori.learning.importance import Predictor
-from posteriori.learning.out_of_fold import (
-    MOST_EVALUATED,
-    FoldedData,
-    OutOfFold,
-    held_out_rows,
-    judge_and_sample,
-    results_of,
-    sample_of,
-)
 from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool
 from posteriori.learning.scores import scores_of
 from posteriori.model import GenerativeModel
+from posteriori.model_selection.out_of_fold_predictions import OutOfFold, results_of
 from posteriori.sources import TableSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.tables import Batch, Column, Schema, Table, read_table
+from posteriori.tables.matching import matched_places
 from posteriori.tables.writing import decode, write_table
 from posteriori.typing import Array
 
@@ -207,7 +200,8 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         with warnings.catch_warnings():  # of members whose share says how good they are
             warnings.simplefilter("ignore")
             sampled = sample_of(folded)
-            found, fitted, batch = judge_and_sample(list(estimators.values()), folded, progress, sampled)
+            plans = [one.training_plan(folded.source.schema, folded.target) for one in estimators.values()]
+            found, fitted, batch = judge_and_sample(plans, folded, progress, sampled)
         log_posteriors = clip_log_posteriors(found)
         for estimator, one in zip(estimators.values(), fitted, strict=True):
             estimator._classes_closed = False
@@ -225,9 +219,8 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
     def _folded(self, X: Any, y: Any, sample_weight: Any, seed: int) -> FoldedData:
         """Return the rows dealt out to folds; as many as there are rows, where these are fewer."""
         reader = _Reader(categorical_features=self.categorical_features, n_jobs=self.n_jobs)
-        return FoldedData.of(
-            reader, X, y, sample_weight, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED
-        )
+        rows = reader.read_training_rows(X, y, sample_weight)
+        return FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED)
 
     def _estimators(self, folded: FoldedData) -> dict[str, GenerativeEstimator]:
         common = {"categorical_features": self.categorical_features, "n_jobs": self.n_jobs}

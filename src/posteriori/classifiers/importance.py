@@ -27,7 +27,7 @@ class MeasuresImportance:
         although both together lose much. Mutual information I(x_j; y) instead takes a column as the only one known.
 
         The mean is over held-out rows, at most 2,000, after `GenerativeClassifier.fit` and after
-        `learning.out_of_fold.out_of_fold`; there I_j is the increase of the held-out log-loss, and may be negative.
+        `model_selection.out_of_fold`; there I_j is the increase of the held-out log-loss, and may be negative.
         Otherwise it is over 2,000 rows that are drawn from the model, and says what the model believes, not whether
         that is right; see `Importance.held_out`. It is computed on first access, and saved with the model where the
         rows were held out.

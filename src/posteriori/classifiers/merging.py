@@ -102,7 +102,7 @@ def _merged(members: Sequence[Any]) -> Any:
     blocks = _common_blocks(merged, members, schema)
     merged._check_size(schema, target)
     statistics = functools.reduce(operator.add, (model._past_statistics(schema, target, blocks) for model in members))
-    learned = FitResult(estimate(schema, blocks, merged._component_prior(target), statistics), statistics)
+    learned = FitResult(estimate(schema, blocks, merged.component_prior(target), statistics), statistics)
     merged._store_fit(learned, target, getattr(members[0], "unlabelled_weight_", 1.0))
     merged._classes_closed = all(model._classes_closed for model in members)
     return merged

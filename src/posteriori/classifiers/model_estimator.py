@@ -12,12 +12,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.partition_methods import supports_partitions
-from posteriori.classifiers.validation import categorical_places, matched_places
+from posteriori.classifiers.validation import categorical_places
 from posteriori.invariants import require
 from posteriori.model import Block, GenerativeModel
 from posteriori.sources import TableSource, source_of
 from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.tables import Batch, Column, Schema, Table, read_table
+from posteriori.tables.matching import matched_places
 from posteriori.typing import Array
 
 _NO_TRACE = "the trace of log-likelihoods is no list of numbers"

@@ -22,9 +22,10 @@ import polars as pl
 
 from posteriori import kernels
 from posteriori.atomic_write import atomic_write
-from posteriori.classifiers.base import GenerativeEstimator, most_probable, warn_of_impossible
+from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.mixture import MixtureModel
+from posteriori.classifiers.predicting import most_probable, warn_of_impossible
 from posteriori.sources.table_source import warn_of_unseen
 from posteriori.tables import Batch, Scan
 from posteriori.tables.forking import require_threads

@@ -31,8 +31,9 @@ def remove_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     if obstacle:
         raise ValueError(obstacle)
     model, target, past = estimator.model_, estimator.target_, estimator.statistics_
-    source, classes = estimator._read_training_rows(X, y, None, sample_weight, first=False, last=False)
-    _reject_new_classes(classes, target)
+    rows = estimator.read_learned_rows(X, y, sample_weight, complete=False)
+    source = rows.source
+    _reject_new_classes(rows.target, target)
     blocks = carry_over_structure(estimator._blocks(model.schema), model.blocks)
     estimator._past_statistics(model.schema, target, blocks)  # which tells if parameters have changed meanwhile
     gone = source.with_schema(model.schema).reduce(_recognising(Collect(blocks), source.schema))
@@ -41,7 +42,7 @@ def remove_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     if not rest.weight.any():
         raise ValueError("these are all the rows that the model has learned from; leave some, or fit others")
     rest = replace(rest, ranges=_ranges_of_rest(model, rest))
-    learned = FitResult(estimate(model.schema, blocks, estimator._component_prior(target), rest), rest)
+    learned = FitResult(estimate(model.schema, blocks, estimator.component_prior(target), rest), rest)
     if hasattr(estimator, "transduction_"):
         del estimator.transduction_  # of rows of which some are gone
     estimator._store_fit(learned, target, getattr(estimator, "unlabelled_weight_", 1.0))

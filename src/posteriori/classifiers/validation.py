@@ -68,27 +68,6 @@ def categorical_places(stated: Any, distributions: Any, names: Sequence[str]) ->
     return chosen
 
 
-def matched_places(
-    table: Table, schema: Schema, model: str, target: str | None = None, *, warn_of_lost_names: bool = True
-) -> tuple[int, ...]:
-    """Return where each column of a schema stands in a table, which may hold the target as well."""
-    if schema.named and not table.named and warn_of_lost_names:
-        warnings.warn(
-            f"X does not have valid feature names, but {model} was fitted with feature names",
-            UserWarning,
-            stacklevel=5,
-        )
-    elif table.named and not schema.named:
-        warnings.warn(
-            f"X has feature names, but {model} was fitted without feature names",
-            UserWarning,
-            stacklevel=5,
-        )
-    names = [name for name in table.names if name != target or target in schema.names]
-    positions = schema.match(names, table.named, model)
-    return tuple(table.names.index(names[position]) for position in positions)
-
-
 def reject_quantity(classes: Column, labels: Labels) -> None:
     """Raise ValueError if labels are numbers that look like a quantity, by `looks_like_a_quantity`.
 

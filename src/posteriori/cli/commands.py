@@ -357,7 +357,8 @@ def fit(
 
     from posteriori.cli import facts, pages, tables
     from posteriori.cli.summary import summarise
-    from posteriori.learning.out_of_fold import MOST_EVALUATED, out_of_fold
+    from posteriori.learning.folded_data import MOST_EVALUATED
+    from posteriori.model_selection import out_of_fold
     from posteriori.persistence import save
     from posteriori.tables.targets import numbers_as_classes
 

@@ -23,8 +23,8 @@ from posteriori.tables.writing import write_column
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.cli.summary import Summary
-    from posteriori.learning.out_of_fold import OutOfFold
     from posteriori.model import GenerativeModel
+    from posteriori.model_selection import OutOfFold
     from posteriori.tables import Scan
     from posteriori.typing import Array
 

@@ -12,7 +12,7 @@ from posteriori.cli.reading import check_place
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.learning.out_of_fold import OutOfFold
+    from posteriori.model_selection import OutOfFold
 
 _SUFFIXES = (".html", ".htm")
 

@@ -15,9 +15,9 @@ from posteriori.classifiers.candidates import CANDIDATES
 from posteriori.comparison.models import chosen_models
 from posteriori.comparison.rows import Rows, read_rows
 from posteriori.comparison.writing import text_table
+from posteriori.learning.folded_data import FoldedData, cross_fit_and_score
 from posteriori.learning.folds import assign_folds
 from posteriori.learning.metrics import fill_undefined
-from posteriori.learning.out_of_fold import FoldedData, cross_fit_and_score
 from posteriori.learning.scores import area_under_curve, scores_of
 from posteriori.tables import check_weights
 from posteriori.typing import Array
@@ -136,7 +136,8 @@ def cross_validate(
     how = {"stratified": stratified, "groups": groups, "random_state": random_state}
     for alike in _of_one_schema(exact, X, y, sample_weight, folds, how):
         folded, estimators = alike
-        found, fitted = cross_fit_and_score(list(estimators.values()), folded, progress)
+        plans = [one.training_plan(folded.source.schema, folded.target) for one in estimators.values()]
+        found, fitted = cross_fit_and_score(plans, folded, progress)
         prior = np.exp(np.stack([one.model.class_log_prior for one in fitted[0].without]))[folded.fold]
         for m, title in enumerate(estimators):
             posteriors[title] = fill_undefined(np.exp(found[:, :, m]), prior)
@@ -190,7 +191,7 @@ def _of_one_schema(
     """Return the estimators that read the rows alike, together, with the rows as they read them."""
     groups: list[tuple[FoldedData, dict[str, Any]]] = []
     for title, estimator in estimators.items():
-        folded = FoldedData.of(estimator, X, y, sample_weight, folds, **how)
+        folded = FoldedData.of(estimator.read_training_rows(X, y, sample_weight), folds, **how)
         for known, members in groups:
             alike = known.source.schema == folded.source.schema and len(known.evaluated) == len(folded.evaluated)
             plain = known.source.label_model is None and folded.source.label_model is None

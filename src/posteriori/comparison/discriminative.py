@@ -17,8 +17,9 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.validation import categorical_places, matched_places
+from posteriori.classifiers.validation import categorical_places
 from posteriori.tables import Column, Schema, Table, infer_schema, read_labels, read_table
+from posteriori.tables.matching import matched_places
 from posteriori.tables.schema import infinite_cell
 from posteriori.tables.writing import write_column
 from posteriori.typing import Array

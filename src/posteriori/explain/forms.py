@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,9 @@ from posteriori.densities import (
     MultivariateGaussianParameters,
     PoissonParameters,
 )
-from posteriori.explain.sums import Explanation
+from posteriori.explain.sums import ExplainableModel, Explanation
 from posteriori.tables import Column, quote
 from posteriori.typing import Array
-
-if TYPE_CHECKING:
-    from posteriori.classifiers import GaussianDiscriminant, NaiveBayes
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,7 @@ class QuadraticForm:
         return np.einsum("ni,cij,nj->nc", x, self.quadratic, x) + x @ self.linear.T + self.constant
 
 
-def linear_form(model: NaiveBayes | GaussianDiscriminant) -> LinearForm:
+def linear_form(model: ExplainableModel) -> LinearForm:
     r"""Return the weights and biases of a model whose log-odds are linear.
 
     Naive Bayes is linear for categorical features, with weights :math:`\log p(x_j = k \mid y) - \log p(x_j = 1 \mid

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
-from posteriori.model import log_sum
+from posteriori.model import GenerativeModel, log_sum
 from posteriori.tables import quote
 from posteriori.typing import Array
-
-if TYPE_CHECKING:
-    from posteriori.classifiers import NaiveBayes
-
 
 _MOST_GIVEN = 3  # features named after a bar
 
@@ -172,7 +168,22 @@ class Explanation:
         return "\n".join([lines[0], rule, *lines[1:-2], rule, lines[-2], evidence, rule, lines[-1]])
 
 
-def bayes_table(model: NaiveBayes, x: Any) -> str:
+class ExplainableModel(Protocol):
+    """A fitted classifier that explains its predictions, such as `NaiveBayes` or `GaussianDiscriminant`."""
+
+    @property
+    def classes_(self) -> Array:
+        """The class labels, (C,)."""
+
+    @property
+    def model_(self) -> GenerativeModel:
+        """The fitted prior and densities."""
+
+    def explain(self, X: Any) -> Explanation:
+        """Return the log prior and the log factor of each feature, per row and class."""
+
+
+def bayes_table(model: ExplainableModel, x: Any) -> str:
     """Write Bayes' rule out for one row, as a person would on paper.
 
     Parameters
@@ -213,7 +224,7 @@ def bayes_table(model: NaiveBayes, x: Any) -> str:
     return explanation.bayes_table()
 
 
-def _one_row(model: NaiveBayes, x: Any) -> Any:
+def _one_row(model: ExplainableModel, x: Any) -> Any:
     names = model.model_.schema.names
     if isinstance(x, Mapping):
         unseen = [key for key in x if key not in names]

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from posteriori.learning.cut_points import CutPoints, bins_of
-from posteriori.learning.em import EMOptions, FitResult, learn
+from posteriori.learning.em import FitResult, learn
 from posteriori.learning.fit import Collect
 from posteriori.learning.fold_sums import components_of_folds, outside, per_fold, sums_without_each
 from posteriori.learning.observed_categories import ObservedCategoriesModel
-from posteriori.model import Block, FactorWeights, GenerativeModel, Prior
+from posteriori.learning.training import Plan
+from posteriori.model import Block, FactorWeights
 from posteriori.sources import TableSource
 from posteriori.sources.threads import blas, n_threads
 from posteriori.statistics import JointStatistics
@@ -27,20 +28,6 @@ from posteriori.tables.batch import joined
 from posteriori.typing import Array
 
 _ENOUGH_ROWS = 2000  # for threads to be worth their start
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is to be learned: which densities make which columns, the prior, and when EM ends.
-
-    weighed, where given, returns the model that was learned from the rows of a source with weights of its factors; the
-    last argument takes a batch of the source to one in the codes of the model.
-    """
-
-    blocks: tuple[Block, ...]
-    prior: Prior
-    limits: EMOptions
-    weighed: Callable[..., GenerativeModel] | None = None
 
 
 @dataclass(frozen=True)

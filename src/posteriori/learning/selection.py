@@ -1,19 +1,21 @@
-"""Former name of `posteriori.learning.out_of_fold`."""
+"""Former place of `out_of_fold`, which is now in `posteriori.model_selection`."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
+_MOVED = ("OutOfFold", "out_of_fold")
+
 
 def __getattr__(name: str) -> Any:
-    from posteriori.learning import out_of_fold
-
-    if name.startswith("__") or not hasattr(out_of_fold, name):
+    if name not in _MOVED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from posteriori import model_selection
+
     warnings.warn(
-        "posteriori.learning.selection is now posteriori.learning.out_of_fold; the old name goes in version 0.3",
+        f"{__name__}.{name} is now posteriori.model_selection.{name}; the old path goes in version 0.3",
         FutureWarning,
         stacklevel=2,
     )
-    return getattr(out_of_fold, name)
+    return getattr(model_selection, name)

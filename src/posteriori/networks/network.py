@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 
 from posteriori.learning.em import EMOptions
 from posteriori.networks import queries
@@ -32,9 +33,6 @@ from posteriori.typing import Array
 
 Method = Literal["exact", "sampling"]
 Evidence = Mapping[str, Any]
-
-if TYPE_CHECKING:
-    from posteriori.networks.classifier import NetworkClassifier
 
 
 class BayesianNetwork:
@@ -634,7 +632,7 @@ class BayesianNetwork:
         codes = read_codes(table, self._known_states, ignored=target)
         return self._inference.marginals(codes, [self.variables.index(target)], n_jobs=n_jobs)[0]
 
-    def as_classifier(self, target: str, *, n_jobs: int | None = None) -> NetworkClassifier:
+    def as_classifier(self, target: str, *, n_jobs: int | None = None) -> ClassifierMixin:
         """Return a scikit-learn classifier, ready to predict one variable from any of the others.
 
         Parameters
@@ -648,6 +646,7 @@ class BayesianNetwork:
         ValueError
             There is no such variable.
         """
+        # imported here: the classifier module imports this one
         from posteriori.networks.classifier import NetworkClassifier
 
         return NetworkClassifier(self, target, n_jobs=n_jobs)._set(self)

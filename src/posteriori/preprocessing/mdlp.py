@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from posteriori.classifiers.validation import matched_places
 from posteriori.densities import Binned
 from posteriori.learning.cut_points import binned_schema
 from posteriori.model import Block, reject_outside
 from posteriori.sources import TableSource
 from posteriori.tables import Batch, Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
+from posteriori.tables.matching import matched_places
 from posteriori.tables.writing import write_column
 from posteriori.typing import Array
 

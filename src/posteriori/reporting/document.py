@@ -108,7 +108,7 @@ def report(
     path : path, optional
         File to write the page to. Default: write no file.
     out_of_fold : OutOfFold, LeaveOneOut or array-like (n, C), optional
-        Out-of-fold predictions, as returned by `learning.out_of_fold.out_of_fold` and `leave_one_out`; or p(y | x), as
+        Out-of-fold predictions, as returned by `model_selection.out_of_fold` and `leave_one_out`; or p(y | x), as
         ``estimator.predict_proba(X)`` for rows that are not training rows. Default: the estimator's
         ``out_of_fold_`` if it has one, otherwise 5-fold cross-validation of a copy.
     title : str, optional

@@ -10,8 +10,7 @@ from sklearn.base import clone
 
 from posteriori.learning import metrics
 from posteriori.learning.importance import Importance
-from posteriori.learning.leave_one_out import LeaveOneOut
-from posteriori.learning.out_of_fold import out_of_fold as cross_validate
+from posteriori.model_selection import out_of_fold as cross_validate
 from posteriori.reporting.data import ReportData
 from posteriori.typing import Array
 
@@ -99,7 +98,7 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOutPre
     if not hasattr(out_of_fold, "posterior"):
         return _of_array(subject, out_of_fold)
     rows = subject.labelled
-    y_true = out_of_fold.components if isinstance(out_of_fold, LeaveOneOut) else out_of_fold.y_true
+    y_true = out_of_fold.y_true
     if not np.array_equal(y_true, subject.components[rows]):
         raise ValueError(
             "out_of_fold is not of these rows: its classes differ from their labels; give the table it was made from"

@@ -13,7 +13,7 @@ import numpy as np
 from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.frames import pandas_table
 from posteriori.tables.partitioned import PartitionedTable, Task, add
-from posteriori.tables.reading import Table, name_twice
+from posteriori.tables.table import Table, name_twice
 from posteriori.typing import Array
 
 T = TypeVar("T")

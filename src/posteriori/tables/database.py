@@ -14,8 +14,8 @@ import polars as pl
 
 from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable, too_many_categories
-from posteriori.tables.reading import name_twice
 from posteriori.tables.schema import MAX_CATEGORIES, quote
+from posteriori.tables.table import name_twice
 
 _READ_AHEAD = 1 << 17  # rows that the database is asked for at a time
 _SURELY_MORE = 1.5  # times the most categories: an estimate of how many there are is that good

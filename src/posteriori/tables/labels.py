@@ -13,8 +13,8 @@ from sklearn.exceptions import DataConversionWarning
 from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.frames import PandasTable, PolarsTable
 from posteriori.tables.lazy import LazyTable
-from posteriori.tables.reading import Table
 from posteriori.tables.schema import Column, Schema, UnseenCategoryError, categorical_column, quote
+from posteriori.tables.table import Table
 from posteriori.typing import Array
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from posteriori.tables.frames import PolarsTable, cells_tell
 from posteriori.tables.schema import Column, Schema
+from posteriori.tables.table import Table
 from posteriori.typing import Array
-
-if TYPE_CHECKING:
-    from posteriori.tables.reading import Table
 
 _CODED_ROWS = 1 << 17  # at a time
 

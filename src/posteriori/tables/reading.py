@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -15,49 +15,10 @@ from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.forking import require_threads
 from posteriori.tables.frames import PolarsTable, pandas_table
 from posteriori.tables.lazy import LazyTable
+from posteriori.tables.partitioned import PartitionedTable
 from posteriori.tables.schema import Column, Schema, infinite_cell
+from posteriori.tables.table import Table, name_twice
 from posteriori.typing import Array
-
-if TYPE_CHECKING:
-    from posteriori.tables.partitioned import PartitionedTable
-
-
-class Table(Protocol):
-    """Rows and columns, from which kinds can be inferred and tiles cut."""
-
-    @property
-    def container(self) -> str:
-        """The kind of table: ``"numpy"``, ``"pandas"``, ``"polars"`` or ``"pyarrow"``."""
-
-    @property
-    def named(self) -> bool:
-        """Whether the columns have names of their own."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The column names."""
-
-    @property
-    def dtype(self) -> str:
-        """The data type of the whole, where it has one."""
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-
-    def column(self, j: int, categorical: bool) -> Column:
-        """Infer column j; categorical says that it is to be so whatever its data type."""
-
-    def distinct(self, j: int) -> list[Any]:
-        """Return the distinct cells of column j that are present."""
-
-    def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
-        """Return some continuous columns of some rows as an (n, d) tile of floats, NaN where missing."""
-
-    def codes(
-        self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
-    ) -> tuple[Array, dict[str, int]]:
-        """Return some categorical columns of some rows as codes, and how many cells no category matches."""
 
 
 def read_table(X: Any) -> Table:
@@ -147,12 +108,6 @@ def _open_frame(frame: nw.DataFrame[Any]) -> Table:
     require_threads("an Arrow table")
     types = tuple(str(kind) for kind in native.schema.types)
     return PolarsTable(frame.to_polars(), "pyarrow", types)
-
-
-def name_twice(names: Sequence[Any]) -> ValueError | None:
-    """Return the error that two columns share a name; None where none do."""
-    twice = next((name for name in names if names.count(name) > 1), None)
-    return None if twice is None else ValueError(f"column {twice!r} occurs twice; rename or drop one")
 
 
 def _two_dimensional(values: Array) -> Array:

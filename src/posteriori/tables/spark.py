@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from posteriori.tables.frames import PolarsTable, cells_tell
 from posteriori.tables.partitioned import PartitionedTable, Task, add, add_in_pairs
-from posteriori.tables.reading import Table, name_twice
+from posteriori.tables.table import Table, name_twice
 from posteriori.typing import Array
 
 T = TypeVar("T")

@@ -1,0 +1,238 @@
+"""Reading of training rows: the schema of the features, the classes, the labels and their weights."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from posteriori.classifiers.model_estimator import ModelEstimator
+from posteriori.classifiers.validation import components_of, labels_to_learn, make_label_model, reject_quantity
+from posteriori.learning.em import EMOptions, FitResult
+from posteriori.learning.held_out import held_out_weight
+from posteriori.learning.training import Plan, TrainingRows
+from posteriori.model import FactorWeights, GenerativeModel, Prior
+from posteriori.sources import TableSource, source_of
+from posteriori.tables import (
+    Batch,
+    Column,
+    LabelModel,
+    Labels,
+    PartialLabels,
+    Schema,
+    Table,
+    check_weights,
+    infer_schema,
+    read_labels,
+    read_table,
+    read_teaching_labels,
+)
+from posteriori.tables.objects import is_missing
+from posteriori.tables.schema import categorical_column
+
+
+class TrainingRowReader(ModelEstimator):
+    """Reads labelled rows, and plans what to learn from them."""
+
+    unlabelled: Any = "error"
+    unlabelled_weight: Any = 1.0
+    components: Any = None
+    label_noise: Any = None
+    weights: Any = None
+    _classes_closed: bool
+
+    @abstractmethod
+    def _prior(self, classes: Column) -> Prior:
+        """Return the class prior."""
+
+    @abstractmethod
+    def _em_options(self) -> EMOptions:
+        """Return when EM ends."""
+
+    def _check_size(self, schema: Schema, target: Column) -> None:
+        """Raise ValueError, before it is taken, if the model would take more memory than allowed."""
+
+    def read_training_rows(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
+    ) -> TrainingRows:
+        """Read rows to learn from, and infer the schema and the classes from them.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array-like, optional
+            All classes; default: those among the labels.
+        complete : bool, default True
+            Whether these are all training rows. EM needs all of them: where more follow, hidden labels are an error.
+
+        Returns
+        -------
+        TrainingRows
+            The rows with their schema, labels and weights, and the classes.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As in `fit`.
+        """
+        self._validate_params()
+        table = read_table(X)
+        labels = self._read_labels(y, table, complete)
+        columns = _feature_positions(table, labels)
+        chosen = self._categorical([table.names[j] for j in columns])
+        schema = infer_schema(table, columns, [columns[j] for j in chosen], labels.name)
+        target = _declared_classes(classes, labels)
+        return self._assemble(table, schema, columns, labels, target, sample_weight, complete)
+
+    def read_learned_rows(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
+    ) -> TrainingRows:
+        """Read rows under the schema and the classes of the fitted model, extended by what the rows add.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `partial_fit`.
+        classes : array-like, optional
+            All classes; they must be the same as on the first call.
+        complete : bool, default True
+            As in `read_training_rows`.
+
+        Returns
+        -------
+        TrainingRows
+            Its schema and target equal those of the model where the rows show no new category and no new class.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As in `partial_fit`.
+        """
+        self._validate_params()
+        table = read_table(X)
+        labels = self._read_labels(y, table, complete)
+        _feature_positions(table, labels)  # raises where the target is the only column
+        positions = self._places(table, target=labels.name)
+        schema = self._extended_schema(table, positions)
+        target = self._extended_classes(classes, labels)
+        return self._assemble(table, schema, positions, labels, target, sample_weight, complete)
+
+    def training_plan(self, schema: Schema, target: Column) -> Plan:
+        """Return what the estimator learns from rows of a schema.
+
+        Parameters
+        ----------
+        schema : Schema
+            The features.
+        target : Column
+            The classes.
+
+        Returns
+        -------
+        Plan
+            The densities and their columns, the prior of the components, when EM stops, and how factor weights are
+            learned where the estimator has them.
+        """
+        weighed = None if self.weights is None else self._weighed
+        return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed)
+
+    def component_prior(self, target: Column) -> Prior:
+        """Return the prior of the components of all classes."""
+        return replace(self._prior(target), of_class=components_of(self.components, target))
+
+    def _weighed(
+        self,
+        learned: FitResult,
+        source: TableSource,
+        to_observed_codes: Callable[[Batch], Batch] | None = None,
+        start: FactorWeights | None = None,
+    ) -> GenerativeModel:
+        """Return the learned model, with learned factor weights if the estimator has them."""
+        model = learned.model
+        if self.weights is None:
+            return model
+        from posteriori.learning.weights import learn_weights
+
+        return replace(model, weights=learn_weights(source, model, learned.statistics, to_observed_codes, start))
+
+    def _read_labels(self, y: Any, table: Table, complete: bool) -> Labels | PartialLabels:
+        return labels_to_learn(read_teaching_labels(y, table), self.unlabelled, self._learns_unlabelled, complete)
+
+    def _assemble(
+        self,
+        table: Table,
+        schema: Schema,
+        positions: Sequence[int],
+        labels: Labels | PartialLabels,
+        target: Column,
+        sample_weight: Any,
+        complete: bool,
+    ) -> TrainingRows:
+        weight = check_weights(sample_weight, table.n_rows)
+        label_model = self._label_model(target, isinstance(labels, PartialLabels))
+        if label_model is not None and not complete:
+            raise ValueError(
+                "components and label_noise take EM over all rows, and partial_fit sees each once; use fit"
+            )
+        held_out = self.unlabelled_weight == "held_out"
+        share = 1.0 if held_out else float(self.unlabelled_weight)
+        source = source_of(table, schema, positions, labels, target, weight, None, self.n_jobs, share, label_model)
+        rows = TrainingRows(source, target)
+        if not (held_out and labels.may_miss):
+            return rows
+        # A clone plans, so that a generator given as random_state is not advanced.
+        return rows.with_unlabelled_weight(held_out_weight(rows, clone(self).training_plan(schema, target)))
+
+    @property
+    def _learns_unlabelled(self) -> bool:
+        """Whether the user of the estimator may let rows without label teach."""
+        return "unlabelled" in self.get_params()
+
+    def _label_model(self, target: Column, partial: bool) -> LabelModel | None:
+        """Return what labels say of components, where that is not simply which one made the row."""
+        return make_label_model(self.label_noise, components_of(self.components, target), partial, target)
+
+    def _extended_schema(self, table: Table, positions: Sequence[int]) -> Schema:
+        schema = self.model_.schema
+        named = self._categorical(schema.names)
+        categorical = [
+            position
+            for j, (position, column) in enumerate(zip(positions, schema.columns, strict=True))
+            if (j in named if column.has_no_kind else column.kind == "categorical")
+        ]
+        return schema.extended(infer_schema(table, positions, categorical), mixed=named)
+
+    def _extended_classes(self, classes: Any, labels: Labels | PartialLabels) -> Column:
+        if classes is not None:
+            declared = _declared_classes(classes, labels)
+            if declared.categories != self.target_.categories:
+                raise ValueError(
+                    f"classes={list(classes)!r} is not what it was on the first call: {list(self.target_.categories)}"
+                )
+        return self.target_ if self._classes_closed else self.target_.extended(labels.infer())
+
+
+def _feature_positions(table: Table, labels: Labels | PartialLabels) -> list[int]:
+    columns = [j for j in range(len(table.names)) if not isinstance(labels, Labels) or j != labels.target_place]
+    if not columns:
+        raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
+    return columns
+
+
+def _declared_classes(classes: Any, labels: Labels | PartialLabels) -> Column:
+    if classes is None:
+        found = labels.infer()
+        if not isinstance(labels, PartialLabels):
+            reject_quantity(found, labels)
+        return found
+    if isinstance(classes, str) or not len(classes):
+        raise ValueError(f"classes is {classes!r}; list the labels")
+    if any(map(is_missing, classes)):
+        raise ValueError("classes holds a missing label; leave it out")
+    column = read_labels(classes, read_table(np.zeros((len(classes), 1)))).infer()
+    return categorical_column(column.name, column.categories, column.dtype)

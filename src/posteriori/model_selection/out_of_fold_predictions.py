@@ -1,0 +1,130 @@
+"""Out-of-fold predictions from one pass: each row is predicted by a model of the rows outside its fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from posteriori.learning.cross_fitting import CrossFitted
+from posteriori.learning.folded_data import FoldedData, held_out_prior, held_out_rows, judge_and_sample, sample_of
+from posteriori.learning.importance import Predictor
+from posteriori.model_selection.estimators import TrainableEstimator
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Predictions of rows by models that were not trained on them.
+
+    Attributes
+    ----------
+    log_posterior : ndarray (n, C)
+        log p(y | x) of each row in nats, by the model of the other folds; NaN where no class can produce the row.
+    prior : ndarray (n, C)
+        p(y) of that model: the prediction that looks at no feature.
+    y_true : ndarray (n,)
+        The number of each row's true class.
+    fold : ndarray (n,)
+    weight : ndarray (n,)
+        The weight of each row.
+    classes : ndarray (C,)
+    estimator : estimator
+        Fitted to all rows, from the same pass.
+    """
+
+    log_posterior: Array
+    prior: Array
+    y_true: Array
+    fold: Array
+    weight: Array
+    classes: Array
+    estimator: Any
+
+    @cached_property
+    def posterior(self) -> Array:
+        """p(y | x) of each row, (n, C)."""
+        return np.exp(self.log_posterior)
+
+    @property
+    def components(self) -> Array:
+        """The former name of `y_true`."""
+        return self.y_true
+
+
+def out_of_fold(
+    estimator: TrainableEstimator,
+    X: Any,
+    y: Any,
+    *,
+    folds: Any = 5,
+    sample_weight: Any = None,
+    random_state: int = 0,
+    most: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> OutOfFold:
+    """Predict every row by the model of the folds it is not in, and fit the estimator to all of them.
+
+    The model of fold k is estimated from the statistics of the rows outside it, added up in one pass for all folds; a
+    second pass scores the rows. The result is what refitting every fold gives, with these exceptions:
+
+    - Binned columns are cut for each fold by the rows outside it: exactly up to 50,000 rows (fewer with more than 167
+      columns). Of more rows a uniform sample is looked at, which is not the sample that a refit would draw, so that
+      posteriors agree approximately; the grid from which "mdlp" then chooses has seen the numbers of all rows, and the
+      choice none of the labels held out.
+    - Where a model takes EM for missing cells, it starts in each fold from the model of all rows, unless its bins
+      differ, and so ends elsewhere within its tolerance. Where labels hide components, it starts as in a refit. On
+      tables with missing numbers (hepatitis, colic, autos, sick) posteriors of `GaussianDiscriminant` differ from
+      those of a refit by up to 0.03 and log-losses by 0.0004 nats at most; where EM is cut short (20 steps, as of the
+      members of `GenerativeClassifier`), by up to 0.1 and 0.006 nats.
+    - Weights of factors (`weights="conditional"`) agree to 1e-7, the tolerance of their optimiser.
+
+    Rows without label train the models of all folds. They are not evaluated and not returned. With
+    ``unlabelled_weight="held_out"`` all labelled rows choose one weight, for all folds.
+
+    The estimator's `feature_information_` is measured on rows held out in these passes, 2,000 at most.
+
+    Parameters
+    ----------
+    estimator : GenerativeEstimator
+        Fitted to all rows on return.
+    X, y, sample_weight
+        As in its `fit`.
+    folds : int or array-like (n,), default 5
+        At least 2, and no more than there are rows; or the fold of each row.
+    random_state : int, default 0
+        Shuffles the rows before they are dealt out, class by class.
+    most : int, optional
+        The largest number of rows to evaluate. A larger table is subsampled evenly over the classes; the other rows
+        train the models of all folds.
+    progress : callable, optional
+        Called with the number of rows of each batch done; each row is counted twice.
+
+    Returns
+    -------
+    OutOfFold
+        Of the rows that are judged.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than two folds, or more than rows; or as `fit` does.
+    """
+    rows = estimator.read_training_rows(X, y, sample_weight)
+    folded = FoldedData.of(rows, folds, random_state=random_state, most=most)
+    plan = estimator.training_plan(rows.source.schema, rows.target)
+    sampled = sample_of(folded)
+    log_posterior, (fitted,), batch = judge_and_sample([plan], folded, progress, sampled)
+    assert batch is not None
+    held_out = held_out_rows(folded, sampled, batch, [Predictor((one,)) for one in fitted.without])
+    estimator.store_fit(fitted.full, rows, held_out)
+    return results_of(folded, log_posterior[:, :, 0], fitted, estimator)
+
+
+def results_of(folded: FoldedData, log_posterior: Array, fitted: CrossFitted, estimator: Any) -> OutOfFold:
+    """Return the out-of-fold predictions (m, C) of one estimator with the labels, folds and weights of the rows."""
+    prior = held_out_prior(folded, fitted)
+    return OutOfFold(log_posterior, prior, folded.y_true, folded.fold, folded.weight, estimator.classes_, estimator)

@@ -1,0 +1,53 @@
+"""The interface of a table: what every container and every engine provides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from posteriori.tables.schema import Column, Schema
+from posteriori.typing import Array
+
+
+class Table(Protocol):
+    """Rows and columns, from which kinds can be inferred and tiles cut."""
+
+    @property
+    def container(self) -> str:
+        """The kind of table: ``"numpy"``, ``"pandas"``, ``"polars"`` or ``"pyarrow"``."""
+
+    @property
+    def named(self) -> bool:
+        """Whether the columns have names of their own."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names."""
+
+    @property
+    def dtype(self) -> str:
+        """The data type of the whole, where it has one."""
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+
+    def column(self, j: int, categorical: bool) -> Column:
+        """Infer column j; categorical says that it is to be so whatever its data type."""
+
+    def distinct(self, j: int) -> list[Any]:
+        """Return the distinct cells of column j that are present."""
+
+    def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
+        """Return some continuous columns of some rows as an (n, d) tile of floats, NaN where missing."""
+
+    def codes(
+        self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
+    ) -> tuple[Array, dict[str, int]]:
+        """Return some categorical columns of some rows as codes, and how many cells no category matches."""
+
+
+def name_twice(names: Sequence[Any]) -> ValueError | None:
+    """Return the error that two columns share a name; None where none do."""
+    twice = next((name for name in names if names.count(name) > 1), None)
+    return None if twice is None else ValueError(f"column {twice!r} occurs twice; rename or drop one")

@@ -1,0 +1,114 @@
+"""Layers: each folder imports only from the rows below its own in the table of CONTRIBUTING.md."""
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "posteriori"
+
+
+def ranks(text):
+    """Return the rank of each folder or module named in a table, highest first; names of one row share a rank."""
+    found = {}
+    for place, line in enumerate(line for line in text.splitlines() if line.startswith("| `")):
+        for name in re.findall(r"`([a-z_]+)(?:/|\.py)`", line.split("|")[1]):
+            assert name not in found, f"{name} occurs twice in the table"
+            found[name] = -place
+    return found
+
+
+def table():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return page.split("## How the code is laid out")[1].split("\n## ")[0]
+
+
+def module_name(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(tree):
+    """Return the modules of posteriori that a file imports when it is loaded, including those only for types.
+
+    Imports inside functions are not counted: they run when the function is called.
+    """
+    found, waiting = set(), list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            assert not node.level, "a relative import, which this test cannot place; import from posteriori"
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        waiting += ast.iter_child_nodes(node)
+    return {name for name in found if name.startswith("posteriori.")}
+
+
+def upward(arrows, rank):
+    """Return the imports from a higher row of the table."""
+    return sorted(
+        f"{name} imports {other}"
+        for name, other in arrows
+        if {room(name), room(other)} <= set(rank) and rank[room(name)] < rank[room(other)]
+    )
+
+
+def in_cycles(arrows):
+    """Return the modules that are on a cycle of imports, or import one that is."""
+    below = {}
+    for name, other in arrows:
+        below.setdefault(name, set()).add(other)
+        below.setdefault(other, set())
+    while free := {name for name, others in below.items() if not others & below.keys()}:
+        below = {name: others for name, others in below.items() if name not in free}
+    return sorted(below)
+
+
+def room(name):
+    return name.split(".")[1] if "." in name else "posteriori"
+
+
+FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+ARROWS = {
+    (name, other)
+    for name, path in FILES.items()
+    for other in imports(ast.parse(path.read_text(encoding="utf-8")))
+    if other in FILES and other != name and not other.startswith(f"{name}.")
+}
+
+
+def test_every_folder_and_module_is_in_the_table():
+    assert {room(name) for name in FILES} - {"posteriori", "__main__"} == set(ranks(table()))
+
+
+def test_no_folder_imports_from_above():
+    assert upward(ARROWS, ranks(table())) == []
+
+
+def test_imports_between_files_have_no_cycles():
+    assert in_cycles(ARROWS) == []
+
+
+def test_imports_are_found_at_load_time_only():
+    text = """
+import posteriori.model
+def f():
+    import posteriori.cli
+if TYPE_CHECKING:
+    from posteriori.sql import steps
+"""
+    assert imports(ast.parse(text)) == {"posteriori.model", "posteriori.sql", "posteriori.sql.steps"}
+
+
+def test_an_upward_import_and_a_cycle_are_found():
+    rank = ranks("| `cli/` | x |\n| `model.py`, `sql/` | y |")
+    assert rank == {"cli": 0, "model": -1, "sql": -1}
+    arrows = {("posteriori.cli.main", "posteriori.model"), ("posteriori.sql", "posteriori.model")}
+    assert upward(arrows, rank) == []
+    assert in_cycles(arrows) == []
+    arrows.add(("posteriori.model", "posteriori.cli.main"))
+    assert upward(arrows, rank) == ["posteriori.model imports posteriori.cli.main"]
+    assert "posteriori.model" in in_cycles(arrows)

@@ -1,0 +1,107 @@
+"""The interface between estimators and the algorithms of `learning` and `model_selection`."""
+
+import ast
+import importlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import posteriori as po
+from posteriori.learning.cut_points import binned_schema, bins_of
+from posteriori.learning.em import learn
+from posteriori.learning.fit import Collect
+from posteriori.learning.held_out import WEIGHT_GRID, held_out_weight
+from posteriori.model_selection import out_of_fold
+
+MODELS = (
+    po.NaiveBayes(),
+    po.NaiveBayes(weights="conditional"),
+    po.GaussianDiscriminant(pooling=0.5),
+    po.TreeAugmentedNaiveBayes(),
+)
+
+
+def rows(n=60):
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, n)
+    return rng.normal(y[:, np.newaxis], 1.0, (n, 3)), np.array(list("abc"))[y], rng.choice([0.5, 1.0, 2.0], n)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_reading_planning_learning_and_storing_are_fit(model):
+    X, y, weight = rows()
+    expected = model.fit(X, y, weight).predict_log_proba(X)
+    other = type(model)(**model.get_params())
+    read = other.read_training_rows(X, y, weight)
+    plan = other.training_plan(read.source.schema, read.target)
+    source = read.source.with_schema(binned_schema(read.source, bins_of(plan.blocks)))
+    fit = learn(source, plan.blocks, plan.prior, None, source.reduce(Collect(plan.blocks)), plan.limits)
+    if plan.weighed is not None:
+        fit = replace(fit, model=plan.weighed(fit, source))
+    assert_array_equal(other.store_fit(fit, read).predict_log_proba(X), expected)
+
+
+def test_reading_changes_nothing_of_an_estimator():
+    X, y, weight = rows()
+    model = po.NaiveBayes(unlabelled="learn", unlabelled_weight="held_out")
+    before = dict(vars(model))
+    some = np.where(np.arange(len(y)) % 2, y, None)
+    read = model.read_training_rows(X, some, weight)
+    model.training_plan(read.source.schema, read.target)
+    assert vars(model) == before
+    assert_array_equal(np.array(read.target.categories)[read.y_true[1::2]], y[1::2])
+    assert (read.y_true[::2] == -1).all()
+
+
+def test_the_held_out_weight_needs_rows_and_a_plan_only():
+    X, y, weight = rows()
+    some = np.where(np.arange(len(y)) % 3, y, None)
+    model = po.NaiveBayes(unlabelled="learn", unlabelled_weight="held_out").fit(X, some, weight)
+    read = po.NaiveBayes(unlabelled="learn").read_training_rows(X, some, weight)
+    losses = []
+    for share in WEIGHT_GRID:
+        judged = out_of_fold(po.NaiveBayes(unlabelled="learn", unlabelled_weight=share), X, some, sample_weight=weight)
+        truth = judged.log_posterior[np.arange(len(judged.y_true)), judged.y_true]
+        losses.append(-np.average(truth, weights=judged.weight))
+    found = held_out_weight(read, model.training_plan(read.source.schema, read.target))
+    assert found == model.unlabelled_weight_ == WEIGHT_GRID[int(np.argmin(losses))]
+
+
+def test_choosing_a_weight_does_not_advance_a_generator():
+    X, y, _ = rows()
+    some = np.where(np.arange(len(y)) % 3, y, None)
+    used, fresh = np.random.default_rng(1), np.random.default_rng(1)
+    po.NaiveBayes(unlabelled="learn", unlabelled_weight="held_out", random_state=used).read_training_rows(X, some)
+    assert used.integers(2**31) == fresh.integers(2**31)
+
+
+def test_rows_are_read_again_under_the_fitted_model():
+    X, y, weight = rows()
+    model = po.NaiveBayes(distributions="binned").fit(X, y, weight)
+    read = model.read_learned_rows(X, y, weight)
+    assert (read.source.schema, read.target) == (model.model_.schema, model.target_)
+
+
+@pytest.mark.parametrize("module", ["posteriori.learning.out_of_fold", "posteriori.learning.selection"])
+def test_former_paths_of_out_of_fold_warn(module):
+    old = importlib.import_module(module)
+    with pytest.warns(FutureWarning, match="posteriori.model_selection.out_of_fold"):
+        assert old.out_of_fold is out_of_fold
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        old.nothing
+
+
+def test_learning_and_model_selection_call_no_private_method_of_an_estimator():
+    package = Path(po.__file__).parent
+    found = [
+        f"{path.name}:{node.lineno} {node.value.id}.{node.attr}"
+        for folder in ("learning", "model_selection")
+        for path in sorted((package / folder).glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
+        if isinstance(node.value, ast.Name) and node.value.id in ("estimator", "model", "one")
+    ]
+    assert found == []
