@@ -40,7 +40,7 @@ _STORED = (
 )  # fmt: skip
 _OUTPUTS = (
     "out.csv", "out.parquet", "out.ndjson", "out.csv.gz", "out.posteriori", "out", "t.csv", "nb.posteriori", "folder",
-    "none/out.csv", "", "out.xlsx", "out.html", "out.png", "out.csv.zst", "/dev/full", "x" * 300, ".", "out\x00.csv",
+    "none/out.csv", "", "out.xlsx", "out.html", "out.png", "out.csv.zst", "x" * 300, ".", "out\x00.csv",
     "t.csv/out",
     "out.arrow", "out.tsv", "sealed/out.csv",
 )  # fmt: skip

@@ -18,7 +18,7 @@ import safetensors
 import safetensors.numpy
 from sklearn.utils._param_validation import make_constraint
 
-from posteriori import classifiers, densities, model, networks, statistics, tables
+from posteriori import classifiers, densities, model, networks, registry, statistics, tables
 from posteriori.atomic_write import atomic_write
 from posteriori.conformity import check_fields, conforms
 from posteriori.learning import importance
@@ -249,7 +249,8 @@ def _constraints(kind: Any) -> dict[str, list[Any]]:
 
 @functools.cache
 def _estimators() -> dict[str, type[Any]]:
-    kinds = (getattr(classifiers, name) for name in classifiers.__all__)
+    kinds = [getattr(classifiers, name) for name in classifiers.__all__]
+    kinds += [spec.estimator_class for spec in registry.MODELS.values() if spec.generative]
     return {kind.__name__: kind for kind in kinds if not inspect.isabstract(kind)}
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from posteriori.learning import metrics
 from posteriori.learning.against_prior import compare_with_prior
+from posteriori.registry import describe_variant
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, bar, element, paragraph, table
@@ -79,7 +80,7 @@ def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mappin
         Of equal length: ``member`` and ``log_loss``, and where known ``accuracy``, ``brier``, ``auc``,
         ``calibration_error``, ``weight``, ``fit_seconds``, and standard errors as ``log_loss_se``.
     left_out : mapping from str to str, optional
-        Why other candidates were not tried, or did not finish.
+        Why other candidates were left out.
     """
     names = [str(name) for name in cv_results["member"]]
     loss = np.asarray(cv_results["log_loss"], dtype=np.float64)
@@ -106,6 +107,10 @@ def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mappin
         "chance may have moved it: the further to the left, the better."
     )
     contents = [table("Candidates, by log-loss in nats", head, rows)]
+    described = {names[m]: describe_variant(names[m]) for m in order if describe_variant(names[m])}
+    if described:
+        items = (element("li", element("strong", name), f": {what}") for name, what in described.items())
+        contents.append(element("ul", *items))
     if left_out:
         reasons = (element("li", element("strong", name), f": {reason}") for name, reason in left_out.items())
         contents += [paragraph("Left out:"), element("ul", *reasons)]
