@@ -207,7 +207,7 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
     from sklearn.utils.validation import check_is_fitted
 
     name = type(estimator).__name__
-    if getattr(classifiers, name, None) is not type(estimator):
+    if _estimators().get(name) is not type(estimator):
         kinds = ", ".join(["BayesianNetwork", *_estimators()])
         raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({kinds})")
     if not path:  # those that are a parameter of another may wait to be fitted
