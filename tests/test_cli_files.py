@@ -318,7 +318,7 @@ def lines_with(position, line, n=60):
 
 
 @pytest.mark.parametrize("line", ['1,"u,a', '1,"u"x"y,a'])
-@pytest.mark.parametrize("place", [20, 10_040])
+@pytest.mark.parametrize("position", [20, 10_040])
 def test_quotes_that_do_not_pair_are_named_by_line_and_column(line, position):
     lines_with(position, line, 10_050)
     assert f"in line {position} column 'c' holds" in refused(*FIT)

@@ -95,16 +95,16 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOutPre
         if len(rows) < 2:
             raise ValueError("there is one row with a label only; cross-validation needs two at least")
         out_of_fold = _cross_validated(subject, labels)
-    if not hasattr(out_of_fold, "components"):
+    if not hasattr(out_of_fold, "y_true"):
         return _of_array(subject, out_of_fold)
     rows = subject.labelled
-    if not np.array_equal(out_of_fold.components, subject.components[rows]):
+    if not np.array_equal(out_of_fold.y_true, subject.components[rows]):
         raise ValueError("out_of_fold is not of these rows: its classes are not theirs; give the table it is of")
     posterior = metrics.fill_undefined(out_of_fold.posterior, out_of_fold.prior)
     importance = getattr(out_of_fold, "estimator", estimator).importance_
     weight = out_of_fold.weight
     return HeldOutPredictions(
-        out_of_fold.components, posterior, out_of_fold.prior, weight, rows, _how(out_of_fold), importance
+        out_of_fold.y_true, posterior, out_of_fold.prior, weight, rows, _how(out_of_fold), importance
     )
 
 
