@@ -30,8 +30,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.naive_bayes import GaussianNB
 
 import posteriori as po
-from posteriori.classifiers.candidates import CANDIDATES
 from posteriori.learning.metrics import accuracy, log_loss
+from posteriori.registry import decline_without_numbers, pool_candidates
 
 PAGE = Path(__file__).parent / "pool.md"
 POOL = "pool"
@@ -48,7 +48,11 @@ SHOWN = (POOL, "logistic regression", "random forest", "gradient boosting")
 
 def models_for(table: Table) -> dict[str, Any]:
     """Return what is measured on a set: the pool, each member alone, and the peers."""
-    members = {name: one.make(n_jobs=1) for name, one in CANDIDATES.items() if table.n_numbers or not one.numbers}
+    members = {
+        name: spec.make(n_jobs=1)
+        for name, spec in pool_candidates().items()
+        if table.n_numbers or spec.decline is not decline_without_numbers
+    }
     peers = {name: po.comparison.discriminative(one).set_params(random_state=SEED) for name, one in PEERS.items()}
     return {POOL: po.GenerativeClassifier(n_jobs=1), **members, **peers}
 
@@ -94,7 +98,7 @@ def by_set(sets: list[Table], scores: dict[str, dict[str, tuple[float, float]]])
     lines = ["| " + " | ".join(head) + " |", "|" + "-|" * len(head)]
     for table in sets:
         of_set = scores[table.name]
-        best = min((name for name in CANDIDATES if name in of_set), key=lambda name: of_set[name][0])
+        best = min((name for name in pool_candidates() if name in of_set), key=lambda name: of_set[name][0])
         least = min(loss for loss, _ in of_set.values())
         cells = [_cell(of_set[POOL], least), f"{_cell(of_set[best], least)} ({best})"]
         cells += [_cell(of_set[name], least) for name in SHOWN[1:]]

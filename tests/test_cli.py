@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
-from posteriori.cli import commands, facts, main, messages, progress, reading, tables, writing
+from posteriori.cli import commands, facts, fit, main, messages, progress, reading, tables, writing
 from posteriori.datasets import load_penguins
 from posteriori.explain.merging import merge_classes
 from posteriori.learning import metrics
@@ -147,9 +147,9 @@ def test_fit_prints_the_numbers_of_the_library(fitted):
     scored = out_of_fold(po.NaiveBayes(), table, "species")
     for name, posterior in (("model", scored.posterior), ("class_prior", scored.prior)):
         assert found["cross_validation"][name] == {
-            "accuracy": metrics.accuracy(scored.components, posterior),
-            "log_loss": metrics.log_loss(scored.components, posterior),
-            "brier_score": metrics.brier_score(scored.components, posterior),
+            "accuracy": metrics.accuracy(scored.y_true, posterior),
+            "log_loss": metrics.log_loss(scored.y_true, posterior),
+            "brier_score": metrics.brier_score(scored.y_true, posterior),
         }
     assert found["cross_validation"]["folds"] == 5
     assert (found["rows"], found["n_parameters"]) == (344, scored.estimator.n_parameters_)
@@ -187,7 +187,7 @@ def test_fit_and_show_of_discriminant_analyses(name, pooling):
     scored = out_of_fold(po.GaussianDiscriminant(pooling=pooling), load_penguins(), "species")
     model = scored.estimator
     assert found["model"] == name
-    assert found["cross_validation"]["model"]["log_loss"] == metrics.log_loss(scored.components, scored.posterior)
+    assert found["cross_validation"]["model"]["log_loss"] == metrics.log_loss(scored.y_true, scored.posterior)
     assert (found["n_parameters"], found["n_parameters_full_joint"]) == (model.n_parameters_, None)
     nats = dict(zip(model.model_.schema.names, model.feature_information_, strict=True))
     assert {entry["feature"]: entry["nats"] for entry in found["information"]} == nats
@@ -770,7 +770,7 @@ def test_interrupts_are_quiet(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "open_and_summarise", interrupt)
+    monkeypatch.setattr(fit, "open_and_summarise", interrupt)
     assert run("fit", "t.csv", "--target", "kind") == (130, "", "error: interrupted\n")
 
 
@@ -778,7 +778,7 @@ def test_defects_are_told_from_refusals(monkeypatch):
     def fail(*_):
         raise KeyError("surprise")
 
-    monkeypatch.setattr(commands, "open_and_summarise", fail)
+    monkeypatch.setattr(fit, "open_and_summarise", fail)
     code, out, err = run("fit", "t.csv", "--target", "kind")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "KeyError" in err
@@ -791,7 +791,7 @@ def test_memory_that_does_not_suffice_is_a_refusal(monkeypatch):
     def fail(*_):
         raise MemoryError
 
-    monkeypatch.setattr(commands, "open_and_summarise", fail)
+    monkeypatch.setattr(fit, "open_and_summarise", fail)
     assert "not enough memory" in refused("fit", "t.csv", "--target", "kind")
 
 

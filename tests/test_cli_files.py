@@ -18,7 +18,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.cli import commands, main, progress, summary
+from posteriori.cli import fit, main, progress, summary
 from posteriori.tables.progress import report_progress
 
 START = "import sys; from posteriori.cli import main; sys.exit(main())"
@@ -243,14 +243,14 @@ def test_types_that_differ_between_files_are_named():
 def test_a_file_that_vanishes_is_named(monkeypatch):
     for name in ("a.parquet", "b.parquet"):
         table(300).write_parquet(name)
-    open_and_summarise = commands.open_and_summarise
+    open_and_summarise = fit.open_and_summarise
 
     def vanish(*arguments):
         found = open_and_summarise(*arguments)
         Path("b.parquet").unlink()
         return found
 
-    monkeypatch.setattr(commands, "open_and_summarise", vanish)
+    monkeypatch.setattr(fit, "open_and_summarise", vanish)
     assert "'b.parquet' is gone" in refused("fit", "*.parquet", "--target", "y", "--output", "m.posteriori")
     assert not Path("m.posteriori").exists()
 

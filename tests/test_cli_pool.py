@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import re
 
 import polars as pl
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import posteriori as po
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
+from posteriori.registry import MODELS
 
 
 def run(*arguments):
@@ -42,7 +44,7 @@ def folder(fitted, monkeypatch):
 def test_fit_pools_by_default(fitted):
     facts = fitted[0]
     model = po.load("penguins.posteriori")
-    assert facts["model"] == "auto"
+    assert facts["model"] == "pool"
     assert isinstance(model, po.GenerativeClassifier)
     again = po.GenerativeClassifier().fit(pl.read_csv("penguins.csv", null_values=["NA"]), "species")
     pool = next(row for row in facts["candidates"] if row["member"] == "pool")
@@ -59,9 +61,33 @@ def test_fit_pools_by_default(fitted):
 def test_what_auto_has_not_is_asked_of_naive_bayes():
     arguments = ("fit", "penguins.csv", "--target", "species", "--output", "n.posteriori", "--json")
     assert json.loads(succeeds(*arguments, "--binned", "year"))["model"] == "nb"
-    code, _, err = run(*arguments, "--binned", "year", "--model", "auto")
-    assert code == 2
-    assert "--binned needs --model nb" in err
+    for name in ("pool", "auto"):
+        code, _, err = run(*arguments, "--binned", "year", "--model", name)
+        assert code == 2
+        assert "--binned needs --model nb" in err
+    assert "'auto' is now called 'pool'" in err
+
+
+def test_a_variant_is_fitted_by_the_name_that_the_pool_shows(fitted):
+    arguments = ("fit", "penguins.csv", "--target", "species", "--output", "v.posteriori", "--json")
+    loss = {row["member"]: row["log_loss"] for row in fitted[0]["candidates"]}
+    for name in ("tan 30", "lda shrunk"):
+        found = json.loads(succeeds(*arguments, "--model", name))
+        assert found["model"] == name
+        assert po.load("v.posteriori").get_params().items() >= MODELS[name].parameters.items()
+        assert loss[name] == pytest.approx(found["cross_validation"]["model"]["log_loss"], rel=0.5)
+        assert MODELS[name].description in succeeds("show", "penguins.posteriori")
+    for name, words in (("tan30", "is it 'tan 30'?"), ("forest", "discriminative and only for comparison")):
+        code, _, err = run(*arguments, "--model", name)
+        assert (code, "'--model'" in err, words in err) == (2, True, True)
+
+
+@pytest.mark.parametrize("command", ["fit", "cv", "compare"])
+def test_help_lists_every_generative_model(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    text = " ".join(re.sub("[│\\s]+", " ", succeeds(command, "--help")).split())
+    names = [name for name, spec in MODELS.items() if spec.generative and (command == "fit" or " " not in name)]
+    assert all(name in text for name in names)
 
 
 def test_every_command_takes_a_pool():

@@ -1,7 +1,10 @@
 """The pool of generative models, and cross-validation of several at once."""
 
 import math
+import re
 import warnings
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,14 +16,26 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
-from posteriori.classifiers.candidates import CANDIDATES, affordable_candidates
+from posteriori.classifiers.candidates import select_candidates
+from posteriori.comparison.models import chosen_models
 from posteriori.datasets import load_penguins
 from posteriori.learning.folded_data import FoldedData, cross_fit_and_score
 from posteriori.learning.folds import assign_folds
 from posteriori.learning.pool import clip_log_posteriors, fit_pool
 from posteriori.learning.scores import area_under_curve, scores_of
+from posteriori.model_cost import ColumnSummary, TableSummary, cost_of_covariances
 from posteriori.model_selection import out_of_fold
-from posteriori.tables.schema import Column, Schema
+from posteriori.registry import MODELS, member_models, pool_candidates
+
+
+def density_of_the_recipe():
+    page = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+    namespace = {"__name__": "recipe"}
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL).group(1), namespace)
+    return namespace["Exponential"]
+
+
+Exponential = density_of_the_recipe()
 
 
 @pytest.fixture(scope="module")
@@ -59,18 +74,18 @@ def test_each_member_is_what_fitting_it_alone_gives(model, penguins):
     for name, member in model.members_.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            alone = CANDIDATES[name].make().fit(penguins, "species")
+            alone = MODELS[name].make().fit(penguins, "species")
         assert_allclose(member.predict_proba(penguins), alone.predict_proba(penguins), atol=1e-7, err_msg=name)
 
 
-@pytest.mark.parametrize("name", CANDIDATES)
+@pytest.mark.parametrize("name", pool_candidates())
 def test_a_candidate_is_judged_as_refitting_it_would(name):
-    frame, y = mixed(cells=0.1 if CANDIDATES[name].kind != "gaussian" else 0.0)
-    estimator = CANDIDATES[name].make()
+    frame, y = mixed(cells=0.1 if MODELS[name].cost is not cost_of_covariances else 0.0)
+    estimator = MODELS[name].make()
     evaluated = out_of_fold(estimator, frame, y, folds=3)
     for k in range(3):
         held_out = evaluated.fold == k
-        alone = CANDIDATES[name].make()
+        alone = MODELS[name].make()
         if estimator.get_params().get("bins") == 8:  # quantiles look at no label, so that the folds share them
             alone.set_params(bins=8)
             continue
@@ -129,12 +144,17 @@ def test_the_best_alone_and_one_member_calibrated(penguins):
 
 
 def test_members_are_named_or_given(penguins):
-    members = {"trees": po.TreeAugmentedNaiveBayes(bins=5), "aode": "aode 8", "nb": po.NaiveBayes()}
+    members = {"trees": po.TreeAugmentedNaiveBayes(bins=5), "aode": "aode 8 bins", "nb": po.NaiveBayes()}
     found = po.GenerativeClassifier(members).fit(penguins, "species")
     assert found.cv_results_["member"] == ["trees", "aode", "nb", "pool"]
     twice = po.GenerativeClassifier([po.NaiveBayes(), po.NaiveBayes(alpha=5.0)]).fit(penguins, "species")
     assert twice.cv_results_["member"] == ["NaiveBayes", "NaiveBayes again", "pool"]
-    for bad, words in (([], "is empty"), (["svm"], "'svm' is no model"), ([3], "members holds 3")):
+    for bad, words in (
+        ([], "is empty"),
+        (["svm"], "there is no model 'svm'"),
+        (["forest"], "'forest'; choose"),
+        ([3], "members holds 3"),
+    ):
         with pytest.raises(ValueError, match=words):
             po.GenerativeClassifier(bad).fit(penguins, "species")
 
@@ -206,10 +226,10 @@ def test_weights_are_repetitions():
     weight = np.where(np.arange(90) < 45, 2.0, 1.0)
     fold = np.arange(90) % 3
     many = np.repeat(np.arange(90), weight.astype(int))
-    members = ["gaussian", "tan", "aode"]
+    members = ["nb", "tan 5", "aode 5"]
     pooled = []
     for X, labels, w, folds in ((frame, y, weight, fold), (frame[many], y[many], None, fold[many])):
-        estimators = [CANDIDATES[name].make() for name in members]
+        estimators = [MODELS[name].make() for name in members]
         folded = FoldedData.of(estimators[0].read_training_rows(X, labels, w), folds)
         plans = [one.training_plan(folded.source.schema, folded.target) for one in estimators]
         found, _ = cross_fit_and_score(plans, folded)
@@ -218,17 +238,119 @@ def test_weights_are_repetitions():
     assert_allclose(pooled[0].bias, pooled[1].bias, atol=1e-5)
 
 
-def test_what_costs_too_much_is_left_out_and_told_of():
-    numbers = Schema(tuple(Column(f"x{j}", "continuous") for j in range(100)))
-    chosen, left_out = affordable_candidates(numbers, 2, 0, {})
-    assert {"aode", "aode 8"} == set(left_out)
-    assert "tan" in chosen
-    chosen, left_out = affordable_candidates(numbers, 2, 10**6, {})
-    assert {"lda", "rda", "qda"} <= set(left_out)
+def numbers(d, n_incomplete=0):
+    columns = tuple(ColumnSummary(f"x{j}", "continuous", 0, n_incomplete, 0.0, 1.0, False) for j in range(d))
+    return TableSummary(columns, 10**7, 2, n_incomplete)
+
+
+def test_what_costs_too_much_is_left_out_with_a_warning():
+    selected = select_candidates(numbers(100), {})
+    assert {"aode 5", "aode 8 bins"} == set(selected.too_costly)
+    assert "tan 5" in selected.estimators
+    gaussian = {"lda shrunk", "rda 0.5 shrunk", "rda 0.2 shrunk"}
+    assert gaussian <= set(select_candidates(numbers(100, n_incomplete=10**6), {}).too_costly)
     X = np.random.default_rng(0).normal(size=(40, 130))
     with pytest.warns(UserWarning, match=r"is not tried: .*left_out_"):
         found = po.GenerativeClassifier().fit(X, np.arange(40) % 2)
-    assert set(found.cv_results_["member"]) == {"gaussian", "lda", "rda", "qda", "binned weighted", "pool"}
+    assert set(found.cv_results_["member"]) == {"nb", *gaussian, "binned weighted", "pool"}
+
+
+def test_models_of_numbers_decline_a_table_of_categories():
+    frame, y = mixed()
+    found = po.GenerativeClassifier().fit(frame.select("kind"), y)
+    assert set(found.left_out_) == {"nb", "lda shrunk", "rda 0.5 shrunk", "rda 0.2 shrunk", "aode 8 bins"}
+    assert set(found.left_out_.values()) == {"no column holds numbers"}
+
+
+def test_a_candidate_sees_ranges_counts_gaps_and_cardinalities():
+    frame, y = mixed()
+    seen = []
+
+    def decline(table):
+        seen.append(table)
+        return f"column {table.columns[0].name!r} holds {table.columns[0].lowest:.3g}; numbers must be positive"
+
+    spec = replace(MODELS["nb"], name="positive", decline=decline)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(MODELS, "positive", spec)
+        found = po.GenerativeClassifier().fit(frame, y)
+    (table,) = seen
+    u, kind = frame["u"], frame["kind"]
+    assert found.left_out_["positive"] == f"column 'u' holds {u.min():.3g}; numbers must be positive"
+    assert "positive" not in found.cv_results_["member"]
+    assert (table.n_rows, table.n_classes) == (150, 3)
+    assert table.n_incomplete == frame.filter(u.is_null() | frame["v"].is_null()).height
+    assert table.columns[0] == ColumnSummary("u", "continuous", 0, u.null_count(), u.min(), u.max(), False)
+    assert (table.columns[2].cardinality, table.columns[2].n_missing) == (3, kind.null_count())
+
+
+# A candidate that fails --------------------------------------------------------------------------------------------
+
+
+def with_waits(lowest):
+    frame, y = mixed(cells=0.0)
+    wait = np.random.default_rng(3).exponential(2.0, len(y))
+    wait[0] = lowest
+    return frame.with_columns(wait=wait), y
+
+
+def test_a_candidate_that_fails_is_skipped_and_the_others_are_what_they_would_be_without_it():
+    frame, y = with_waits(-12.5)
+    refuses = po.NaiveBayes(distributions={"wait": Exponential()})
+    with pytest.warns(UserWarning, match=r"candidate 'waits' is skipped: .*'wait'.*-12\.5"):
+        found = po.GenerativeClassifier({"waits": refuses, "nb": "nb", "tan": "tan"}).fit(frame, y)
+    assert "-12.5" in found.left_out_["waits"]
+    assert found.cv_results_["member"] == ["nb", "tan", "pool"]
+    alone = po.GenerativeClassifier(["nb", "tan"]).fit(frame, y)
+    assert_array_equal(found.predict_log_proba(frame), alone.predict_log_proba(frame))
+    frame, y = with_waits(12.5)  # the same candidate takes part where it can
+    assert "waits" in po.GenerativeClassifier({"waits": refuses, "nb": "nb"}).fit(frame, y).cv_results_["member"]
+
+
+def test_if_every_candidate_fails_one_error_lists_the_reasons():
+    frame, y = with_waits(-12.5)
+    frame = frame.with_columns(other=-frame["wait"])
+    members = {one: po.NaiveBayes(distributions={one: Exponential()}) for one in ("wait", "other")}
+    with pytest.raises(ValueError, match=r"no candidate can be fitted.*wait: .*'wait'.*; other: .*'other'"):
+        po.GenerativeClassifier(members).fit(frame, y)
+
+
+# One registry ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", member_models())
+def test_one_name_is_one_model_everywhere(name, penguins):
+    rows = penguins.head(300).drop_nulls()
+    spec = MODELS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alone = spec.make().fit(rows, "species").predict_proba(rows)
+        pool = po.GenerativeClassifier([name], pool="best", folds=2).fit(rows, "species")
+        judged = po.cross_validate([name], rows, "species", folds=2)
+    assert_allclose(pool.predict_proba(rows), alone, atol=1e-12)
+    assert list(pool.members_) == [name]
+    assert judged.table["model"].to_list() == [spec.title]
+    (title,) = chosen_models([name])
+    assert chosen_models([name])[title].get_params() == spec.make().get_params()
+
+
+def test_names_and_titles_are_distinct_and_options_are_parameters():
+    assert len({spec.title for spec in MODELS.values()}) == len(MODELS)
+    for spec in MODELS.values():
+        assert spec.name == spec.name.lower()
+        assert "\n" not in spec.description
+        parameters = spec.make().get_params()
+        assert spec.options - {"binned"} <= parameters.keys()
+        assert {"missing", "weights", "unlabelled", "distributions"} & parameters.keys() <= spec.options | {
+            "distributions"
+        }
+
+
+@pytest.mark.parametrize(("old", "new"), [("gaussian", "nb"), ("tan smooth", "tan 30"), ("aode 8", "aode 8 bins")])
+def test_former_names_still_work_and_say_the_new_one(old, new, penguins):
+    with pytest.warns(FutureWarning, match=f"{old!r} is now called {new!r}"):
+        found = po.GenerativeClassifier([old], folds=2).fit(penguins, "species")
+    assert list(found.members_) == [new]
 
 
 def test_threads_and_repetition_change_nothing(penguins):

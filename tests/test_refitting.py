@@ -11,11 +11,11 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 import posteriori as po
-from posteriori.classifiers.candidates import CANDIDATES
 from posteriori.datasets import load_penguins
 from posteriori.learning.metrics import fill_undefined
 from posteriori.learning.scores import scores_of
 from posteriori.model_selection import out_of_fold
+from posteriori.registry import pool_candidates
 
 MODELS = {
     "naive Bayes, 8": po.NaiveBayes(distributions="binned", bins=8),
@@ -90,10 +90,10 @@ def test_weights_of_factors_are_those_of_a_refit(rows, model):
     assert_allclose(found.posteriors["m"], refitted(model, *rows, found.fold), atol=1e-6)
 
 
-@pytest.mark.parametrize("name", CANDIDATES)
+@pytest.mark.parametrize("name", pool_candidates())
 def test_candidates_of_the_pool(name):
     X, y = load_wine(return_X_y=True)
-    model = CANDIDATES[name].make()
+    model = pool_candidates()[name].make()
     found = judged(model, X, y)
     expected = cross_val_predict(model, X, y, cv=PredefinedSplit(found.fold), method="predict_proba")
     assert_allclose(found.posteriors["m"], expected, atol=1e-6 if "weighted" in name else 1e-9)

@@ -18,7 +18,7 @@ import safetensors
 import safetensors.numpy
 from sklearn.utils._param_validation import make_constraint
 
-from posteriori import classifiers, densities, model, networks, statistics, tables
+from posteriori import classifiers, densities, model, networks, registry, statistics, tables
 from posteriori.atomic_write import atomic_write
 from posteriori.conformity import check_fields, conforms
 from posteriori.learning import importance
@@ -176,7 +176,7 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
     from sklearn.utils.validation import check_is_fitted
 
     name = type(estimator).__name__
-    if getattr(classifiers, name, None) is not type(estimator):
+    if _estimators().get(name) is not type(estimator):
         kinds = ", ".join(["BayesianNetwork", *_estimators()])
         raise TypeError(f"a {name} cannot be saved; posteriori saves its own models ({kinds})")
     if not path:  # an estimator that is a parameter of another need not be fitted
@@ -218,7 +218,8 @@ def _constraints(kind: Any) -> dict[str, list[Any]]:
 
 @functools.cache
 def _estimators() -> dict[str, type[Any]]:
-    kinds = (getattr(classifiers, name) for name in classifiers.__all__)
+    kinds = [getattr(classifiers, name) for name in classifiers.__all__]
+    kinds += [spec.estimator_class for spec in registry.MODELS.values() if spec.generative]
     return {kind.__name__: kind for kind in kinds if not inspect.isabstract(kind)}
 
 

@@ -1,137 +1,231 @@
-"""What a pool tries: every generative model that is worth its cost on a table."""
+"""The candidates of a pool on a given table: what they can see of it, and which of them are fitted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import clone
 
 from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.classifiers.dependence import AveragedOneDependence, KDependenceBayes
-from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
-from posteriori.classifiers.naive_bayes import NaiveBayes
-from posteriori.classifiers.trees import ChowLiuClassifier, TreeAugmentedNaiveBayes
-from posteriori.tables import Schema
+from posteriori.model_cost import ColumnSummary, TableSummary
+from posteriori.registry import find_model, member_models, pool_candidates
+from posteriori.sources import TableSource
+from posteriori.statistics import ColumnRanges
+from posteriori.tables import Batch
+from posteriori.typing import Array
 
-_MOST_TIMES = 60  # the lookups of naive Bayes, a row: beyond it a model is out of proportion
-_MOST_CELLS = 40_000_000  # of the tables of pairs, over all classes
-_MOST_COVARIANCE = 20_000_000  # numbers in the covariances of all classes
-_EM_STEPS = 20  # of a candidate, each of which is a pass
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A model that a pool may try.
+class _Tally:
+    """Counts of one part of the rows; + adds parts up."""
 
-    Attributes
-    ----------
-    make : callable
-        Returns the estimator, given parameters that all have.
-    kind : {"independent", "pairs", "averaged", "gaussian"}
-        What it costs: a lookup a column, tables of pairs of columns, lookups of all pairs, or covariances.
-    binned : bool
-        Whether numbers are cut, by quantiles or by the classes; without numbers the latter is what the former is.
-    numbers : bool
-        Whether it is worth trying only where there are numbers.
-    """
+    n_rows: int
+    n_incomplete: int
+    n_missing: Array
+    ranges: ColumnRanges
 
-    make: Callable[..., GenerativeEstimator]
-    kind: str
-    numbers: bool = False
+    def __add__(self, other: _Tally) -> _Tally:
+        return _Tally(
+            self.n_rows + other.n_rows,
+            self.n_incomplete + other.n_incomplete,
+            self.n_missing + other.n_missing,
+            self.ranges + other.ranges,
+        )
 
 
-_naive = partial(NaiveBayes, distributions="binned")
-_discriminant = partial(GaussianDiscriminant, shrinkage=0.02, tol=1e-3, max_iter=_EM_STEPS)
-_weighed: dict[str, Any] = {"weights": "conditional"}
-
-# Each is quick, and errs in its own way: with bells or bins, with few parameters or many, with all factors trusted
-# alike or weighed. Of bins, 8 say more where rows are few, and those that the classes choose where they are many.
-CANDIDATES: dict[str, Candidate] = {
-    "gaussian": Candidate(NaiveBayes, "independent", numbers=True),
-    "lda": Candidate(_discriminant, "gaussian", numbers=True),
-    "rda": Candidate(partial(_discriminant, pooling=0.5), "gaussian", numbers=True),
-    "qda": Candidate(partial(_discriminant, pooling=0.2), "gaussian", numbers=True),
-    "binned weighted": Candidate(partial(_naive, **_weighed), "independent"),
-    "tan": Candidate(partial(TreeAugmentedNaiveBayes, backoff=5.0), "pairs"),
-    "tan smooth": Candidate(partial(TreeAugmentedNaiveBayes, backoff=30.0), "pairs"),
-    "kdb weighted": Candidate(partial(KDependenceBayes, backoff=5.0, **_weighed), "pairs"),
-    "aode": Candidate(partial(AveragedOneDependence, backoff=5.0), "averaged"),
-    "aode 8": Candidate(partial(AveragedOneDependence, bins=8, backoff=5.0), "averaged", numbers=True),
-}
-
-# What `members=[…]` may name beside them: a model as its class makes it.
-NAMED: dict[str, Callable[..., GenerativeEstimator]] = {
-    "nb": NaiveBayes,
-    "lda": GaussianDiscriminant,
-    "qda": partial(GaussianDiscriminant, pooling="per_class"),
-    "rda": partial(GaussianDiscriminant, pooling=0.5),
-    "tan": TreeAugmentedNaiveBayes,
-    "chow-liu": ChowLiuClassifier,
-    "kdb": KDependenceBayes,
-    "aode": AveragedOneDependence,
-}
+def _tally(batch: Batch) -> _Tally:
+    schema = batch.schema
+    missing = np.zeros(len(schema.columns), np.int64)
+    n_incomplete = 0
+    continuous, categorical = list(schema.of_kind("continuous")), list(schema.of_kind("categorical"))
+    if continuous:
+        without = np.isnan(batch.numbers.values)
+        missing[continuous] = without.sum(axis=0)
+        n_incomplete = int(without.any(axis=1).sum())
+    if categorical:
+        missing[categorical] = (batch.codes.values == 0).sum(axis=0)
+    return _Tally(len(batch), n_incomplete, missing, ColumnRanges.of(batch))
 
 
-def named_estimator(name: str, **parameters: Any) -> GenerativeEstimator:
-    """Return the estimator that a short name stands for, as ``posteriori fit --model`` knows it.
-
-    Raises
-    ------
-    ValueError
-        It stands for none.
-    """
-    if name not in NAMED:
-        raise ValueError(f"{name!r} is no model; choose among {', '.join(NAMED)}, or give an estimator")
-    return NAMED[name](**parameters)
-
-
-def affordable_candidates(
-    schema: Schema, n_classes: int, numbers_missing: int, common: Mapping[str, Any]
-) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:
-    """Return the candidates that a table is worth, by name, and why others are left out.
+def summarise_table(source: TableSource, n_classes: int) -> TableSummary:
+    """Return the ranges, counts, gaps and cardinalities of the training rows. O(n·d), one read.
 
     Parameters
     ----------
-    schema : Schema
+    source : TableSource
     n_classes : int
         C.
-    numbers_missing : int
-        How many rows lack a number.
+    """
+    tally: _Tally = source.reduce(_tally)
+    ranges = tally.ranges
+    columns = tuple(
+        ColumnSummary(
+            column.name,
+            column.kind,
+            column.cardinality if column.kind == "categorical" else 0,
+            int(tally.n_missing[j]),
+            float(ranges.lowest[j]),
+            float(ranges.highest[j]),
+            bool(ranges.whole[j]),
+        )
+        for j, column in enumerate(source.schema.columns)
+    )
+    return TableSummary(columns, tally.n_rows, n_classes, tally.n_incomplete)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The estimators that a pool fits, and why others are left out.
+
+    Attributes
+    ----------
+    estimators : dict
+        By name.
+    declined : dict
+        Why a model does not apply to the columns, by name.
+    too_costly : dict
+        Which limit of cost a model exceeds, by name.
+    """
+
+    estimators: dict[str, GenerativeEstimator]
+    declined: dict[str, str]
+    too_costly: dict[str, str]
+
+
+def select_candidates(table: TableSummary, common: Mapping[str, Any]) -> Candidates:
+    """Return the models of the registry that a pool tries on a table.
+
+    Parameters
+    ----------
+    table : TableSummary
     common : mapping
         Parameters of every estimator.
 
     Notes
     -----
-    Left out are models of pairs of columns whose tables would hold more than 40 million numbers, models that look up
-    more than 60 times as many numbers a row as naive Bayes, covariances of more than 20 million numbers, and those that
-    take more than 10¹⁰ multiplications to be learned from incomplete rows.
+    A model is left out if it declines the columns, or if its `Cost` exceeds a limit: 40 million cells in tables of
+    pairs of columns, 60 times the lookups of naive Bayes per row, 20 million cells in covariances, or 10¹⁰
+    multiplications of EM on incomplete rows.
     """
-    d, n_numbers = len(schema.columns), len(schema.of_kind("continuous"))
-    sizes = [column.cardinality + 1 if column.kind == "categorical" else 9 for column in schema.columns]
-    cells = n_classes * (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
-    reasons: dict[str, str] = {}
-    if cells > _MOST_CELLS:
-        reasons["pairs"] = reasons["averaged"] = f"its tables of pairs of columns would hold {cells:,} numbers"
-    elif d > _MOST_TIMES:
-        reasons["averaged"] = (
-            f"it looks up {d} times as many numbers a row as naive Bayes, of which 60 times is the limit"
-        )
-        if d > 2 * _MOST_TIMES:
-            reasons["pairs"] = (
-                f"it counts {d // 2} times as many cells a row as naive Bayes, of which 60 times is the limit"
-            )
-    if n_classes * n_numbers**2 > _MOST_COVARIANCE:
-        reasons["gaussian"] = f"its covariances would hold {n_classes * n_numbers**2:,} numbers"
-    elif _EM_STEPS * numbers_missing * n_classes * n_numbers**2 > 10**10:
-        work = _EM_STEPS * numbers_missing * n_classes * n_numbers**2
-        reasons["gaussian"] = f"{numbers_missing:,} rows lack a number, which would take it {work:,} multiplications"
-    chosen, left_out = {}, {}
-    for name, one in CANDIDATES.items():
-        if one.numbers and not n_numbers:
+    estimators, declined, too_costly = {}, {}, {}
+    for name, spec in pool_candidates().items():
+        reason = spec.decline(table)
+        if reason is not None:
+            declined[name] = reason
             continue
-        if one.kind in reasons:
-            left_out[name] = reasons[one.kind]
+        reason = spec.cost(table).reason_too_high()
+        if reason is not None:
+            too_costly[name] = reason
         else:
-            chosen[name] = one.make(**common)
-    return chosen, left_out
+            estimators[name] = spec.make(**common)
+    return Candidates(estimators, declined, too_costly)
+
+
+def resolve_members(members: Any, common: Mapping[str, Any]) -> dict[str, GenerativeEstimator]:
+    """Return the estimators that the parameter `members` lists, by name.
+
+    Raises
+    ------
+    ValueError
+        A member is neither the name of a generative model nor an estimator, or there is none.
+    """
+    pairs = members.items() if isinstance(members, Mapping) else ((None, member) for member in members)
+    estimators: dict[str, GenerativeEstimator] = {}
+    for given, member in pairs:
+        if isinstance(member, str):
+            spec = find_model(member)
+            if spec.name not in member_models():
+                raise ValueError(f"members holds {member!r}; choose among {', '.join(map(repr, member_models()))}")
+            name, estimator = spec.name, spec.make(**common)
+        elif isinstance(member, GenerativeEstimator):
+            name, estimator = type(member).__name__, clone(member)
+        else:
+            raise ValueError(
+                f"members holds {member!r}; give names ({', '.join(map(repr, member_models()))}) or generative "
+                "estimators of posteriori"
+            )
+        name = given or name
+        while name in estimators:
+            name += " again"
+        estimators[name] = estimator
+    if not estimators:
+        raise ValueError('members is empty; leave it "auto", or name at least one model')
+    return estimators
+
+
+def fit_or_skip(
+    estimators: dict[str, GenerativeEstimator], fit: Callable[[Sequence[GenerativeEstimator]], T]
+) -> tuple[dict[str, GenerativeEstimator], T, dict[str, str]]:
+    """Fit all candidates together; if that fails, find those that fail alone and fit the others together.
+
+    All candidates share one pass over the rows, so an exception does not say whose it is. Without an exception
+    nothing is fitted twice.
+
+    Parameters
+    ----------
+    estimators : dict
+    fit : callable
+        Takes estimators to their result.
+
+    Returns
+    -------
+    estimators : dict
+        Those that were fitted.
+    result
+        Of `fit`, for them.
+    failed : dict
+        The reason of each that failed, by name.
+
+    Raises
+    ------
+    ValueError
+        Every candidate failed; the message lists the reasons. A single candidate raises its own exception.
+    """
+    try:
+        return estimators, fit(list(estimators.values())), {}
+    except Exception as error:
+        if len(estimators) == 1:
+            raise
+        together = error
+    failures: dict[str, Exception] = {}
+    for name, estimator in estimators.items():
+        try:
+            fit([clone(estimator)])
+        except Exception as error:
+            failures[name] = error
+    if not failures:  # the fault is none of a single candidate
+        raise together
+    reasons = {name: _reason(error) for name, error in failures.items()}
+    if len(failures) == len(estimators):
+        if len(set(reasons.values())) == 1:  # the table is at fault: its own error says how to mend it
+            raise together
+        listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+        raise ValueError(f"no candidate can be fitted to this table: {listed}") from together
+    fitted = {name: clone(estimator) for name, estimator in estimators.items() if name not in failures}
+    return fitted, fit(list(fitted.values())), reasons
+
+
+def _reason(error: Exception) -> str:
+    message = " ".join(str(error).split())
+    return message if isinstance(error, ValueError) and message else f"{type(error).__name__}: {message}"
+
+
+def warn_of_left_out(too_costly: Mapping[str, str], failed: Mapping[str, str], stacklevel: int) -> None:
+    """Warn of the candidates that cost too much, and of each that failed."""
+    if too_costly:
+        name, reason = next(iter(too_costly.items()))
+        others = f" (and {len(too_costly) - 1} more)" if len(too_costly) > 1 else ""
+        warnings.warn(
+            f"candidate {name!r}{others} is not tried: {reason}; see left_out_, or name it in members=[…] to try it "
+            "all the same",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+    for name, reason in failed.items():
+        warnings.warn(f"candidate {name!r} is skipped: {reason}", UserWarning, stacklevel=stacklevel + 1)

@@ -8,14 +8,20 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.accuracy import accuracy_of
 from posteriori.classifiers.base import GenerativeEstimator
-from posteriori.classifiers.candidates import CANDIDATES, affordable_candidates, named_estimator
+from posteriori.classifiers.candidates import (
+    fit_or_skip,
+    resolve_members,
+    select_candidates,
+    summarise_table,
+    warn_of_left_out,
+)
 from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.partition_methods import supports_partitions
@@ -62,9 +68,10 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
     Parameters
     ----------
     members : "auto", list or mapping, default "auto"
-        Which models: "auto" tries all that are worth their cost (see Notes); or names of these (``CANDIDATES``), short
-        names ("nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb", "aode") and estimators of posteriori, in a list or
-        by a name of your own.
+        Which models. "auto" tries every candidate that suits the table (see Notes). A list, or a mapping from names of
+        your own, holds generative estimators of posteriori and names of the registry: "nb", "lda", "qda", "rda", "tan",
+        "chow-liu", "kdb", "aode", and those of the candidates. A name is the same model here, in `cross_validate`, in
+        `compare` and on the command line.
     pool : {"log_linear", "best"}, default "log_linear"
         Weigh the members; or keep the one of least log-loss, as it is.
     folds : int, default 5
@@ -99,7 +106,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
     feature_information_, feature_information_error_ : ndarray (d,)
         The same, and its standard error, in nats per row.
     left_out_ : dict
-        Why a candidate was not tried, by name.
+        Why a candidate was left out, by name: it does not apply to these columns, it costs too much, or it failed.
     class_prior_, class_log_prior_ : ndarray (C,)
         p(y) of the training rows, and its log in nats.
     schema_ : Schema
@@ -110,10 +117,15 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
 
     Notes
     -----
-    Tried are: Gaussian naive Bayes; Gaussian discriminant analysis with one covariance, mostly one a class, and
-    half-way; binned naive Bayes and k-dependence with a weight a feature (`weights="conditional"`); trees (TAN) with
-    little and with much smoothing; and averaged one-dependence on two kinds of bins. A candidate is left out where
-    its cost is out of proportion: see `left_out_`, and a warning that says so.
+    The candidates of "auto" are: Gaussian naive Bayes ("nb"); Gaussian discriminant analysis, shrunk, with one
+    covariance ("lda shrunk"), mostly one per class ("rda 0.2 shrunk") and half-way ("rda 0.5 shrunk"); naive Bayes
+    with bins ("binned weighted") and k-dependence ("kdb weighted"), both with one weight per feature
+    (`weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); and averaged
+    one-dependence on two kinds of bins ("aode 5", "aode 8 bins").
+
+    A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if its
+    cost is out of proportion (with a warning), or if it fails on the table (with a warning). `left_out_` holds the
+    reasons.
 
     p(x), and rows drawn, are those of the mixture of the members with shares proportional to their weights: the
     posterior is not the one of that mixture.
@@ -180,28 +192,35 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         X, y, sample_weight
             As in `NaiveBayes.fit`.
         progress : callable, optional
-            Called with the number of rows of each batch done; each row is counted twice.
+            Called with the number of rows of each batch done; each row is counted twice, and more often if a
+            candidate fails.
 
         Raises
         ------
         ValueError, TypeError
-            As in `NaiveBayes.fit`; or a member is none.
+            As in `NaiveBayes.fit`; or a member is not a model; or no candidate can be fitted: the message lists why.
 
         Warns
         -----
         UserWarning
-            A candidate was left out because of its cost, or a column has no value.
+            A candidate is left out because of its cost or because it fails, or a column has no value.
         """
         self._validate_params()
         self.__dict__.pop("target_cuts_", None)  # of an earlier target
         seed = int(generator(self.random_state).integers(2**31))
         folded = self._folded(X, y, sample_weight, seed)
-        estimators = self._estimators(folded)
-        with warnings.catch_warnings():  # of members whose share says how good they are
-            warnings.simplefilter("ignore")
-            sampled = sample_of(folded)
-            plans = [one.training_plan(folded.source.schema, folded.target) for one in estimators.values()]
-            found, fitted, batch = judge_and_sample(plans, folded, progress, sampled)
+        estimators, too_costly = self._estimators(folded)
+        sampled = sample_of(folded)
+
+        def fit(some: Sequence[GenerativeEstimator]) -> tuple[Array, list[CrossFitted], Batch | None]:
+            with warnings.catch_warnings():  # a member's weight in the pool shows how good it is
+                warnings.simplefilter("ignore")
+                plans = [one.training_plan(folded.source.schema, folded.target) for one in some]
+                return judge_and_sample(plans, folded, progress, sampled)
+
+        estimators, (found, fitted, batch), failed = fit_or_skip(estimators, fit)
+        self.left_out_ |= failed
+        warn_of_left_out(too_costly, failed, stacklevel=2)
         log_posteriors = clip_log_posteriors(found)
         for estimator, one in zip(estimators.values(), fitted, strict=True):
             estimator._classes_closed = False
@@ -222,26 +241,15 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         rows = reader.read_training_rows(X, y, sample_weight)
         return FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED)
 
-    def _estimators(self, folded: FoldedData) -> dict[str, GenerativeEstimator]:
+    def _estimators(self, folded: FoldedData) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:
+        """Set `left_out_`; return the candidates, and those of `left_out_` that cost too much."""
         common = {"categorical_features": self.categorical_features, "n_jobs": self.n_jobs}
         self.left_out_: dict[str, str] = {}
-        if isinstance(self.members, str):
-            numbers = folded.source.schema.of_kind("continuous")
-            gaps = folded.source.reduce(_rows_lacking_a_number) if numbers else 0
-            n_classes = len(folded.target.categories)
-            estimators, self.left_out_ = affordable_candidates(folded.source.schema, n_classes, gaps, common)
-            if self.left_out_:
-                name, reason = next(iter(self.left_out_.items()))
-                others = f" (and {len(self.left_out_) - 1} more)" if len(self.left_out_) > 1 else ""
-                warnings.warn(
-                    f"candidate {name!r}{others} is not tried: {reason}; see left_out_, and name it in members=[…] to "
-                    "try it all the same",
-                    UserWarning,
-                    stacklevel=3,
-                )
-        else:
-            estimators = _resolve_members(self.members, common)
-        return estimators
+        if not isinstance(self.members, str):
+            return resolve_members(self.members, common), {}
+        selected = select_candidates(summarise_table(folded.source, len(folded.target.categories)), common)
+        self.left_out_ = selected.declined | selected.too_costly
+        return selected.estimators, selected.too_costly
 
     def _pool_of(
         self, log_posteriors: Array, folded: FoldedData, rows: Any = slice(None), start: Pool | None = None
@@ -493,28 +501,6 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         return tags
 
 
-def _resolve_members(members: Any, common: Mapping[str, Any]) -> dict[str, GenerativeEstimator]:
-    """Return the estimators that `members` states, by name."""
-    pairs = members.items() if isinstance(members, Mapping) else ((None, one) for one in members)
-    estimators: dict[str, GenerativeEstimator] = {}
-    for name, one in pairs:
-        if isinstance(one, str):
-            estimator = CANDIDATES[one].make(**common) if one in CANDIDATES else named_estimator(one, **common)
-        elif isinstance(one, GenerativeEstimator):
-            estimator = clone(one)
-        else:
-            raise ValueError(
-                f"members holds {one!r}; name models ({', '.join(CANDIDATES)}) or give estimators of posteriori"
-            )
-        called = name or (one if isinstance(one, str) else type(one).__name__)
-        while called in estimators:
-            called += " again"
-        estimators[called] = estimator
-    if not estimators:
-        raise ValueError('members is empty; leave it "auto", or name at least one model')
-    return estimators
-
-
 def _predictors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Predictor]:
     """Return what predicts each fold: the members of positive weight, learned without it, as the others pool them."""
     predictors = []
@@ -523,7 +509,3 @@ def _predictors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Pr
         members = tuple(fitted[m].without[k] for m in kept)
         predictors.append(Predictor(members, Pool(pool.weight[kept], pool.bias)))
     return predictors
-
-
-def _rows_lacking_a_number(batch: Batch) -> int:
-    return int(np.isnan(batch.numbers.values).any(axis=1).sum())

@@ -11,6 +11,7 @@ import typer
 
 from posteriori.cli.checks import columns_named
 from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.options import AsJson, TablePath
 from posteriori.cli.overwriting import Force, check_overwrite
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import check_place, names_table, read_frame, stem_of
@@ -32,7 +33,7 @@ class Covariance(StrEnum):
 
 
 def cluster(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table, as for fit.", show_default=False)],
+    table: TablePath,
     components: Annotated[
         str, typer.Option("--components", "-k", metavar="K", help="How many: 3, or 2,4,6, or 2..8 to compare them.")
     ] = "2..8",
@@ -72,14 +73,14 @@ def cluster(
         Path | None,
         typer.Option(metavar="FILE", help="Write the table here, with each row's component and its probability."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the starts of EM.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the starts of EM.")] = 0,
     force: Force = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Group the rows of a table by mixture models, and say what each cluster looks like.
+    """Cluster the rows of a table by mixture models, and describe each cluster.
 
-    In a cluster numbers are jointly Gaussian, and categories independent; missing cells are integrated out. Of
-    several numbers of clusters the one of the least BIC, -2 log p(rows) + parameters x log(rows), is kept and saved.
+    Within a cluster, numbers are jointly Gaussian and categories independent; missing cells are integrated out. If
+    several numbers of clusters are given, the model of least BIC, -2 log p(rows) + parameters x log(rows), is saved.
     A column of 2 to 10 distinct whole numbers counts as categories unless --numeric names it.
 
     Example:

@@ -10,8 +10,19 @@ import typer
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import Classes, TargetIsClass, columns_named, target_as_classes
 from posteriori.cli.messages import UserError, as_user_errors, warn
+from posteriori.cli.options import (
+    AsJson,
+    Categorical,
+    Ignore,
+    SplitSeed,
+    TablePath,
+    Target,
+    models_help,
+    split_names,
+)
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import check_place, read_frame
+from posteriori.registry import COMPARED
 
 if TYPE_CHECKING:
     from posteriori.comparison import Comparison
@@ -22,22 +33,18 @@ _MEASURES = {"accuracy": "accuracy", "log_loss": "log-loss (nats a row)", "fit_s
 
 
 def compare(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table, as fit reads it.", show_default=False)],
-    target: Annotated[str, typer.Option(metavar="NAME", help="The column that holds the classes.")],
+    table: TablePath,
+    target: Target,
     models: Annotated[
         list[str] | None,
         typer.Option(
             metavar="A,B",
-            help="pool, nb, lda, qda, tan, chow-liu, kdb and aode are generative; logistic, boosting and forest are "
-            "not. Default: pool,nb,lda,tan,logistic,boosting.",
+            help=models_help(COMPARED),
             show_default=False,
         ),
     ] = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A,B", help="Columns that are categorical although they hold numbers."),
-    ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")] = None,
+    categorical: Categorical = None,
+    ignore: Ignore = None,
     sizes: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,24 +53,26 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="How often rows are divided anew.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Divides the rows; another divides them otherwise.")] = 0,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of random splits into training and test rows.")
+    ] = 5,
+    seed: SplitSeed = 0,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the curves: .png, .svg or .pdf.", show_default=False),
     ] = None,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Compare generative with discriminative models by the number of rows they learn from.
+    """Compare generative and discriminative models by their learning curves.
 
-    A quarter of the rows is kept to judge the models on, anew in each repeat; the others are learned from, a few at
-    first and then more. Generative models are often the better of few rows, discriminative ones of many: the lines
-    at the end say where one overtakes the other. After ± stands the standard error of the mean over the repeats.
+    Each repeat keeps a random quarter of the rows as test rows. The models learn from more and more of the others.
+    Generative models are often better on few rows, discriminative models on many; the lines at the end give the
+    number of rows where one overtakes the other. The standard error of the mean over the repeats follows ±.
 
-    Logistic regression has missing numbers set to the median and missing categories to the most frequent one, numbers
-    in standard deviations and an indicator for each category. Gradient boosting takes the columns as they are.
+    Logistic regression gets medians for missing numbers, the most frequent category for missing categories, numbers
+    in standard deviations and an indicator per category. Gradient boosting gets the columns as they are.
 
     Example:
 
@@ -86,11 +95,10 @@ def compare(
 
     from posteriori.comparison import compare as measure
     from posteriori.comparison import training_sizes
-    from posteriori.comparison.models import DEFAULT
     from posteriori.tables.names import exactly
     from posteriori.tables.targets import numbers_as_classes
 
-    names = _split(models) or list(DEFAULT)
+    names = split_names(models) or list(COMPARED)
     chosen = given or list(training_sizes(frame.height, n_classes, _TEST_SHARE))
     total = len(names) * repeats * sum(set(chosen))
     with as_user_errors(), numbers_as_classes(), progress_bar("comparing", total) as progress:
@@ -130,13 +138,9 @@ def compare(
         _print(comparison, found)
 
 
-def _split(values: list[str] | None) -> list[str]:
-    return [part.strip() for value in values or [] for part in value.split(",") if part.strip()]
-
-
 def _numbers_of(sizes: list[str] | None) -> list[int]:
     numbers = []
-    for part in _split(sizes):
+    for part in split_names(sizes):
         if not part.isascii() or not part.isdigit():
             raise UserError(f"--sizes holds {part!r}, which is no number of rows; give some such as 10,30,100")
         numbers.append(int(part))

@@ -1,8 +1,7 @@
-"""The command cv: several models judged on rows they have not seen."""
+"""The command cv: several models compared by k-fold cross-validation."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,15 +9,25 @@ import typer
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import Classes, TargetIsClass, columns_named, target_as_classes
 from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.options import (
+    AsJson,
+    Categorical,
+    Ignore,
+    SplitSeed,
+    TablePath,
+    Target,
+    models_help,
+    split_names,
+)
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import read_frame
+from posteriori.registry import CROSS_VALIDATED
 
 if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.typing import Array
 
-_MODELS = ("pool", "nb", "lda", "qda", "tan", "kdb", "aode")
 _SHOWN = {
     "log_loss": "log-loss",
     "accuracy": "accuracy",
@@ -29,41 +38,37 @@ _SHOWN = {
 
 
 def cv(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table, as fit reads it.", show_default=False)],
-    target: Annotated[str, typer.Option(metavar="NAME", help="The column that holds the classes.")],
+    table: TablePath,
+    target: Target,
     models: Annotated[
         list[str] | None,
         typer.Option(
             metavar="A,B",
-            help="pool, nb, lda, qda, tan, chow-liu, kdb, aode, logistic, boosting, forest. "
-            f"Default: {','.join(_MODELS)}.",
+            help=models_help(CROSS_VALIDATED),
             show_default=False,
         ),
     ] = None,
-    folds: Annotated[int, typer.Option(metavar="N", min=2, help="How many.")] = 5,
+    folds: Annotated[int, typer.Option(metavar="N", min=2, help="Number of folds.")] = 5,
     groups: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="A column, as of patients, rows of one of which are held out together; it is no feature.",
+            help="Column of groups, for example patients. Rows of a group are held out together. Not a feature.",
             show_default=False,
         ),
     ] = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A,B", help="Columns that are categorical although they hold numbers."),
-    ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Divides the rows; another divides them otherwise.")] = 0,
+    categorical: Categorical = None,
+    ignore: Ignore = None,
+    seed: SplitSeed = 0,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Judge models by cross-validation: each fold's rows by what the others teach.
+    """Compare models by k-fold cross-validation.
 
-    The log-loss is in nats a row, and 0 where every probability is 1 and right; the Brier score lies in [0, 2]; AUC is
-    the chance that a row of a class looks more like it than another row does; calibration is by how much accuracy and
-    confidence differ. After ± stands the standard error. The best model by log-loss comes first.
+    Log-loss is in nats per row; 0 is perfect. The Brier score lies in [0, 2]; 0 is perfect. AUC is the probability that
+    a row of a class gets a higher probability of that class than a row of another class. Calibration is the mean
+    difference between confidence and accuracy. Standard errors follow ±. Models are sorted by log-loss, the best first.
 
     Example:
 
@@ -80,13 +85,17 @@ def cv(
     if not kept:
         raise UserError(f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature")
     stated = columns_named(categorical, kept, "--categorical")
-    names = [part.strip() for value in models or [] for part in value.split(",") if part.strip()] or list(_MODELS)
+    names = split_names(models) or list(CROSS_VALIDATED)
 
     from posteriori.comparison import cross_validate
     from posteriori.tables.names import exactly
     from posteriori.tables.targets import numbers_as_classes
 
-    with as_user_errors(), numbers_as_classes(), progress_bar("judging", 2 * len(names) * frame.height) as progress:
+    with (
+        as_user_errors(),
+        numbers_as_classes(),
+        progress_bar("cross-validating", 2 * len(names) * frame.height) as progress,
+    ):
         found = cross_validate(
             names,
             frame.select(exactly(*kept, target)),

@@ -16,6 +16,7 @@ from posteriori.learning import metrics
 from posteriori.learning.against_prior import compare_with_prior
 from posteriori.learning.information import mutual_information
 from posteriori.parameter_count import count_parameters
+from posteriori.registry import describe_variant
 from posteriori.tables import Column, Schema, quote
 from posteriori.tables.names import exactly
 from posteriori.tables.writing import write_column
@@ -64,11 +65,13 @@ def fit_facts(scan: Scan, summary: Summary, scored: OutOfFold) -> Facts:
 
 
 def candidate_facts(estimator: Any) -> list[Facts]:
-    """Return what cross-validation says of each candidate of a pool, the best first; nothing of another model."""
+    """Return the cross-validated scores of each candidate of a pool, sorted by log-loss; nothing of another model."""
     results = getattr(estimator, "cv_results_", None)
     if results is None:
         return []
     rows = [dict(zip(results, values, strict=True)) for values in zip(*results.values(), strict=True)]
+    for row in rows:
+        row["description"] = describe_variant(row["member"])
     return sorted(rows, key=lambda row: row["log_loss"])
 
 

@@ -1,4 +1,4 @@
-"""What fit is told of labels: those that are missing, those that are wrong, and what a class consists of."""
+"""The options of fit about labels: missing labels, noisy labels, and classes that are mixtures."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from posteriori.cli.messages import UserError, closest
+from posteriori.registry import names_with
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,11 +33,11 @@ def apply_label_options(
     noise: str | None,
     seed: int,
 ) -> tuple[GenerativeEstimator, Unlabelled]:
-    """Return the estimator told what the options say, and what is done with rows without label.
+    """Set the options about labels on an estimator; return it with the treatment of rows without label.
 
     Raises
     ------
-    Refusal
+    UserError
         The model cannot do what an option asks for, or an option cannot be read.
     """
     known = estimator.get_params()
@@ -49,7 +50,7 @@ def apply_label_options(
     able = "unlabelled" in known
     for option, wanted in asked.items():
         if wanted and not able:
-            raise UserError(f"{option} takes EM, which --model {model} has not; use nb, lda, qda, rda, tan or chow-liu")
+            raise UserError(f"{option} needs EM, which --model {model} does not use; use {names_with('unlabelled')}")
     if not able:
         return estimator, Unlabelled.ignore
     use = unlabelled or Unlabelled.learn

@@ -11,6 +11,7 @@ import typer
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import load_model
 from posteriori.cli.messages import UserError, as_user_errors, one_line
+from posteriori.cli.options import AsJson
 from posteriori.cli.overwriting import Force, check_overwrite
 from posteriori.cli.reading import check_place, names_table
 
@@ -26,14 +27,14 @@ def merge(
         Path, typer.Option("--out", "--output", metavar="FILE", help="Where to save the model of all their rows.")
     ],
     force: Force = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Make one model of several that were fitted apart: the one that a fit of all their rows would give.
+    """Merge models that were fitted to different rows into the model of all those rows.
 
-    The rows stay where they are: the models hold their sums, and these are added up. All must be of one kind and know
-    the same columns; categories and classes may differ. What EM or the pool of --model auto has learned is no sum: fit
-    the shards with --model nb, lda, qda or rda, or, where all columns are categories, tan, chow-liu or aode (numbers
-    are cut into bins at points that each shard chooses for itself).
+    The models hold sufficient statistics, which are added up; no row is read. All models must be of one kind and have
+    the same columns; categories and classes may differ. Models learned by EM and pools cannot be merged: fit the shards
+    with --model nb, lda, qda or rda. If all columns are categories, tan, chow-liu and aode can be merged as well;
+    numbers are cut into bins at points that each shard chooses for itself.
 
     Example:
 

@@ -14,6 +14,7 @@ import typer
 from posteriori.cli.checks import columns_named
 from posteriori.cli.expressions import parse_findings, parse_question
 from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.options import AsJson
 from posteriori.cli.overwriting import Force, check_overwrite
 from posteriori.cli.reading import check_place, read_frame
 from posteriori.cli.writing import open_output
@@ -50,7 +51,6 @@ MaxTableSize = Annotated[
         show_default=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")]
 
 
 class Method(StrEnum):

@@ -53,8 +53,11 @@ def print_fit(facts: Facts) -> None:
     _print_scores(out, f"{found['folds']}-fold cross-validation{some}", found)
     if facts["candidates"]:
         _print_candidates(out, facts["candidates"])
+    reasons: dict[str, list[str]] = {}
     for name, reason in facts["left_out"].items():
-        out.print(f"not tried: {name}, for {reason}")
+        reasons.setdefault(reason, []).append(name)
+    for reason, names in reasons.items():
+        out.print(f"left out: {', '.join(names)} ({reason})")
     _print_verdict(out, found)
     _print_information(out, facts)
     _print_parameter_count(out, facts)
@@ -71,6 +74,11 @@ def _print_candidates(out: Console, candidates: Sequence[Facts]) -> None:
         weight = "" if pool else f"{one['weight']:.2f}"
         table.add_row(one["member"], loss, right, weight)
     print_table(out, table)
+    described = [one for one in candidates if one["description"]]
+    for one in described:
+        out.print(f"{one['member']}: {one['description']}")
+    if described:
+        out.print()
 
 
 def print_pool(facts: Facts) -> None:

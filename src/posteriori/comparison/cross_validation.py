@@ -11,7 +11,6 @@ import polars as pl
 from sklearn.base import clone
 
 from posteriori.classifiers import GenerativeEstimator
-from posteriori.classifiers.candidates import CANDIDATES
 from posteriori.comparison.models import chosen_models
 from posteriori.comparison.rows import Rows, read_rows
 from posteriori.comparison.writing import text_table
@@ -84,8 +83,8 @@ def cross_validate(
     Parameters
     ----------
     models : classifier, sequence of names and classifiers, or mapping of a title to either
-        Names are those of `compare`: "pool", "nb", "lda", "qda", "tan", "chow-liu", "kdb", "aode", "logistic",
-        "boosting", "forest"; and those of the candidates of `GenerativeClassifier`.
+        Names are those of the registry, as in `compare`: "pool", "nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb",
+        "aode", "logistic", "boosting", "forest", and those of the candidates of `GenerativeClassifier`.
     X, y, sample_weight : as in `NaiveBayes.fit`
     folds : int or array-like (n,), default 5
         How many, or the fold of each row.
@@ -168,12 +167,9 @@ def _titled(models: Any, categorical_features: Any) -> dict[str, Any]:
     common = {"categorical_features": categorical_features}
     titled: dict[str, Any] = {}
     for title, one in pairs:
-        if isinstance(one, str) and one in CANDIDATES and one not in ("lda", "qda", "aode", "tan"):
-            named = {title or one: CANDIDATES[one].make(**common)}
-        else:
-            named = chosen_models({title: one} if title else [one])
-            if isinstance(one, str):
-                named = {name: model.set_params(**common) for name, model in named.items()}
+        named = chosen_models({title: one} if title else [one])
+        if isinstance(one, str):
+            named = {name: model.set_params(**common) for name, model in named.items()}
         twice = set(named) & set(titled)
         if twice:
             raise ValueError(

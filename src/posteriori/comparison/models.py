@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.pipeline import Pipeline
 
-from posteriori.classifiers import (
-    AveragedOneDependence,
-    ChowLiuClassifier,
-    GaussianDiscriminant,
-    GenerativeClassifier,
-    KDependenceBayes,
-    NaiveBayes,
-    TreeAugmentedNaiveBayes,
-)
+from posteriori.classifiers import GenerativeClassifier
 from posteriori.comparison.discriminative import DiscriminativeClassifier
 from posteriori.networks.classifier import NetworkClassifier
-
-# What a name stands for: how it is called in tables and pictures, and the model.
-NAMED: dict[str, tuple[str, Callable[[], Any]]] = {
-    "pool": ("pool", GenerativeClassifier),
-    "nb": ("naive Bayes", NaiveBayes),
-    "lda": ("LDA", GaussianDiscriminant),
-    "qda": ("QDA", lambda: GaussianDiscriminant(pooling="per_class")),
-    "tan": ("TAN", TreeAugmentedNaiveBayes),
-    "chow-liu": ("Chow-Liu", ChowLiuClassifier),
-    "kdb": ("kDB 2", lambda: KDependenceBayes(k=2)),
-    "aode": ("AODE", AveragedOneDependence),
-    "logistic": ("logistic regression", lambda: DiscriminativeClassifier("logistic")),
-    "boosting": ("gradient boosting", lambda: DiscriminativeClassifier("boosting")),
-    "forest": ("random forest", lambda: DiscriminativeClassifier("forest")),
-}
-DEFAULT = ("pool", "nb", "lda", "tan", "logistic", "boosting")
+from posteriori.registry import COMPARED, MODELS, find_model
 
 
 def chosen_models(models: Any) -> dict[str, Any]:
-    """Return models by what they are called.
+    """Return models by title.
 
     Parameters
     ----------
     models : None, sequence of names and classifiers, or mapping of a title to a name or classifier
+        Names are those of `posteriori.registry.MODELS`; None for `posteriori.registry.COMPARED`.
 
     Raises
     ------
@@ -51,7 +29,7 @@ def chosen_models(models: Any) -> dict[str, Any]:
     TypeError
         A model cannot say how probable the classes are.
     """
-    wanted = DEFAULT if models is None else models
+    wanted = COMPARED if models is None else models
     if isinstance(wanted, str) or not isinstance(wanted, Mapping | Sequence):
         raise TypeError(f"models is {wanted!r}; list names and classifiers, or map what each is called to it")
     if isinstance(wanted, Mapping):
@@ -59,7 +37,7 @@ def chosen_models(models: Any) -> dict[str, Any]:
     else:
         pairs = [_named(one) for one in wanted]
     if not pairs:
-        raise ValueError(f"models is empty; name some of {_known()}")
+        raise ValueError("models is empty; name at least one")
     titles = [title for title, _ in pairs]
     twice = [title for position, title in enumerate(titles) if title in titles[:position]]
     if twice:
@@ -73,26 +51,20 @@ def chosen_models(models: Any) -> dict[str, Any]:
 def _named(model: Any) -> tuple[str, Any]:
     if not isinstance(model, str):
         return _title(model), model
-    if model not in NAMED:
-        raise ValueError(f"there is no model {model!r}; name some of {_known()}")
-    title, make = NAMED[model]
-    return title, make()
+    spec = find_model(model)
+    return spec.title, spec.make()
 
 
 def _title(model: Any) -> str:
     inner = _last(model)
     if isinstance(inner, DiscriminativeClassifier):
-        named = NAMED.get(inner.classifier) if isinstance(inner.classifier, str) else None
-        return named[0] if named else type(inner.classifier).__name__
+        spec = MODELS.get(inner.classifier) if isinstance(inner.classifier, str) else None
+        return spec.title if spec else type(inner.classifier).__name__
     return type(inner).__name__
 
 
 def _last(model: Any) -> Any:
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
-
-
-def _known() -> str:
-    return ", ".join(map(repr, NAMED))
 
 
 def is_generative(model: Any) -> bool:

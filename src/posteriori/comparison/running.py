@@ -49,11 +49,11 @@ def compare(
     y : array-like (n,) or str
         The label of each row, or the name of the column of X that holds them.
     models : sequence of names or classifiers, or mapping, optional
-        Names are "nb", "lda", "qda", "tan", "chow-liu", "kdb", "aode", "logistic", "boosting" and "forest". A
-        mapping says what each is called in tables and pictures. A classifier, of this library or of scikit-learn, is
-        given a polars frame whose numbers are floats and whose categories are strings; `discriminative` puts the
-        usual preprocessing before one that cannot take that. Default: naive Bayes, LDA and TAN beside logistic
-        regression and gradient boosting.
+        Names are "pool", "nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb", "aode", "logistic", "boosting", "forest"
+        and those of the candidates of `GenerativeClassifier`. A mapping gives each its title in tables and pictures. A
+        classifier, of this library or of scikit-learn, is given a polars frame whose numbers are floats and whose
+        categories are strings; `discriminative` puts the usual preprocessing before one that cannot take that. Default:
+        the pool, naive Bayes, LDA, TAN, logistic regression and gradient boosting.
     sizes : sequence of int, optional
         Numbers of rows to learn from, at least 2; default: `training_sizes`.
     repeats : int, default 5

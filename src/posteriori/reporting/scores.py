@@ -9,6 +9,7 @@ import numpy as np
 
 from posteriori.learning import metrics
 from posteriori.learning.against_prior import compare_with_prior
+from posteriori.registry import describe_variant
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, bar, element, paragraph, table
@@ -104,6 +105,10 @@ def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mappin
         "line shows one standard error to both sides. Further left is better."
     )
     contents = [table("Candidates by log-loss in nats", head, rows)]
+    described = {names[m]: describe_variant(names[m]) for m in order if describe_variant(names[m])}
+    if described:
+        items = (element("li", element("strong", name), f": {what}") for name, what in described.items())
+        contents.append(element("ul", *items))
     if left_out:
         reasons = (element("li", element("strong", name), f": {reason}") for name, reason in left_out.items())
         contents += [paragraph("Skipped:"), element("ul", *reasons)]

@@ -1,0 +1,62 @@
+"""The command evaluate: scores of a model on a labelled table."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from posteriori.cli.checks import align, check_column, check_target, load_model, read_for
+from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.options import AsJson, ModelPath, TablePath
+
+
+def evaluate(
+    model: ModelPath,
+    table: TablePath,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The column that holds the classes; default: as in training."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score the predictions for a labelled table: accuracy, log-loss, Brier score and calibration.
+
+    Use rows that the model was not trained on: scores on training rows are too good.
+
+    Example:
+
+        posteriori evaluate penguins.posteriori penguins.csv
+    """
+    estimator = load_model(model)
+    frame = read_for(estimator, table, target)
+    target = target or estimator.schema_.target
+    if target is None:
+        raise UserError("the model does not know the name of its target; name the column with --target")
+    check_column(target, frame.schema, table.name)
+    cuts = getattr(estimator, "target_cuts_", None)
+    if cuts is not None and frame.schema[target].is_numeric():
+        frame = frame.with_columns(cuts.expression(target))
+    check_target(frame, target, table)
+
+    from posteriori.cli import facts, pages, tables
+    from posteriori.tables import read_labels, read_table
+    from posteriori.tables.names import exactly
+
+    with as_user_errors():
+        labels = read_labels(target, read_table(frame))
+        unseen = [label for label in labels.infer().categories if label not in estimator.target_.lookup]
+    if unseen:
+        known = ", ".join(map(repr, facts.labels_of(estimator)[:8]))
+        raise UserError(f"the target {target!r} holds {unseen[0]!r}, which is no class of the model ({known})")
+    features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator)
+    with as_user_errors():
+        components = labels.components(estimator.target_, slice(0, frame.height))
+        posterior = estimator.predict_proba(features)
+    found = {
+        "command": "evaluate",
+        "table": str(table),
+        "target": target,
+        **facts.evaluation_facts(estimator, components, posterior),
+    }
+    (tables.print_json if as_json else pages.print_evaluation)(found)

@@ -1,0 +1,82 @@
+"""Arguments and options that several commands share, and the texts about models that they show.
+
+Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from posteriori.cli.messages import UserError
+from posteriori.registry import MODELS, ModelSpec, find_model
+
+FORMATS = ".csv, .tsv (also .gz, .zst), .parquet, .arrow, .feather, .ipc, .ndjson or .jsonl"
+
+TablePath = Annotated[Path, typer.Argument(metavar="TABLE", help=f"A table: {FORMATS}.", show_default=False)]
+TablePaths = Annotated[
+    list[str],
+    typer.Argument(metavar="TABLE...", help=f"Files, globs or folders of one table: {FORMATS}.", show_default=False),
+]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that fit has saved.", show_default=False)]
+Target = Annotated[str, typer.Option(metavar="NAME", help="The column that holds the classes.")]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(metavar="A,B", help="Columns that are categorical although they hold numbers."),
+]
+Ignore = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")]
+Rows = Annotated[
+    Path | None, typer.Option("--output", metavar="FILE", help=f"Where to write: {FORMATS}. Default: CSV on stdout.")
+]
+SplitSeed = Annotated[int, typer.Option(min=0, help="Seed of the random split of the rows.")]
+
+
+def base_models() -> list[ModelSpec]:
+    """Return the generative models under their short names, without variants."""
+    return [spec for spec in MODELS.values() if spec.generative and " " not in spec.name]
+
+
+def model_help() -> str:
+    """Return the help of --model: every model with its description."""
+    listed = "; ".join(f"{spec.name}: {spec.description}" for spec in base_models())
+    variants = ", ".join(name for name, spec in MODELS.items() if spec.generative and " " in name)
+    return (
+        f"{listed}. Also the variants that pool tries: {variants}. "
+        "Default: pool; nb if another option needs what pool does not offer."
+    )
+
+
+def models_help(default: Sequence[str]) -> str:
+    """Return the help of --models: generative models, discriminative ones, and the default."""
+    generative = ", ".join(spec.name for spec in base_models())
+    discriminative = ", ".join(name for name, spec in MODELS.items() if not spec.generative)
+    return (
+        f"Generative: {generative}, and the variants that fit --model lists. Discriminative: {discriminative}. "
+        f"Default: {','.join(default)}."
+    )
+
+
+def model_named(option: str, name: str) -> ModelSpec:
+    """Return the model that an option names.
+
+    Raises
+    ------
+    UserError
+        There is none, or fit cannot save it.
+    """
+    try:
+        spec = find_model(name)
+    except ValueError as error:
+        raise UserError(f"{option!r}: {error}") from None
+    if not spec.generative:
+        raise UserError(f"{option!r}: {name!r} is discriminative and only for comparison; use posteriori cv or compare")
+    return spec
+
+
+def split_names(values: Sequence[str] | None) -> list[str]:
+    """Return the names of an option that takes several, as A,B or repeated."""
+    return [part.strip() for value in values or [] for part in value.split(",") if part.strip()]

@@ -1,0 +1,46 @@
+"""The command predict: the class of every row of a table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from posteriori.cli.checks import load_model, scan_for
+from posteriori.cli.messages import as_user_errors
+from posteriori.cli.options import ModelPath, Rows, TablePaths
+from posteriori.cli.progress import progress_bar
+from posteriori.cli.writing import check_output, write_out
+
+
+def predict(
+    model: ModelPath,
+    table: TablePaths,
+    output: Rows = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add p(class | row) of every class, as p_CLASS.")] = False,
+) -> None:
+    """Predict the class of every row of a table, in its order, as a column called prediction.
+
+    A model saved by cluster predicts the component. The table may contain the target; it is not used. A category
+    unseen in training counts as missing.
+
+    Example:
+
+        posteriori predict penguins.posteriori penguins.csv --proba
+    """
+    if output is not None:
+        check_output(output, model, *map(Path, table))
+    estimator = load_model(model, mixtures=True)
+    scan = scan_for(estimator, table)
+
+    from posteriori.classifiers.prediction_files import predict_to, predictions
+
+    apart = output is not None or not sys.stdout.isatty()
+    with as_user_errors(), progress_bar("predicting", scan.n_rows, wanted=apart) as progress:
+        if output is not None:
+            predict_to(estimator, scan, output, proba, progress)
+            return
+        for number, frame in enumerate(predictions(estimator, scan, proba, progress)):
+            write_out(frame.write_csv(include_header=not number))

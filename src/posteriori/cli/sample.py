@@ -1,0 +1,47 @@
+"""The command sample: rows drawn from a model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from posteriori.cli.checks import as_frame, load_model
+from posteriori.cli.messages import as_user_errors
+from posteriori.cli.options import ModelPath, Rows
+from posteriori.cli.writing import open_output
+
+
+def sample(
+    model: ModelPath,
+    rows: Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="How many rows to draw.")] = 10,
+    output: Rows = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Makes the draw repeatable.", show_default=False)] = None,
+    ignore_ranges: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-ranges",
+            help="Draw numbers from the densities themselves, also beyond those of the training rows.",
+        ),
+    ] = False,
+) -> None:
+    """Draw new rows from a model, the class of each in the target's column.
+
+    Numbers stay within the range of their column in the training rows. They are whole if all training rows held whole
+    numbers.
+
+    Example:
+
+        posteriori sample penguins.posteriori -n 5 --seed 1
+    """
+    write = open_output(output, model)
+    estimator = load_model(model, mixtures=True)
+
+    import polars as pl
+
+    with as_user_errors():
+        X, y = estimator.sample(rows, random_state=seed, respect_ranges=not ignore_ranges)
+    schema = estimator.schema_
+    unnamed = "class" if hasattr(estimator, "classes_") else "component"
+    target = schema.target if schema.target is not None else unnamed
+    write(as_frame(X, schema.names).with_columns(pl.Series(target, y.tolist())))

@@ -1,0 +1,22 @@
+"""The command show: the parameters of a model."""
+
+from __future__ import annotations
+
+from posteriori.cli.checks import load_model
+from posteriori.cli.options import AsJson, ModelPath
+
+
+def show(model: ModelPath, as_json: AsJson = False) -> None:
+    """Show the parameters of a model: each column's distribution given each class.
+
+    Example:
+
+        posteriori show penguins.posteriori
+    """
+    estimator = load_model(model, mixtures=True)
+
+    from posteriori.cli import facts, pages, tables
+
+    found = {"command": "show", **facts.model_facts(estimator)}
+    page = pages.print_pool if "members" in found else pages.print_model
+    (tables.print_json if as_json else page)(found)

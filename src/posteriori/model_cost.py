@@ -1,0 +1,137 @@
+"""A summary of a table's columns, and the cost of a model on that table.
+
+Everything here is plain Python: the command line reads the registry for its help and must not wait for NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+MAX_LOOKUPS = 60  # per row, in multiples of naive Bayes
+MAX_PAIR_CELLS = 40_000_000  # in the tables of pairs of columns, over all classes
+MAX_COVARIANCE_CELLS = 20_000_000  # in the covariance matrices of all classes
+MAX_MULTIPLICATIONS = 10**10  # of EM on rows that lack a number
+EM_STEPS = 20  # of a candidate; each step reads all rows
+_BINS = 9  # cells per binned column when the tables of pairs are sized: 8 bins and "missing"
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """What the training rows hold in one column.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"continuous", "categorical"}
+    cardinality : int
+        Number of categories; 0 for a continuous column.
+    n_missing : int
+        Rows without a value.
+    lowest, highest : float
+        Range in data units; inf and −inf for a column without any number.
+    whole : bool
+        Whether all numbers are whole; True for a column without any number.
+    """
+
+    name: str
+    kind: str
+    cardinality: int
+    n_missing: int
+    lowest: float
+    highest: float
+    whole: bool
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """What a candidate can see of a table before it is fitted.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnSummary
+        The features.
+    n_rows : int
+        Rows of the table.
+    n_classes : int
+        C.
+    n_incomplete : int
+        Rows that lack at least one number.
+    """
+
+    columns: tuple[ColumnSummary, ...]
+    n_rows: int
+    n_classes: int
+    n_incomplete: int
+
+    @property
+    def n_continuous(self) -> int:
+        """Number of continuous columns."""
+        return sum(column.kind == "continuous" for column in self.columns)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a model costs on a table.
+
+    Attributes
+    ----------
+    lookups : float
+        Numbers looked up per row, in multiples of naive Bayes.
+    pair_cells : int
+        Cells in tables of pairs of columns, over all classes.
+    covariance_cells : int
+        Cells in covariance matrices, over all classes.
+    multiplications : int
+        Of EM on incomplete rows.
+    """
+
+    lookups: float = 1.0
+    pair_cells: int = 0
+    covariance_cells: int = 0
+    multiplications: int = 0
+
+    def reason_too_high(self) -> str | None:
+        """Return which limit the cost exceeds, as one clause; None if it exceeds none."""
+        if self.pair_cells > MAX_PAIR_CELLS:
+            return f"its tables of pairs of columns would hold {self.pair_cells:,} numbers (limit {MAX_PAIR_CELLS:,})"
+        if self.lookups > MAX_LOOKUPS:
+            return f"it takes {self.lookups:g} times the work of naive Bayes per row (limit {MAX_LOOKUPS})"
+        if self.covariance_cells > MAX_COVARIANCE_CELLS:
+            return f"its covariances would hold {self.covariance_cells:,} numbers (limit {MAX_COVARIANCE_CELLS:,})"
+        if self.multiplications > MAX_MULTIPLICATIONS:
+            return (
+                f"its EM on incomplete rows would take {self.multiplications:,} multiplications "
+                f"(limit {MAX_MULTIPLICATIONS:,})"
+            )
+        return None
+
+
+CostModel = Callable[[TableSummary], Cost]
+
+
+def cost_per_column(table: TableSummary) -> Cost:
+    """Return the cost of independent columns: one lookup per column, the unit of `lookups`."""
+    return Cost()
+
+
+def cost_of_pairs(table: TableSummary) -> Cost:
+    """Return the cost of a structure learned from all pairs of columns, which counts d / 2 cells per column and row."""
+    return Cost(lookups=len(table.columns) / 2, pair_cells=_pair_cells(table))
+
+
+def cost_of_averaged_pairs(table: TableSummary) -> Cost:
+    """Return the cost of predicting from all pairs of columns: d lookups per column and row."""
+    return Cost(lookups=float(len(table.columns)), pair_cells=_pair_cells(table))
+
+
+def cost_of_covariances(table: TableSummary) -> Cost:
+    """Return the cost of one covariance per class, and of EM where rows lack a number."""
+    cells = table.n_classes * table.n_continuous**2
+    return Cost(covariance_cells=cells, multiplications=EM_STEPS * table.n_incomplete * cells)
+
+
+def _pair_cells(table: TableSummary) -> int:
+    sizes = [column.cardinality + 1 if column.kind == "categorical" else _BINS for column in table.columns]
+    # The sum over pairs i < j of s_i s_j.
+    return table.n_classes * (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2

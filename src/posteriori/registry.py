@@ -1,0 +1,300 @@
+"""The registry of models: every name by which a model can be asked for, and what the name stands for.
+
+One name is one model, in `GenerativeClassifier(members=…)`, `cross_validate`, `compare` and on the command line. The
+name of a variant is that of its base model, followed by the settings that differ: "tan 30" is TAN with a backoff of 30
+pseudo-counts.
+
+A model is named by module and class, and imported when it is made. So this module imports nothing heavy, and the
+command line can print its help from it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from posteriori.model_cost import (
+    EM_STEPS,
+    CostModel,
+    TableSummary,
+    cost_of_averaged_pairs,
+    cost_of_covariances,
+    cost_of_pairs,
+    cost_per_column,
+)
+
+_NO_OPTIONS: frozenset[str] = frozenset()
+_EM_OPTIONS = frozenset({"missing", "unlabelled", "weights"})
+
+
+def _accept(table: TableSummary) -> str | None:
+    return None
+
+
+def decline_without_numbers(table: TableSummary) -> str | None:
+    """Return why a model of numbers does not apply to a table of categories; None if the table holds numbers."""
+    return None if table.n_continuous else "no column holds numbers"
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model that can be asked for by name.
+
+    Attributes
+    ----------
+    name : str
+        The name in code and on the command line.
+    title : str
+        The name in tables and pictures.
+    description : str
+        One line that says what the model is.
+    estimator : str
+        Its class, as "module:Class".
+    parameters : mapping
+        The parameters that differ from the defaults of the class.
+    options : frozenset of str
+        What it can be asked for beyond its parameters: "distributions" (a density per column), "binned" (numbers
+        cut into bins), "missing" (informative missing cells), "weights" (weighted factors), "unlabelled" (rows
+        without label, noisy labels and mixtures as classes).
+    cost : callable
+        Takes a `TableSummary` to a `Cost`.
+    decline : callable
+        Takes a `TableSummary` to the reason why the model does not apply; to None if it does.
+    in_pool : bool
+        Whether `GenerativeClassifier(members="auto")` tries it.
+    generative : bool
+        Whether it has p(x, y) and can be saved; otherwise it is a peer for comparisons.
+    """
+
+    name: str
+    title: str
+    description: str
+    estimator: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    options: frozenset[str] = _NO_OPTIONS
+    cost: CostModel = cost_per_column
+    decline: Callable[[TableSummary], str | None] = _accept
+    in_pool: bool = False
+    generative: bool = True
+
+    @property
+    def estimator_class(self) -> type[Any]:
+        """The class, imported on first use."""
+        module, _, name = self.estimator.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    def make(self, **parameters: Any) -> Any:
+        """Return an estimator with the parameters of the model, and others on top."""
+        return self.estimator_class(**{**self.parameters, **parameters})
+
+
+_NAIVE_BAYES = "posteriori.classifiers.naive_bayes:NaiveBayes"
+_DISCRIMINANT = "posteriori.classifiers.gaussian_discriminant:GaussianDiscriminant"
+_TAN = "posteriori.classifiers.trees:TreeAugmentedNaiveBayes"
+_KDB = "posteriori.classifiers.dependence:KDependenceBayes"
+_AODE = "posteriori.classifiers.dependence:AveragedOneDependence"
+_DISCRIMINATIVE = "posteriori.comparison.discriminative:DiscriminativeClassifier"
+
+# A little shrinkage keeps covariances of few rows regular; candidates need no more than a rough optimum of EM.
+_SHRUNK: dict[str, Any] = {"shrinkage": 0.02, "tol": 1e-3, "max_iter": EM_STEPS}
+_WEIGHTED: dict[str, Any] = {"weights": "conditional"}
+_GAUSSIAN: dict[str, Any] = {"options": _EM_OPTIONS, "cost": cost_of_covariances}
+_TREE: dict[str, Any] = {"options": _EM_OPTIONS | {"binned"}, "cost": cost_of_pairs}
+_PAIRS: dict[str, Any] = {"options": frozenset({"binned", "weights"}), "cost": cost_of_pairs}
+_AVERAGED: dict[str, Any] = {"options": frozenset({"binned"}), "cost": cost_of_averaged_pairs}
+_WITH_NUMBERS: dict[str, Any] = {"decline": decline_without_numbers, "in_pool": True}
+
+# The order of the candidates (`in_pool`) is the order of `cv_results_`. Candidates are quick and differ in their
+# errors: Gaussians or bins, few parameters or many, factors weighted or not. 8 bins do better on few rows, bins that
+# the classes choose on many.
+_SPECS = (
+    ModelSpec(
+        "pool",
+        "pool",
+        "every suitable model, combined by cross-validated performance",
+        "posteriori.classifiers.generative_classifier:GenerativeClassifier",
+    ),
+    ModelSpec(
+        "nb",
+        "naive Bayes",
+        "naive Bayes: features independent given the class",
+        _NAIVE_BAYES,
+        options=_EM_OPTIONS | {"distributions", "binned"},
+        **_WITH_NUMBERS,
+    ),
+    ModelSpec("lda", "LDA", "Gaussian numbers, one covariance for all classes", _DISCRIMINANT, **_GAUSSIAN),
+    ModelSpec(
+        "qda",
+        "QDA",
+        "Gaussian numbers, one covariance per class",
+        _DISCRIMINANT,
+        {"pooling": "per_class"},
+        **_GAUSSIAN,
+    ),
+    ModelSpec(
+        "rda",
+        "RDA",
+        "Gaussian numbers, half-way between lda and qda",
+        _DISCRIMINANT,
+        # Half of each: shrinking towards a sphere as well would depend on the units of the columns.
+        {"pooling": 0.5},
+        **_GAUSSIAN,
+    ),
+    ModelSpec("tan", "TAN", "naive Bayes with a tree of features, one for all classes", _TAN, **_TREE),
+    ModelSpec(
+        "chow-liu",
+        "Chow-Liu",
+        "a tree of features per class",
+        "posteriori.classifiers.trees:ChowLiuClassifier",
+        **_TREE,
+    ),
+    ModelSpec("kdb", "kDB 2", "each feature depends on up to 2 others", _KDB, {"k": 2}, **_PAIRS),
+    ModelSpec("aode", "AODE", "mean over models in which all features depend on one", _AODE, **_AVERAGED),
+    ModelSpec(
+        "lda shrunk",
+        "LDA, shrunk",
+        "lda, shrinkage 0.02",
+        _DISCRIMINANT,
+        _SHRUNK,
+        **_GAUSSIAN,
+        **_WITH_NUMBERS,
+    ),
+    ModelSpec(
+        "rda 0.5 shrunk",
+        "RDA 0.5, shrunk",
+        "rda, pooling 0.5, shrinkage 0.02",
+        _DISCRIMINANT,
+        {**_SHRUNK, "pooling": 0.5},
+        **_GAUSSIAN,
+        **_WITH_NUMBERS,
+    ),
+    ModelSpec(
+        "rda 0.2 shrunk",
+        "RDA 0.2, shrunk",
+        "rda nearer to qda: pooling 0.2, shrinkage 0.02",
+        _DISCRIMINANT,
+        {**_SHRUNK, "pooling": 0.2},
+        **_GAUSSIAN,
+        **_WITH_NUMBERS,
+    ),
+    ModelSpec(
+        "binned weighted",
+        "naive Bayes, binned, weighted",
+        "nb with binned numbers and one weight per feature",
+        _NAIVE_BAYES,
+        {"distributions": "binned", **_WEIGHTED},
+        options=_EM_OPTIONS | {"binned"},
+        in_pool=True,
+    ),
+    ModelSpec(
+        "tan 5", "TAN, backoff 5", "tan, backoff 5: little smoothing", _TAN, {"backoff": 5.0}, **_TREE, in_pool=True
+    ),
+    ModelSpec(
+        "tan 30", "TAN, backoff 30", "tan, backoff 30: much smoothing", _TAN, {"backoff": 30.0}, **_TREE, in_pool=True
+    ),
+    ModelSpec(
+        "kdb weighted",
+        "kDB 2, weighted",
+        "kdb, backoff 5, one weight per feature",
+        _KDB,
+        {"backoff": 5.0, **_WEIGHTED},
+        **_PAIRS,
+        in_pool=True,
+    ),
+    ModelSpec("aode 5", "AODE, backoff 5", "aode, backoff 5", _AODE, {"backoff": 5.0}, **_AVERAGED, in_pool=True),
+    ModelSpec(
+        "aode 8 bins",
+        "AODE, 8 bins",
+        "aode, backoff 5, numbers in 8 bins of equal counts",
+        _AODE,
+        {"bins": 8, "backoff": 5.0},
+        **_AVERAGED,
+        **_WITH_NUMBERS,
+    ),
+    ModelSpec(
+        "logistic",
+        "logistic regression",
+        "discriminative: logistic regression",
+        _DISCRIMINATIVE,
+        {"classifier": "logistic"},
+        generative=False,
+    ),
+    ModelSpec(
+        "boosting",
+        "gradient boosting",
+        "discriminative: histogram gradient boosting",
+        _DISCRIMINATIVE,
+        {"classifier": "boosting"},
+        generative=False,
+    ),
+    ModelSpec(
+        "forest",
+        "random forest",
+        "discriminative: random forest",
+        _DISCRIMINATIVE,
+        {"classifier": "forest"},
+        generative=False,
+    ),
+)
+
+MODELS: dict[str, ModelSpec] = {spec.name: spec for spec in _SPECS}
+COMPARED = ("pool", "nb", "lda", "tan", "logistic", "boosting")  # the default of `compare`
+CROSS_VALIDATED = ("pool", "nb", "lda", "qda", "tan", "kdb", "aode")  # the default of `posteriori cv`
+
+_FORMER_NAMES = {"auto": "pool", "gaussian": "nb", "tan smooth": "tan 30", "aode 8": "aode 8 bins"}
+
+
+def find_model(name: str) -> ModelSpec:
+    """Return the model of a name.
+
+    Raises
+    ------
+    ValueError
+        No model has this name; the message lists those that exist.
+
+    Warns
+    -----
+    FutureWarning
+        The name is a former one.
+
+    Examples
+    --------
+    >>> find_model("qda").title
+    'QDA'
+    """
+    if name in _FORMER_NAMES:
+        now = _FORMER_NAMES[name]
+        warnings.warn(
+            f"model {name!r} is now called {now!r}; the old name goes in version 0.3", FutureWarning, stacklevel=3
+        )
+        name = now
+    if name not in MODELS:
+        similar = difflib.get_close_matches(name, MODELS, 1)
+        hint = f"is it {similar[0]!r}? " if similar else ""
+        raise ValueError(f"there is no model {name!r}; {hint}the models are {', '.join(map(repr, MODELS))}")
+    return MODELS[name]
+
+
+def pool_candidates() -> dict[str, ModelSpec]:
+    """Return the models that `GenerativeClassifier(members="auto")` tries, in the order of `cv_results_`."""
+    return {name: spec for name, spec in MODELS.items() if spec.in_pool}
+
+
+def member_models() -> dict[str, ModelSpec]:
+    """Return the models that can be members of a pool: generative, and no pool themselves."""
+    return {name: spec for name, spec in MODELS.items() if spec.generative and name != "pool"}
+
+
+def describe_variant(name: str) -> str:
+    """Return the description of a variant such as "tan 30"; an empty string for base models and other names."""
+    return MODELS[name].description if " " in name and name in MODELS else ""
+
+
+def names_with(option: str) -> str:
+    """Return the names of the models that take an option, variants excepted, as a list in words."""
+    *first, last = [name for name, spec in MODELS.items() if option in spec.options and " " not in name]
+    return f"{', '.join(first)} or {last}" if first else last

@@ -1,0 +1,83 @@
+"""The registry of models, and the recipe of CONTRIBUTING.md that adds one."""
+
+import contextlib
+import io
+import json
+import re
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import posteriori as po
+from posteriori import persistence
+from posteriori.cli import main
+from posteriori.datasets import load_penguins
+from posteriori.registry import COMPARED, CROSS_VALIDATED, MODELS, find_model
+
+MODULE = "posteriori.classifiers.one_dependence"
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """Run both blocks of the recipe, as if they were in the library."""
+    page = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+    recipe = page[page.index("## Add a model") :]
+    code, entry = re.findall(r"```python\n(.*?)```", recipe, re.DOTALL)
+    module = types.ModuleType(MODULE)
+    exec(code, module.__dict__)
+    monkeypatch.setitem(sys.modules, MODULE, module)
+    namespace = {}
+    exec(entry, namespace)
+    monkeypatch.setitem(MODELS, "one-dependence", namespace["ONE_DEPENDENCE"])
+    persistence._estimators.cache_clear()
+    yield module.OneDependenceBayes
+    persistence._estimators.cache_clear()
+
+
+def command(*arguments):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+        assert main([str(argument) for argument in arguments]) == 0
+    return out.getvalue()
+
+
+def test_the_model_of_the_recipe_is_found_everywhere(registered, tmp_path):
+    penguins = load_penguins()
+    alone = registered().fit(penguins, "species")
+    assert_allclose(
+        alone.predict_proba(penguins), po.KDependenceBayes(1).fit(penguins, "species").predict_proba(penguins)
+    )
+    judged = po.cross_validate(["one-dependence", "nb"], penguins, "species", folds=2)
+    assert judged.table["model"].to_list() == ["one-dependence", "naive Bayes"]
+    pool = po.GenerativeClassifier(folds=2).fit(penguins, "species")
+    assert "one-dependence" in pool.cv_results_["member"]
+    one_column = po.GenerativeClassifier(folds=2).fit(penguins[["flipper_length_mm"]], penguins["species"])
+    assert one_column.left_out_["one-dependence"] == "it needs two columns"
+    po.save(alone, tmp_path / "alone.posteriori")
+    again = po.load(tmp_path / "alone.posteriori")
+    assert type(again) is registered
+    assert_array_equal(again.predict_proba(penguins), alone.predict_proba(penguins))
+    penguins.write_csv(tmp_path / "penguins.csv")
+    fitted = command(
+        "fit", tmp_path / "penguins.csv", "--target", "species", "--model", "one-dependence", "--folds", 2, "--json",
+        "--output", tmp_path / "fitted.posteriori",
+    )  # fmt: skip
+    assert json.loads(fitted)["model"] == "one-dependence"
+
+
+def test_defaults_are_models_and_unknown_names_are_refused_with_the_closest():
+    assert set(COMPARED) | set(CROSS_VALIDATED) <= MODELS.keys()
+    with pytest.raises(ValueError, match=r"there is no model 'rda 0\.5 shrink'; is it 'rda 0\.5 shrunk'"):
+        find_model("rda 0.5 shrink")
+    with pytest.warns(FutureWarning, match="'auto' is now called 'pool'"):
+        assert find_model("auto") is MODELS["pool"]
+
+
+def test_reading_the_registry_imports_nothing_heavy():
+    code = "import sys, posteriori.registry; print([m for m in ('numpy', 'polars', 'sklearn') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
