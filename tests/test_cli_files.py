@@ -310,12 +310,13 @@ def test_a_full_disk_behind_stdout(large):
 def test_a_pipe_is_written_to_and_not_replaced(large, folder, suffix):
     predict = ("predict", large / "m.posteriori", large / "rows.parquet", "--output")
     os.mkfifo(f"pipe{suffix}")
-    process = begun(*predict, f"pipe{suffix}")
-    with open(f"pipe{suffix}", "rb") as pipe:
-        written = pipe.read()
-    process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert Path(f"pipe{suffix}").is_fifo()
+    with subprocess.Popen(["cat", f"pipe{suffix}"], stdout=subprocess.PIPE) as reader:
+        try:
+            begun(*predict, f"pipe{suffix}").communicate(timeout=120)
+            assert Path(f"pipe{suffix}").is_fifo()
+            written, _ = reader.communicate(timeout=60)
+        finally:
+            reader.kill()
     succeeds(*predict, f"file{suffix}")
     assert written == Path(f"file{suffix}").read_bytes()
 
