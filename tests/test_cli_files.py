@@ -310,13 +310,14 @@ def test_a_full_disk_behind_stdout(large):
 def test_a_pipe_is_written_to_and_not_replaced(large, folder, suffix):
     predict = ("predict", large / "m.posteriori", large / "rows.parquet", "--output")
     os.mkfifo(f"pipe{suffix}")
-    with subprocess.Popen(["cat", f"pipe{suffix}"], stdout=subprocess.PIPE) as reader:
+    with open("read", "wb") as read, subprocess.Popen(["cat", f"pipe{suffix}"], stdout=read) as reader:
         try:
             begun(*predict, f"pipe{suffix}").communicate(timeout=120)
             assert Path(f"pipe{suffix}").is_fifo()
-            written, _ = reader.communicate(timeout=60)
+            reader.wait(timeout=60)
         finally:
             reader.kill()
+    written = Path("read").read_bytes()
     succeeds(*predict, f"file{suffix}")
     assert written == Path(f"file{suffix}").read_bytes()
 
