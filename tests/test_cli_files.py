@@ -322,6 +322,23 @@ def test_a_pipe_is_written_to_and_not_replaced(large, folder, suffix):
     assert written == Path(f"file{suffix}").read_bytes()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this platform has no named pipes")
+def test_a_model_is_written_to_a_pipe_without_looking_for_an_earlier_one_in_it(folder):
+    table(60).write_csv("t.csv")
+    os.mkfifo("pipe.posteriori")
+    with open("read.posteriori", "wb") as read, subprocess.Popen(["cat", "pipe.posteriori"], stdout=read) as reader:
+        fit = begun("fit", "t.csv", "--target", "y", "--model", "nb", "--folds", "2", "--output", "pipe.posteriori")
+        try:
+            _, err = fit.communicate(timeout=60)
+            reader.wait(timeout=60)
+        finally:
+            fit.kill()
+            reader.kill()
+    assert fit.returncode == 0, err
+    assert Path("pipe.posteriori").is_fifo()
+    assert po.load("read.posteriori").schema_.target == "y"
+
+
 def test_a_symbolic_link_stays_one_and_its_file_is_replaced(large, folder):
     Path("elsewhere").mkdir()
     Path("link.csv").symlink_to("elsewhere/p.csv")
