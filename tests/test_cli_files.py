@@ -310,14 +310,33 @@ def test_a_full_disk_behind_stdout(large):
 def test_a_pipe_is_written_to_and_not_replaced(large, folder, suffix):
     predict = ("predict", large / "m.posteriori", large / "rows.parquet", "--output")
     os.mkfifo(f"pipe{suffix}")
-    process = begun(*predict, f"pipe{suffix}")
-    with open(f"pipe{suffix}", "rb") as pipe:
-        written = pipe.read()
-    process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert Path(f"pipe{suffix}").is_fifo()
+    with open("read", "wb") as read, subprocess.Popen(["cat", f"pipe{suffix}"], stdout=read) as reader:
+        try:
+            begun(*predict, f"pipe{suffix}").communicate(timeout=120)
+            assert Path(f"pipe{suffix}").is_fifo()
+            reader.wait(timeout=60)
+        finally:
+            reader.kill()
+    written = Path("read").read_bytes()
     succeeds(*predict, f"file{suffix}")
     assert written == Path(f"file{suffix}").read_bytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this platform has no named pipes")
+def test_a_model_is_written_to_a_pipe_without_looking_for_an_earlier_one_in_it(folder):
+    table(60).write_csv("t.csv")
+    os.mkfifo("pipe.posteriori")
+    with open("read.posteriori", "wb") as read, subprocess.Popen(["cat", "pipe.posteriori"], stdout=read) as reader:
+        fit = begun("fit", "t.csv", "--target", "y", "--model", "nb", "--folds", "2", "--output", "pipe.posteriori")
+        try:
+            _, err = fit.communicate(timeout=60)
+            reader.wait(timeout=60)
+        finally:
+            fit.kill()
+            reader.kill()
+    assert fit.returncode == 0, err
+    assert Path("pipe.posteriori").is_fifo()
+    assert po.load("read.posteriori").schema_.target == "y"
 
 
 def test_a_symbolic_link_stays_one_and_its_file_is_replaced(large, folder):

@@ -27,7 +27,8 @@ def check_overwrite(path: Path, kind: str, target: str | None, force: bool) -> N
     force : bool
         Whether anything may be overwritten.
     """
-    if force or not path.exists():
+    # A device or a pipe holds nothing that could be lost, and reading it may never end.
+    if force or not (path.is_file() or path.is_dir()):
         return
     there = f"there is a file {str(path)!r} already"
     instead = "name another file with --output, or add --force to overwrite it"
