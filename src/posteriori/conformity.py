@@ -41,6 +41,8 @@ def _checks(kind: Any) -> dict[str, _Check]:
 @functools.cache
 def _check_of(hint: Any) -> _Check:
     origin, arguments = get_origin(hint), get_args(hint)
+    if hasattr(origin, "__value__"):  # an alias made by a `type` statement: NDArray of NumPy 2.5 on Python 3.12
+        origin = get_origin(origin.__value__) or origin.__value__
     scalars = _scalars(hint)
     if scalars is not None:
         return lambda value: type(value) in scalars
