@@ -26,10 +26,11 @@ import matplotlib.pyplot as plt
 import posteriori as po
 from posteriori.comparison import discriminative, training_sizes
 from posteriori.comparison.crossings import find_crossing
-from posteriori.comparison.models import DEFAULT, NAMED, chosen_models, is_generative
+from posteriori.comparison.models import chosen_models, is_generative
 from posteriori.comparison.rows import read_rows, stratified_order, training_rows
 from posteriori.datasets import load_penguins
 from posteriori.learning.metrics import log_loss
+from posteriori.registry import COMPARED, CROSS_VALIDATED, MODELS
 
 PENGUINS = load_penguins()
 FAST = {"naive Bayes": "nb", "logistic regression": "logistic"}
@@ -191,8 +192,9 @@ def test_an_unknown_category_has_no_indicator_and_is_not_taken_for_the_most_freq
 
 def test_every_model_named_takes_a_mixed_table_with_gaps(constructor, columns, labels):
     X = constructor({name: cells * 6 for name, cells in columns.items()})
-    found = po.compare(X, labels * 6, list(NAMED), sizes=[12], repeats=1, random_state=0)
-    assert found.models == tuple(title for title, _ in NAMED.values())
+    names = [name for name in MODELS if " " not in name]  # variants are members of pools
+    found = po.compare(X, labels * 6, names, sizes=[12], repeats=1, random_state=0)
+    assert found.models == tuple(MODELS[name].title for name in names)
     assert found.scores.select("accuracy", "log_loss", "brier").null_count().sum_horizontal().item() == 0
     assert np.isfinite(found.scores["log_loss"].to_numpy()).all()
 
@@ -252,9 +254,10 @@ def test_any_classifier_of_scikit_learn():
 
 
 def test_which_models_are_generative():
-    kinds = {name: is_generative(make()) for name, (_, make) in NAMED.items()}
+    kinds = {name: is_generative(spec.make()) for name, spec in MODELS.items()}
+    assert kinds == {name: spec.generative for name, spec in MODELS.items()}
     assert [name for name, kind in kinds.items() if not kind] == ["logistic", "boosting", "forest"]
-    assert set(DEFAULT) <= set(NAMED)
+    assert {*COMPARED, *CROSS_VALIDATED} <= set(MODELS)
     assert is_generative(make_pipeline(StandardScaler(), GaussianNB()))
 
 

@@ -231,7 +231,7 @@ def test_a_category_that_a_glance_has_missed_is_learned(frame, tmp_path, monkeyp
     frame.write_parquet(tmp_path / "a.parquet")
     rows = po.scan(tmp_path / "a.parquet", "y")
     looks = []
-    monkeypatch.setattr(files, "told", lambda what, n_rows: looks.append(what) or (lambda n: None))
+    monkeypatch.setattr(files, "start_progress", lambda what, n_rows: looks.append(what) or (lambda n: None))
     model, other = po.NaiveBayes().fit(rows), po.NaiveBayes().fit(frame, "y")
     assert looks == ([] if column is None else ["categories"])
     assert model.schema_.columns == other.schema_.columns

@@ -297,7 +297,7 @@ def test_places_that_cannot_be_written_to(path, monkeypatch):
     def forbid(*args, **kwargs):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("tempfile.mkstemp", forbid)
+    monkeypatch.setattr(Path, "open", forbid)
     not_saved(model, path, PermissionError, "may not be written to; choose another")
 
 
@@ -308,9 +308,9 @@ def test_a_failure_midway_leaves_the_old_file_and_no_other(path, monkeypatch):
     def fail(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    for step in ("os.replace", "os.chmod"):
+    for step in ("replace", "write_bytes"):
         with monkeypatch.context() as patched:
-            patched.setattr(step, fail)
+            patched.setattr(Path, step, fail)
             not_saved(fit_labels(["a", "b"])[0], path, OSError, "No space left")
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]

@@ -261,7 +261,7 @@ def test_rows_of_hardly_any_mass_stay_in_the_box_and_keep_their_correlation():
     parameters = MultivariateGaussianParameters(np.zeros((1, d)), covariance)
     box = Box(np.tile([0.0, -np.inf], d // 2), np.tile([np.inf, 0.0], d // 2), np.zeros(d, np.bool_))
     drawn = draw_within(MultivariateGaussian(), parameters, np.zeros(500, np.int64), np.random.default_rng(0), box)
-    assert not box.outside(drawn).any()
+    assert not box.out_of_support(drawn).any()
     assert np.corrcoef(drawn[:, 0], drawn[:, 2])[0, 1] > 0.02
 
 
