@@ -294,3 +294,11 @@ def test_tables_of_a_tree_lie_side_by_side(data):
             size = (widths[tree[j]] if by_code else 1) * (1 if continuous[j] else widths[j])
             taken[bool(continuous[j])][start[z, j] : start[z, j] + size] += 1
     assert all((one == 1).all() for one in taken.values())
+
+
+@pytest.mark.parametrize(("bound", "number"), [("highest", np.inf), ("lowest", -np.inf), ("lowest", 1e9)])
+def test_a_range_that_no_rows_can_have(bound, number, path):
+    _, _, arrays = parts_of("naive Bayes")
+    key = f"statistics_.ranges.{bound}"
+    arrays[key] = np.full_like(arrays[key], number)
+    refused(path, "naive Bayes", arrays=arrays, match="neither empty nor from a lower to a higher number")

@@ -38,6 +38,9 @@ class ColumnRanges:
         """Raise ValueError unless there is one range per column."""
         check_numbers("the lowest numbers", self.lowest, (n_columns,), -np.inf, np.inf)
         check_numbers("the highest numbers", self.highest, (n_columns,), -np.inf, np.inf)
+        empty = (self.lowest == np.inf) & (self.highest == -np.inf)
+        filled = np.isfinite(self.lowest) & np.isfinite(self.highest) & (self.lowest <= self.highest)
+        require(bool((empty | filled).all()), "a range is neither empty nor from a lower to a higher number")
         require(self.whole.shape == (n_columns,) and self.whole.dtype == np.bool_, "a range is neither whole nor not")
 
     @classmethod
