@@ -35,7 +35,8 @@ def find_column(key: Any, names: Sequence[str], parameter: str) -> int:
             raise ValueError(f"{parameter} names {key!r}, which is not a feature of X ({quote(names)})")
         return names.index(key)
     if not isinstance(key, int | np.integer) or not -len(names) <= key < len(names):
-        raise ValueError(f"{parameter} names {key!r}; give a column's name or an index below {len(names)}")
+        shown = " ".join(repr(key).split())
+        raise ValueError(f"{parameter} names {shown}; give a column's name or an index below {len(names)}")
     return int(key) % len(names)
 
 
