@@ -39,8 +39,8 @@ REFITS = 20  # of n, from whose time that of all is reckoned
 
 def data_folder() -> Path | None:
     """Return the folder of tables; None if there is none."""
-    atomic_write = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("POSTERIORI_DATA", atomic_write))
+    default = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("POSTERIORI_DATA", default))
     return folder if (folder / "INDEX.tsv").exists() else None
 
 

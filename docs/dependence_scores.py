@@ -54,8 +54,8 @@ class Score:
 
 def data_folder() -> Path | None:
     """Return the folder of tables, POSTERIORI_DATA or ../shared/data beside the repository; None if there is none."""
-    atomic_write = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("POSTERIORI_DATA", atomic_write))
+    default = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("POSTERIORI_DATA", default))
     return folder if (folder / "INDEX.tsv").exists() else None
 
 

@@ -56,9 +56,9 @@ def test_no_boxes_overlap_and_every_edge_goes_down(graph):
     layout = layered(size, edges)
     for one, other in itertools.combinations(size, 2):
         (x, y), (u, v) = layout.centre[one], layout.centre[other]
-        atomic_write = abs(x - u) >= (size[one][0] + size[other][0]) / 2 - 1e-6
+        apart = abs(x - u) >= (size[one][0] + size[other][0]) / 2 - 1e-6
         above = abs(y - v) >= (size[one][1] + size[other][1]) / 2 - 1e-6
-        assert atomic_write or above
+        assert apart or above
     for parent, child in edges:
         heights = [layout.centre[parent][1], *(y for _, y in layout.way[parent, child]), layout.centre[child][1]]
         assert all(one > other for one, other in itertools.pairwise(heights))

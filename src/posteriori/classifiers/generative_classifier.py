@@ -323,7 +323,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
 
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:
-        """Return log p(x) in nats, (n,), of the mixture of the members: the lower, the stranger the row."""
+        """Return log p(x) in nats, (n,), of the mixture of the members: lower for more unusual rows."""
         models, log_share = self._models(), np.log(self._shares)
 
         def score(batch: Batch) -> Array:

@@ -33,7 +33,7 @@ class ModelEstimator(BaseEstimator, ABC):
 
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:
-        """Return log p(x) in nats, (n,): the lower, the stranger the row."""
+        """Return log p(x) in nats, (n,): lower for more unusual rows."""
         return self._map(X, lambda model: model.log_evidence)
 
     @property

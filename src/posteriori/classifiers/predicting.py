@@ -158,8 +158,8 @@ class PredictingEstimator(ClassifierMixin, ModelEstimator):
             wanted = np.broadcast_to(np.asarray(y), (n,)).tolist()
             positions = [self.target_.lookup.get(label, 0) - 1 for label in wanted]
             if min(positions) < 0:
-                stranger = wanted[positions.index(-1)]
-                raise ValueError(f"{stranger!r} is not a class; the classes are {self.classes_.tolist()}")
+                unseen = wanted[positions.index(-1)]
+                raise ValueError(f"{unseen!r} is not a class; the classes are {self.classes_.tolist()}")
             component = np.array(positions)
         ranges = self._ranges if respect_ranges else None
         columns = self.model_.sample(self.model_.draw_components(component, rng), rng, ranges)

@@ -77,8 +77,8 @@ def _recognising(accumulate: Callable[[Batch], JointStatistics], seen: Schema) -
         for name in batch.unseen:
             position = batch.schema.names.index(name)
             known = batch.schema.columns[position].lookup
-            stranger = next((cell for cell in seen.columns[position].categories if cell not in known), None)
-            raise ValueError(f"the model has learned of no row with {stranger!r} in column {name!r}; {_AGREE}")
+            unseen_category = next((cell for cell in seen.columns[position].categories if cell not in known), None)
+            raise ValueError(f"the model has learned of no row with {unseen_category!r} in column {name!r}; {_AGREE}")
         return accumulate(batch)
 
     return recognise

@@ -87,7 +87,7 @@ class Scan(StreamedTable):
     def head_sample(self) -> Scan | None:
         """Return the same rows with the categories of the first of them; None where that would not be worth it.
 
-        Who reads them learns by a `UnseenCategoryError` that a later row has another one, and has to begin anew.
+        A later row with another category raises `UnseenCategoryError`, and the reader starts again.
         """
         worth = self.n_rows >= _MANY_ROWS and any(self._cells_tell(j, False) for j in range(len(self.names)))
         return replace(self, from_first_rows=True) if worth and not self._distinct else None
