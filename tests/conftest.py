@@ -18,13 +18,20 @@ hypothesis.settings.register_profile("posteriori", deadline=None, derandomize=Tr
 hypothesis.settings.load_profile("posteriori")
 
 
-_LONGEST = ("test_spark.py", "test_cli.py", "test_cli_files.py", "test_documentation.py", "test_dask.py")
+_LONGEST = (
+    "sources/test_spark.py",
+    "cli/test_cli.py",
+    "cli/test_files.py",
+    "test_documentation.py",
+    "sources/test_dask.py",
+)
 
 
 def pytest_collection_modifyitems(items):
     """Begin with the files that take longest, so that no process is left with one of them at the end."""
     position = {name: number for number, name in enumerate(_LONGEST)}
-    items.sort(key=lambda item: position.get(item.path.name, len(position)))
+    folder = Path(__file__).parent
+    items.sort(key=lambda item: position.get(item.path.relative_to(folder).as_posix(), len(position)))
 
 
 def cell_type(cells):

@@ -103,7 +103,7 @@ def test_pieces_add_up_to_one_fit(model, table):
 
 def test_weights_are_repetitions(model, table):
     if model.get_params().get("bins") == "mdlp":
-        pytest.skip("more rows than pseudo-weights: see tests/test_binning.py")
+        pytest.skip("more rows than pseudo-weights: see tests/densities/test_binning.py")
     weight = np.random.default_rng(1).integers(0, 4, len(table))
     repeated = table[np.repeat(np.arange(len(table)), weight).tolist()]
     one = type(model)(**model.get_params()).fit(table.drop("y"), table["y"], sample_weight=weight.astype(float))

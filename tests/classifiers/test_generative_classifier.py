@@ -29,7 +29,7 @@ from posteriori.registry import MODELS, member_models, pool_candidates
 
 
 def density_of_the_recipe():
-    page = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
     namespace = {"__name__": "recipe"}
     exec(re.search(r"```python\n(.*?)```", page, re.DOTALL).group(1), namespace)
     return namespace["Exponential"]

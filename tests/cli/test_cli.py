@@ -27,35 +27,10 @@ from posteriori.explain.merging import merge_classes
 from posteriori.learning import metrics
 from posteriori.model_selection import out_of_fold
 from posteriori.tables.text import MISSING
+from tests.cli.command_line import CommandLine
 
-
-def run(*arguments):
-    """Run the command line in this process; return the exit code and what it wrote to stdout and stderr.
-
-    fit is asked for naive Bayes where it is asked for no model: its default is tested in test_cli_pool.py.
-    """
-    if arguments[:1] == ("fit",) and "--model" not in arguments and len(arguments) > 2:
-        arguments = (*arguments, "--model", "nb")
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(argument) for argument in arguments])
-    return code, out.getvalue(), err.getvalue()
-
-
-def succeeds(*arguments):
-    code, out, err = run(*arguments)
-    assert code == 0, err
-    return out
-
-
-def refused(*arguments):
-    """Return the sentence of an error after checking that it is one line on stderr, and all there is."""
-    code, out, err = run(*arguments)
-    assert (code, out) == (2, ""), (code, out, err)
-    lines = [line for line in err.splitlines() if not line.startswith("warning: ")]
-    assert len(lines) == 1, err
-    assert lines[0].startswith("error: ")
-    return lines[0].removeprefix("error: ")
+COMMAND_LINE = CommandLine(model="nb")
+run, succeeds, refused = COMMAND_LINE.run, COMMAND_LINE.succeeds, COMMAND_LINE.refused
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,5 @@
 """From the command line: clusters, and rows whose label is missing, wrong, or of a class with several components."""
 
-import contextlib
-import io
 import json
 
 import numpy as np
@@ -10,32 +8,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.learning import metrics
 from posteriori.model_selection import out_of_fold
+from tests.cli.command_line import CommandLine
 
-
-def run(*arguments):
-    """Run the command line in this process; return the exit code and what it wrote to stdout and stderr."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(argument) for argument in arguments])
-    return code, out.getvalue(), err.getvalue()
-
-
-def succeeds(*arguments):
-    code, out, err = run(*arguments)
-    assert code == 0, err
-    return out
-
-
-def refused(*arguments):
-    """Return the sentence of an error after checking that it is one line on stderr, and all there is."""
-    code, out, err = run(*arguments)
-    assert (code, out) == (2, ""), (code, out, err)
-    (line,) = [line for line in err.splitlines() if not line.startswith("warning: ")]
-    return line.removeprefix("error: ")
+COMMAND_LINE = CommandLine()
+run, succeeds, refused = COMMAND_LINE.run, COMMAND_LINE.succeeds, COMMAND_LINE.refused
 
 
 @pytest.fixture(autouse=True)

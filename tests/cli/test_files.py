@@ -20,29 +20,13 @@ from numpy.testing import assert_allclose
 import posteriori as po
 from posteriori.cli import fit, main, progress, summary
 from posteriori.tables.progress import report_progress
+from tests.cli.command_line import CommandLine
 
 START = "import sys; from posteriori.cli import main; sys.exit(main())"
 
 
-def run(*arguments):
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(argument) for argument in arguments])
-    return code, out.getvalue(), err.getvalue()
-
-
-def succeeds(*arguments):
-    code, out, err = run(*arguments)
-    assert code == 0, err
-    return out
-
-
-def refused(*arguments):
-    code, out, err = run(*arguments)
-    assert (code, out) == (2, ""), err
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
-    return err
+COMMAND_LINE = CommandLine()
+run, succeeds, refused = COMMAND_LINE.run, COMMAND_LINE.succeeds, COMMAND_LINE.refused
 
 
 def begun(*arguments, **options):

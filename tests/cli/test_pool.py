@@ -9,22 +9,12 @@ import polars as pl
 import pytest
 
 import posteriori as po
-from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.registry import MODELS
+from tests.cli.command_line import CommandLine
 
-
-def run(*arguments):
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(argument) for argument in arguments])
-    return code, out.getvalue(), err.getvalue()
-
-
-def succeeds(*arguments):
-    code, out, err = run(*arguments)
-    assert code == 0, err
-    return out
+COMMAND_LINE = CommandLine()
+run, succeeds = COMMAND_LINE.run, COMMAND_LINE.succeeds
 
 
 @pytest.fixture(scope="module")

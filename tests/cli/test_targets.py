@@ -1,7 +1,5 @@
 """Targets that look like quantities, cut into classes, and what a command overwrites."""
 
-import contextlib
-import io
 import json
 
 import numpy as np
@@ -12,32 +10,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import posteriori as po
-from posteriori.cli import main
 from posteriori.tables.targets import looks_like_a_quantity
+from tests.cli.command_line import CommandLine
 
-
-def run(*arguments):
-    """Run the command line in this process, by naive Bayes where it fits and no model is named."""
-    if arguments[0] == "fit" and "--model" not in arguments:
-        arguments = (*arguments, "--model", "nb")
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(argument) for argument in arguments])
-    return code, out.getvalue(), err.getvalue()
-
-
-def succeeds(*arguments):
-    code, out, err = run(*arguments)
-    assert code == 0, err
-    return out
-
-
-def refused(*arguments):
-    """Return the sentence of an error after checking that it is one line on stderr, and all there is."""
-    code, out, err = run(*arguments)
-    assert (code, out) == (2, ""), (code, out, err)
-    (line,) = [line for line in err.splitlines() if not line.startswith("warning: ")]
-    return line.removeprefix("error: ")
+COMMAND_LINE = CommandLine(model="nb")
+run, succeeds, refused = COMMAND_LINE.run, COMMAND_LINE.succeeds, COMMAND_LINE.refused
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ CARDINALITIES = (2, 5, 1)
 
 def density_of_the_recipe():
     """Run the code block of CONTRIBUTING.md that adds a density."""
-    page = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
     code = re.search(r"```python\n(.*?)```", page, re.DOTALL).group(1)
     assert len(code.splitlines()) < 60
     namespace = {"__name__": "recipe"}

@@ -1,7 +1,5 @@
 """Missing cells that tell of the class: a factor p(m_j | y) beside the others."""
 
-import contextlib
-import io
 import itertools
 import json
 import warnings
@@ -17,7 +15,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import posteriori as po
-from posteriori.cli import main
 from posteriori.densities import Missingness
 from posteriori.learning.information import mutual_information
 from posteriori.model_selection import out_of_fold
@@ -25,6 +22,7 @@ from posteriori.plotting.reading import Feature
 from posteriori.statistics import Presence
 from posteriori.tables import Assignment, Codes, Numbers
 from posteriori.tables.batch import Mixed
+from tests.cli.command_line import CommandLine
 
 INFORMATIVE = {
     "naive": po.NaiveBayes(missing="informative", distributions={"k": "poisson", "z": "binned"}, bins=4),
@@ -341,11 +339,8 @@ def test_without_smoothing_a_class_without_rows_takes_the_shares_of_all():
 # The command line --------------------------------------------------------------------------------
 
 
-def run(*arguments):
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(argument) for argument in arguments])
-    return code, out.getvalue(), err.getvalue()
+COMMAND_LINE = CommandLine()
+run = COMMAND_LINE.run
 
 
 def test_the_command_line_learns_and_shows_it(tmp_path, monkeypatch):
