@@ -1,0 +1,151 @@
+"""The prose is plain modern English: banned words and patterns, in documents, docstrings, comments and messages.
+
+`PENDING` counts the findings in files that still have some. The counts may only fall: a file with fewer findings than
+its count has to lower it, and a file without findings has to leave the list. `python -m tests.test_prose` lowers the
+counts to what is found; with `--record` it writes all counts as found, for files that were moved. With paths it prints
+the findings of those files.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PENDING_FILE = Path(__file__).with_name("prose_pending.json")
+
+_PER = (
+    "row|class|column|cell|feature|label|component|parent|state|table|file|set|fold|second|worker|partition|member"
+    "|variable|node|edge"
+)
+_COUNTED = (
+    r"nats?|bits?|bytes?|rows?|cells?|lines?|columns?|parameters?|weights?|numbers?|counts?|seconds?|factors?|trees?"
+    r"|tables?|labels?|components?|values?|digits?|bins?|terms?|pass|passes|entry|entries|threads?|jobs?|test"
+)
+
+# Why each is banned stands in CONTRIBUTING.md, "Prose".
+PATTERNS = {
+    "anew": r"\banew\b",
+    "nor": r"\bnor\b(?!\()",
+    "shall": r"\bshall\b",
+    "save for except": r"\bsave (?:those|that|for|where|the|of|in|as)\b(?! (?:it|them|model|file|result|fit|loss))",
+    "for want of": r"\bfor want of\b",
+    "be there": r"\b(?:be|is|are) there\b(?!\?)",
+    "told, heard": r"\b(?:told|heard|hears|unheard|teach|teaches|taught)\b",
+    "tells of": r"\b(?:tell|tells|telling|says?|saying|said) (?:of|nothing|something|anything|little|much|more|most)\b",
+    "stranger": r"\bstrangers?\b",
+    "a row for per row": rf"\b(?:one|two|{_COUNTED}) an? (?:{_PER})\b(?!['’])",
+    "once a row": rf"\b(?:once|twice|times) an? (?:{_PER})\b",
+    "at home, of yore": r"\b(?:of yore|hence|thereof|therein|whereof|wherein|thus|lest|whence|whither|thence)\b",
+}
+_COMPILED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in PATTERNS.items()}
+
+FOLDERS = ("src", "tests", "fuzz", "experiments", "benchmarks")
+DOCUMENTS = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "Makefile",
+    *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
+)
+EXCEPTIONS = ("tests/test_prose.py",)  # it has to name what it bans
+
+
+def prose_of_python(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and text of every comment and of every string of more than two words: docstrings and messages."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value.split()) > 2:
+            yield node.lineno, node.value
+
+
+def prose_of_document(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the text of a document outside its code blocks and code spans, with its line."""
+    without_blocks = re.sub(r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), text, flags=re.DOTALL | re.M)
+    yield 1, re.sub(r"`[^`\n]*`", "`code`", without_blocks)
+
+
+def findings(path: Path) -> list[tuple[int, str, str]]:
+    """Return line, name of the pattern and matched words of each banned phrase in a file."""
+    text = path.read_text(encoding="utf-8")
+    pieces = prose_of_python(text) if path.suffix == ".py" else prose_of_document(text)
+    found = []
+    for line, piece in pieces:
+        flat = re.sub(r"\s", " ", piece)  # a phrase may run over the end of a line; positions stay
+        for name, pattern in _COMPILED.items():
+            found += [(line + piece.count("\n", 0, m.start()), name, m[0]) for m in pattern.finditer(flat)]
+    return sorted(found)
+
+
+def files() -> list[str]:
+    """Return the files that are checked, relative to the root."""
+    code = [p.relative_to(ROOT).as_posix() for folder in FOLDERS for p in sorted((ROOT / folder).rglob("*.py"))]
+    return [*DOCUMENTS, *(name for name in code if name not in EXCEPTIONS)]
+
+
+PENDING: dict[str, int] = json.loads(PENDING_FILE.read_text(encoding="utf-8")) if PENDING_FILE.exists() else {}
+
+
+@pytest.mark.parametrize("name", files())
+def test_a_file_is_in_plain_words(name):
+    found = findings(ROOT / name)
+    allowed = PENDING.get(name, 0)
+    shown = "\n".join(f"{name}:{line}: {words!r} ({pattern})" for line, pattern, words in found)
+    assert len(found) <= allowed, f"{len(found)} banned phrases where {allowed} are pending:\n{shown}"
+    assert len(found) == allowed, f"lower the count of {name} in {PENDING_FILE.name} from {allowed} to {len(found)}"
+
+
+def test_the_list_names_files_that_exist_and_are_not_clean():
+    assert set(PENDING) <= set(files())
+    assert all(count > 0 for count in PENDING.values())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nats a row",
+        "one a class",
+        "Fit it anew.",
+        "neither nor",
+        "all rows save those of a class",
+        "for want of rows",
+        "no rows be there",
+        "What the model is told",
+        "an unseen\nstranger in the table",
+        "two tables a column",
+    ],
+)
+def test_a_banned_phrase_is_found(text, tmp_path):
+    (tmp_path / "page.md").write_text(text)
+    (tmp_path / "code.py").write_text(f'"""A module.\n\n{text}\n"""\n')
+    assert findings(tmp_path / "page.md")
+    assert findings(tmp_path / "code.py")
+
+
+@pytest.mark.parametrize("text", ["Save the model.", "one row per class", "a row", "`nor`", "in a row of a table"])
+def test_plain_words_pass(text, tmp_path):
+    (tmp_path / "page.md").write_text(text)
+    assert findings(tmp_path / "page.md") == []
+
+
+if __name__ == "__main__":
+    paths = [argument for argument in sys.argv[1:] if argument != "--record"]
+    if paths:
+        for argument in paths:
+            for line, pattern, words in findings(Path(argument).resolve()):
+                print(f"{argument}:{line}: {words!r} ({pattern})")
+    else:
+        counts = {name: len(findings(ROOT / name)) for name in files()}
+        if "--record" not in sys.argv:
+            counts = {name: min(count, PENDING.get(name, 0)) for name, count in counts.items()}
+        counts = {name: count for name, count in sorted(counts.items()) if count}
+        PENDING_FILE.write_text(json.dumps(counts, indent=2) + "\n", encoding="utf-8")
