@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities import ApproximatingDensity, ChainedDensity, Density
+from posteriori.densities import ApproximatingDensity, ChainedDensity, Density, implements
 from posteriori.densities.within_ranges import box_of, draw_within
 from posteriori.invariants import check_numbers, require, require_kind
 from posteriori.statistics import ColumnRanges, JointStatistics
@@ -471,7 +471,7 @@ class GenerativeModel:
     def _given_component(self) -> tuple[tuple[int, ...], ...]:
         given: list[tuple[int, ...]] = [()] * len(self.schema.columns)
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
-            if isinstance(block.density, ChainedDensity):
+            if implements(block.density, ChainedDensity):
                 for column, positions in zip(block.columns, block.density.given(parameters), strict=True):
                     given[column] = tuple(block.columns[position] for position in positions)
         return tuple(given)
@@ -527,7 +527,7 @@ def log_sum(log_joint: Array) -> Array:
 
 def warn_of_approximation(block: Block, parameters: Any, batch: Batch) -> None:
     """Issue a UserWarning that names the missing columns that a block sums out only approximately in some row."""
-    if not isinstance(block.density, ApproximatingDensity):
+    if not implements(block.density, ApproximatingDensity):
         return
     positions = np.flatnonzero(block.density.approximated(parameters, block.tile(batch)))
     if len(positions):

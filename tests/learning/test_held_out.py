@@ -79,6 +79,17 @@ def test_all_models_choose_and_keep_it(model, tmp_path):
     assert po.load(tmp_path / "m.posteriori").unlabelled_weight_ == learner.unlabelled_weight_
 
 
+def test_missing_numbers_of_rows_of_weight_zero_count_for_nothing():
+    X, _, partly = correlated()
+    X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
+    learner = po.GaussianDiscriminant(unlabelled="learn", unlabelled_weight="held_out").fit(X, partly)
+    assert learner.unlabelled_weight_ in WEIGHT_GRID
+    labelled = partly >= 0
+    few = po.GaussianDiscriminant().fit(X[labelled], partly[labelled])
+    none = po.GaussianDiscriminant(unlabelled="learn", unlabelled_weight=0.0).fit(X, partly)
+    np.testing.assert_allclose(none.predict_proba(X), few.predict_proba(X), atol=1e-10)
+
+
 def test_cross_validation_goes_by_the_weight_chosen():
     X, _, partly = independent(n=200)
     learner = po.NaiveBayes(unlabelled="learn", unlabelled_weight="held_out").fit(X, partly)

@@ -1,5 +1,6 @@
 """Any table in, arrays out, and back: what is read is what was there, whatever the table is made of."""
 
+import dataclasses
 import itertools
 import math
 
@@ -16,7 +17,7 @@ import posteriori as po
 from posteriori.sources import TableSource, table_source
 from posteriori.tables import infer_schema, read_table
 from posteriori.tables.schema import MAX_CATEGORIES, categorical_column
-from posteriori.tables.writing import decode, write_column
+from posteriori.tables.writing import decode, write_column, write_table
 
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 
@@ -571,3 +572,11 @@ def test_written_categories_have_the_type_that_was_read():
         written = write_column(categorical_column("c", cells, dtype))
         assert written.dtype == expected
         assert written.tolist() == cells
+
+
+def test_integers_of_an_array_are_written_whatever_library_names_their_type():
+    schema = infer_schema(read_table(np.array([[1], [2]])))
+    column = dataclasses.replace(schema.columns[0], kind="continuous", categories=(), dtype="Int64")
+    written = write_table(dataclasses.replace(schema, columns=(column,)), [np.array([3.0, 4.0])])
+    assert written.dtype == np.int64
+    assert written[:, 0].tolist() == [3, 4]

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from posteriori import kernels
-from posteriori.densities import ExpectingDensity, SummedDensity, TwoPassDensity
+from posteriori.densities import ExpectingDensity, SummedDensity, TwoPassDensity, implements
 from posteriori.learning.acceleration import EMHistory, Squarem
 from posteriori.learning.fit import estimate
 from posteriori.learning.initialization import initializations
@@ -91,6 +91,7 @@ def expect(model: GenerativeModel, inexact: Sequence[int]) -> Callable[[Batch], 
     """Return the E-step of a labelled batch for some blocks: their statistics, expected over missing cells."""
 
     def accumulate(batch: Batch) -> EStepResult:
+        batch = batch.labelled()  # unlabelled rows of weight 0 add nothing
         labels = cast(Assignment, batch.assignment)  # which a source to learn from has
         weight = np.bincount(labels.component, labels.weight, labels.n_components)
         parts, log_likelihood = [], 0.0
@@ -122,7 +123,7 @@ def expect_hidden(
     known : JointStatistics
         Those of the rows whose component is known.
     """
-    label_likelihood = [block.shared or isinstance(block.density, SummedDensity) for block in model.blocks]
+    label_likelihood = [block.shared or implements(block.density, SummedDensity) for block in model.blocks]
     without_closed_form = [
         position for position in range(len(model.blocks)) if not (label_likelihood[position] or position in inexact)
     ]
@@ -152,7 +153,7 @@ def expect_hidden(
     for position, (block, sums) in enumerate(zip(model.blocks, known.blocks, strict=True)):
         if position not in inexact:
             blocks[position] = sums + blocks[position]
-            if isinstance(block.density, SummedDensity):
+            if implements(block.density, SummedDensity):
                 log_likelihood += block.density.log_likelihood(model.parameters[position], sums)
     if np.isneginf(log_likelihood):  # of a labelled row that its component cannot produce: this names it
         source.reduce(lambda batch: float(model.responsibilities(batch)[1].sum()))
@@ -222,7 +223,7 @@ def _expected(model: GenerativeModel, position: int, batch: Batch) -> tuple[Any,
 def unrefined(blocks: tuple[Block, ...]) -> list[str]:
     """Return what takes a second look at the rows, as a user would write it."""
     densities = (block.density for block in blocks)
-    return [one.second_pass for one in densities if isinstance(one, TwoPassDensity) and one.second_pass]
+    return [one.second_pass for one in densities if implements(one, TwoPassDensity) and one.second_pass]
 
 
 def carry_over_structure(blocks: tuple[Block, ...], earlier: tuple[Block, ...]) -> tuple[Block, ...]:
@@ -231,7 +232,7 @@ def carry_over_structure(blocks: tuple[Block, ...], earlier: tuple[Block, ...]) 
         return blocks
     return tuple(
         replace(block, density=block.density.carry_over_structure(past.density))
-        if isinstance(block.density, TwoPassDensity) and type(block.density) is type(past.density)
+        if implements(block.density, TwoPassDensity) and type(block.density) is type(past.density)
         else block
         for block, past in zip(blocks, earlier, strict=True)
     )
@@ -251,7 +252,7 @@ def refine(
 
     settled, sums = list(blocks), list(statistics.blocks)
     for position, block in enumerate(blocks):
-        if isinstance(block.density, TwoPassDensity):
+        if implements(block.density, TwoPassDensity):
             density, sums[position] = block.density.refine(sums[position], partial(look, block))
             settled[position] = replace(block, density=density)
     return tuple(settled), replace(statistics, blocks=tuple(sums))

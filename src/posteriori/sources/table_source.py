@@ -242,7 +242,7 @@ class TableSource:
             progress(len(batch))
             return result
 
-        n_jobs = min(n_threads(self.n_jobs), len(slices))
+        n_jobs = min(n_threads(self.n_jobs), len(slices)) if len(slices) > 1 else 1
         return in_order(self._parts(slices), one, n_jobs)
 
     def _parts(self, slices: Sequence[slice]) -> Iterator[tuple[TableSource, slice]]:

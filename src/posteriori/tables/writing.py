@@ -139,7 +139,7 @@ def _write_array(schema: Schema, drawn: list[Array]) -> Array:
     for column, values in zip(schema.columns, drawn, strict=True):
         if column.kind == "continuous" and _is_count(column, values) and not np.isnan(values).any():
             label, whole = _integers(column, values)
-            cells.append(whole.astype(label))
+            cells.append(whole.astype(_number_type(label)))  # a crafted file may name another library's type
         elif column.kind == "continuous":
             cells.append(values.astype(np.float32 if narrow else np.float64))
         elif column.categories:
