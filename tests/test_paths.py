@@ -23,7 +23,7 @@ def named(text, folder):
     return set(re.findall(rf"(?<![\w/.]){folder}/[\w/]+\.py\b", text))
 
 
-@pytest.mark.parametrize("folder", ["tests", "experiments", "benchmarks", "fuzz"])
+@pytest.mark.parametrize("folder", ["tests", "docs", "experiments", "benchmarks", "fuzz"])
 def test_every_file_that_is_named_exists(folder):
     absent = [
         f"{path.relative_to(ROOT)} names {name}"
