@@ -35,28 +35,33 @@ types: .venv ## Check types
 .PHONY: bench
 bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m pip install --quiet --editable ".[bench]"
-	cd benchmarks && ../$(PYTHON) naive_bayes.py && ../$(PYTHON) gaussian_discriminant.py && ../$(PYTHON) dependence.py
-	cd benchmarks && ../$(PYTHON) networks.py && ../$(PYTHON) network_questions.py
-	cd benchmarks && ../$(PYTHON) network_learning.py && ../$(PYTHON) hidden.py && ../$(PYTHON) pool.py
-	cd benchmarks && ../$(PYTHON) sources.py
+	$(PYTHON) -m benchmarks.naive_bayes
+	$(PYTHON) -m benchmarks.gaussian_discriminant
+	$(PYTHON) -m benchmarks.dependence
+	$(PYTHON) -m benchmarks.networks
+	$(PYTHON) -m benchmarks.network_questions
+	$(PYTHON) -m benchmarks.network_learning
+	$(PYTHON) -m benchmarks.hidden
+	$(PYTHON) -m benchmarks.pool
+	$(PYTHON) -m benchmarks.sources
 
 .PHONY: tables
 tables: .venv ## Measure the figures of docs/ again (minutes; real tables need the data folder)
-	$(PYTHON) docs/make_dependence_tables.py --sweep
-	$(PYTHON) docs/make_comparison_tables.py
-	$(PYTHON) docs/make_pool_tables.py
+	$(PYTHON) -m experiments.dependence --sweep
+	$(PYTHON) -m experiments.generative_discriminative
+	$(PYTHON) -m experiments.pool
 
 .PHONY: scale
-scale: .venv ## Measure what docs/scale.md works out again (minutes)
-	$(PYTHON) docs/make_scale_tables.py
+scale: .venv ## Measure the figures of docs/scale.md again (minutes)
+	$(PYTHON) -m experiments.scale
 
 .PHONY: hidden
 hidden: .venv ## Measure hidden labels and cells for docs/hidden.md again (10 minutes; needs the data folder)
-	$(PYTHON) docs/make_hidden_tables.py
+	$(PYTHON) -m experiments.hidden
 
 .PHONY: pictures
 pictures: .venv ## Draw the pictures of the README again
-	$(PYTHON) docs/make_pictures.py
+	$(PYTHON) -m experiments.pictures
 
 .PHONY: ci
 ci: ## Run what continuous integration runs, in a fresh environment

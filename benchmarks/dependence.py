@@ -1,6 +1,6 @@
 """Features that depend on each other, and the cuts of numbers: `make bench` runs this and fills RESULTS.md.
 
-Usage: python benchmarks/dependence.py [--quick]   (--quick: a tenth of the rows, to see that it runs)
+Usage: python -m benchmarks.dependence [--quick]   (--quick: a tenth of the rows, to see that it runs)
 
 pgmpy and pyAgrum predict row by row, so they are given few rows, and every prediction is compared by the row.
 """
@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from timing import Row, alternately, faster, report, within
 
 import posteriori as po
+from benchmarks.timing import Row, alternately, faster, report, within
 from posteriori.statistics import CountTogether
 from posteriori.tables import Assignment, Codes
 

@@ -1,6 +1,6 @@
 """Gaussian discriminant analysis against scikit-learn, scipy and the flops: `make bench` fills RESULTS.md.
 
-Usage: python benchmarks/gaussian_discriminant.py [--quick]   (--quick: a tenth of the rows, to see that it runs)
+Usage: python -m benchmarks.gaussian_discriminant [--quick]   (--quick: a tenth of the rows, to see that it runs)
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import tracemalloc
 import numpy as np
 from scipy.stats import multivariate_normal
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from timing import Row, alternately, faster, report, within
 
 import posteriori as po
+from benchmarks.timing import Row, alternately, faster, report, within
 
 N_CLASSES = 5
 

@@ -1,6 +1,6 @@
 """EM over hidden labels against scikit-learn and against closed form: `make bench` fills RESULTS.md.
 
-Usage: python benchmarks/hidden.py [--quick]   (--quick: a tenth of the rows, to see that it runs)
+Usage: python -m benchmarks.hidden [--quick]   (--quick: a tenth of the rows, to see that it runs)
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
-from timing import Row, alternately, faster, report, within
 
 import posteriori as po
+from benchmarks.timing import Row, alternately, faster, report, within
 
 N_STEPS = 20  # of components and classes that overlap, so that no step is the last by itself
 N_COMPONENTS = 8

@@ -1,6 +1,6 @@
 """Naive Bayes against scikit-learn and against the memory limit: `make bench` runs this and fills RESULTS.md.
 
-Usage: python benchmarks/naive_bayes.py [--quick]   (--quick: a tenth of the rows, to see that it runs)
+Usage: python -m benchmarks.naive_bayes [--quick]   (--quick: a tenth of the rows, to see that it runs)
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import polars as pl
 from sklearn.datasets import load_iris
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.preprocessing import OrdinalEncoder
-from timing import Row, alternately, faster, report, within
 
 import posteriori as po
+from benchmarks.timing import Row, alternately, faster, report, within
 
 N_CLASSES = 5
 WORDS = np.array(["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"])

@@ -1,6 +1,6 @@
 """Learning Bayesian networks against pyAgrum and pgmpy: `make bench` runs this and fills RESULTS.md.
 
-Usage: python benchmarks/network_learning.py [--quick]   (--quick: a tenth of the rows, to see that it runs)
+Usage: python -m benchmarks.network_learning [--quick]   (--quick: a tenth of the rows, to see that it runs)
 
 The network is alarm, of the folder that POSTERIORI_DATA names, or of shared/data beside the project. All read the same
 pandas table of categories; reading it is part of the time of each.
@@ -8,22 +8,21 @@ pandas table of categories; reading it is part of the time of each.
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyagrum
-from timing import Row, alternately, faster, report, within
 
 import posteriori as po
+from benchmarks.timing import Row, alternately, faster, report, within
+from experiments.real_tables import shared_folder
 from posteriori.networks import DAG, learn_structure, score_structure
 
-DATA = Path(os.environ.get("POSTERIORI_DATA") or Path(__file__).parents[2] / "shared" / "data") / "bif"
+DATA = shared_folder() / "bif"
 
 
 def parameter_rows(net: po.BayesianNetwork, n: int) -> list[Row]:

@@ -1,6 +1,6 @@
 """One question to a Bayesian network, asked from Python: `make bench` runs this and fills RESULTS.md.
 
-Usage: python benchmarks/network_questions.py [--quick]
+Usage: python -m benchmarks.network_questions [--quick]
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ import warnings
 
 import numpy as np
 import pyagrum
-from networks import as_pyagrum, read
-from timing import Row, alternately, faster, report
+
+from benchmarks.networks import as_pyagrum, read
+from benchmarks.timing import Row, alternately, faster, report
 
 
 def query_rows(quick: bool) -> list[Row]:

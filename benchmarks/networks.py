@@ -1,6 +1,6 @@
 """Bayesian networks against pyAgrum: `make bench` runs this and fills RESULTS.md.
 
-Usage: python benchmarks/networks.py [--quick]   (--quick: a tenth of the rows, to see that it runs)
+Usage: python -m benchmarks.networks [--quick]   (--quick: a tenth of the rows, to see that it runs)
 
 The networks are BIF files of the folder that POSTERIORI_DATA names, or of shared/data beside the project.
 """
@@ -8,7 +8,6 @@ The networks are BIF files of the folder that POSTERIORI_DATA names, or of share
 from __future__ import annotations
 
 import gzip
-import os
 import statistics
 import tempfile
 import time
@@ -17,11 +16,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pyagrum
-from timing import Row, faster, report
 
 import posteriori as po
+from benchmarks.timing import Row, faster, report
+from experiments.real_tables import shared_folder
 
-DATA = Path(os.environ.get("POSTERIORI_DATA") or Path(__file__).parents[2] / "shared" / "data") / "bif"
+DATA = shared_folder() / "bif"
 AT_LEAST = {
     **dict.fromkeys(("asia", "alarm", "hailfinder", "win95pts", "hepar2"), 100.0),
     **dict.fromkeys(("insurance", "child", "andes", "pigs"), 15.0),

@@ -1,6 +1,6 @@
 """The pool, cross-validation and leave-one-out against what they replace: `make bench` fills RESULTS.md.
 
-Usage: python benchmarks/pool.py [--quick]   (--quick: a tenth of the rows, to see that it runs)
+Usage: python -m benchmarks.pool [--quick]   (--quick: a tenth of the rows, to see that it runs)
 
 The real tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository; the
 rows on them are left out where there is none.
@@ -8,8 +8,6 @@ rows on them are left out where there is none.
 
 from __future__ import annotations
 
-import csv
-import os
 import time
 import warnings
 from pathlib import Path
@@ -19,9 +17,10 @@ import numpy as np
 import polars as pl
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_predict
-from timing import Row, alternately, faster, report, within
 
 import posteriori as po
+from benchmarks.timing import Row, alternately, faster, report, within
+from experiments.real_tables import data_folder, read_index, read_labelled_rows
 from posteriori.comparison import discriminative
 from posteriori.learning.folded_data import FoldedData, cross_fit_and_score
 
@@ -37,21 +36,10 @@ SMALL_SETS = (
 REFITS = 20  # of n, from whose time that of all is reckoned
 
 
-def data_folder() -> Path | None:
-    """Return the folder of tables; None if there is none."""
-    default = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("POSTERIORI_DATA", default))
-    return folder if (folder / "INDEX.tsv").exists() else None
-
-
 def read(folder: Path, line: dict[str, str]) -> tuple[pl.DataFrame, np.ndarray]:
-    """Return the features and the labels of a set."""
-    rows = pl.read_csv(folder / line["file"], infer_schema_length=None)
-    target, listed = line["target"], line["categorical_columns"]
-    features = [name for name in rows.columns if name != target]
-    named = {"all": features, "none": []}.get(listed, listed.split(";"))
-    rows = rows.with_columns(pl.col(name).cast(pl.String) for name in [*named, target]).drop_nulls(target)
-    return rows.select(features), rows[target].to_numpy()
+    """Return the features and the labels of a table."""
+    X, y = read_labelled_rows(folder / line["file"], line)
+    return X, y.to_numpy()
 
 
 def encoded(X: pl.DataFrame) -> np.ndarray:
@@ -173,8 +161,7 @@ def rows(quick: bool) -> list[Row]:
     found: list[Row] = []
     folder = data_folder()
     if folder is not None:
-        with (folder / "INDEX.tsv").open(encoding="utf-8", newline="") as folded:
-            lines = {line["name"]: line for line in csv.DictReader(folded, delimiter="\t")}
+        lines = {line["name"]: line for line in read_index(folder)}
         found += large_rows(folder, lines, quick) + small_rows(folder, lines, quick)
     else:
         print("the rows on real tables are left out: set POSTERIORI_DATA to their folder, or put it at ../shared/data")

@@ -1,6 +1,6 @@
 """Rows in files and on workers: `make bench` runs this and fills RESULTS.md.
 
-Usage: python benchmarks/sources.py [--quick]   (--quick: a tenth of the rows, to see that it runs)
+Usage: python -m benchmarks.sources [--quick]   (--quick: a tenth of the rows, to see that it runs)
 
 Every measurement is taken in a process of its own, whose largest resident size is that of the work alone; polars reads
 the same columns of the same file, part after part, and counts the rows. Text is predicted to text, and polars copies it
@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from timing import Row, report, show, within
+
+from benchmarks.timing import Row, report, show, within
 
 N_NUMBERS, N_STRINGS, ROW_GROUP = 16, 4, 1 << 18
 _TIMED = """

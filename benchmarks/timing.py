@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from experiments.page import markdown_table
+
 RESULTS = Path(__file__).parent / "RESULTS.md"
 PREFACE = """# Speed
 
@@ -67,12 +69,9 @@ def within(work: str, ours: float, theirs: float, at_most: float, of: str) -> Ro
 
 def markdown(rows: list[Row]) -> str:
     """Write the rows as a Markdown table."""
-    lines = ["| work | posteriori | against | ratio | target | met |", "|-|-|-|-|-|-|"]
-    lines += [
-        f"| {row.work} | {row.ours} | {row.theirs} | {row.ratio} | {row.target} | {'yes' if row.met else '**no**'} |"
-        for row in rows
-    ]
-    return "\n".join(lines)
+    head = ["work", "posteriori", "against", "ratio", "target", "met"]
+    cells = [[row.work, row.ours, row.theirs, row.ratio, row.target, "yes" if row.met else "**no**"] for row in rows]
+    return markdown_table(head, cells)
 
 
 def report(title: str, rows: Callable[[bool], list[Row]]) -> None:

@@ -1,6 +1,6 @@
 """Measure the classifiers of dependent features on real tables, and put the figures into docs/dependence.md.
 
-Usage: python docs/make_dependence_tables.py [--sweep] [--all]
+Usage: python -m experiments.dependence [--sweep] [--all]
 
 With --sweep, the settings are measured as well, which `make tables` does. With --all, every table of the folder is
 measured and the result is printed; the page, which is about a fixed list of tables, stays as it is.
@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dependence_scores import PAGE_TABLES, Table, data_folder, ranks, score, tables
 
 import posteriori as po
+from experiments.page import DOCS, replace_block, table_head, table_row
+from experiments.real_tables import PAGE_TABLES, Table, data_folder, ranks, score, tables
 
-PAGE = Path(__file__).parent / "dependence.md"
+PAGE = DOCS / "dependence.md"
 NAIVE = "naive Bayes, binned"
 MODELS: dict[str, Any] = {
     "naive Bayes, Gaussian": po.NaiveBayes(n_jobs=1),
@@ -56,22 +56,22 @@ def score_tables(sets: list[Table]) -> str:
     """Return the table of all models on all sets, and the summary of each model."""
     scores = measure(MODELS, sets)
     losses = scores[:, :, 0]
-    lines = [_head(["set", "rows", "features", "classes", *MODELS])]
+    lines = [table_head(["set", "rows", "features", "classes", *MODELS])]
     for table, of_set in zip(sets, scores, strict=True):
         best = of_set[:, 0].min()
         cells = [_cell(loss, accuracy, loss <= best + 5e-4) for loss, accuracy in of_set]
         numbers = f"{table.X.width} ({table.n_numbers})"
-        lines.append(_row([table.name, str(len(table.y)), numbers, str(table.n_classes), *cells]))
+        lines.append(table_row([table.name, str(len(table.y)), numbers, str(table.n_classes), *cells]))
     naive = losses[:, [list(MODELS).index(NAIVE)]]
     better = (losses < naive - 5e-4).sum(axis=0)
     worse = (losses > naive + 5e-4).sum(axis=0)
     facts = ["mean log-loss", "median", "mean rank", "mean accuracy", "better than binned naive Bayes", "worse"]
-    summary = [_head(["model", *facts])]
+    summary = [table_head(["model", *facts])]
     for column, name in enumerate(MODELS):
         loss = losses[:, column]
         cells = [f"{loss.mean():.3f}", f"{np.median(loss):.3f}", f"{ranks(losses)[:, column].mean():.1f}"]
         cells += [f"{scores[:, column, 1].mean():.3f}", f"{better[column]} of {len(sets)}", str(worse[column])]
-        summary.append(_row([name, *(cells if name != NAIVE else [*cells[:-2], "–", "–"])]))
+        summary.append(table_row([name, *(cells if name != NAIVE else [*cells[:-2], "–", "–"])]))
     return "\n".join(summary) + "\n\n" + "\n".join(lines)
 
 
@@ -93,7 +93,7 @@ def evidence_table(sets: list[Table]) -> str:
     """Return, where TAN loses to naive Bayes, what its tree holds, what chance alone would, and stronger back-off."""
     strengths = (2.0, 10.0, 40.0, 160.0)
     head = [f"TAN, back-off {strength:g}" for strength in strengths]
-    lines = [_head(["set", "rows", "nats in the tree", "nats by chance", "naive Bayes, binned", *head])]
+    lines = [table_head(["set", "rows", "nats in the tree", "nats by chance", "naive Bayes, binned", *head])]
     for table in sets:
         naive, plain = score(MODELS[NAIVE], table).log_loss, score(MODELS["TAN"], table).log_loss
         if plain <= naive + 5e-4:
@@ -108,7 +108,7 @@ def evidence_table(sets: list[Table]) -> str:
         losses = [score(type(tan)(backoff=strength, n_jobs=1), table).log_loss for strength in strengths]
         facts = [sum(tan.edge_weights_.values()), chance]
         numbers = [f"{fact:.2f}" for fact in facts] + [f"{loss:.3f}" for loss in (naive, *losses)]
-        lines.append(_row([table.name, str(len(table.y)), *numbers]))
+        lines.append(table_row([table.name, str(len(table.y)), *numbers]))
     return "\n".join(lines)
 
 
@@ -124,30 +124,12 @@ def _sweep(parameter: str, values: tuple[Any, ...], names: tuple[str, ...], sets
             known = MODELS[name].get_params()[parameter] == values[position]
             text = f"{loss.mean():.3f} · {np.median(loss):.3f} · {rank[position]:.1f} · {accuracy[position]:.3f}"
             cells[position].append(f"**{text}**" if known else text)
-    head = _head([f"`{parameter}`", *names])
-    return f"On {len(sets)} sets:\n\n" + "\n".join([head, *map(_row, cells)])
+    head = table_head([f"`{parameter}`", *names])
+    return f"On {len(sets)} sets:\n\n" + "\n".join([head, *map(table_row, cells)])
 
 
 def _cell(loss: float, accuracy: float, best: bool) -> str:
     return f"**{loss:.3f}** · {accuracy:.3f}" if best else f"{loss:.3f} · {accuracy:.3f}"
-
-
-def _row(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _head(cells: list[str]) -> str:
-    return _row(cells) + "\n|" + "-|" * len(cells)
-
-
-def replace_block(name: str, text: str, path: Path = PAGE) -> None:
-    """Put the text between the marks of a block of the page."""
-    page = path.read_text(encoding="utf-8")
-    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-    before, found, after = page.partition(begin)
-    if not found or end not in after:
-        raise ValueError(f"{path.name} has no block {begin.strip()} … {end}; add the two lines")
-    path.write_text(before + begin + text + "\n" + end + after.partition(end)[2], encoding="utf-8")
 
 
 def main() -> None:
@@ -170,7 +152,7 @@ def main() -> None:
         if arguments.all:
             print(text)
         else:
-            replace_block(name, text)
+            replace_block(name, text, PAGE)
     print(f"took {time.perf_counter() - start:.0f} s")
 
 

@@ -1,6 +1,6 @@
 """Measure generative against discriminative models, and put the figures into docs/generative_discriminative.md.
 
-Usage: python docs/make_comparison_tables.py
+Usage: python -m experiments.generative_discriminative
 
 Real tables other than the penguins are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside
 the repository; where there is none, the block of real tables stays as it is.
@@ -17,22 +17,22 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 
-import comparison_experiments as experiments
 import matplotlib.pyplot as plt
 import numpy as np
-from dependence_scores import data_folder
 from threadpoolctl import threadpool_limits
 
+from experiments import generative_discriminative_scores as experiments
+from experiments.page import DOCS, PICTURES, replace_block, table_head, table_row
+from experiments.real_tables import data_folder
 from posteriori.comparison import Comparison
 
-PAGE = Path(__file__).parent / "generative_discriminative.md"
-PICTURES = Path(__file__).parent / "pictures"
+PAGE = DOCS / "generative_discriminative.md"
 
 
 def efficiency_table() -> str:
     """Return how much more than the best rule LDA and logistic regression err, by distance and rows."""
     sizes = experiments.SIZES
-    lines = [_head(["distance Δ", "least error", *[f"{n} rows" for n in sizes], "Efron, many rows"])]
+    lines = [table_head(["distance Δ", "least error", *[f"{n} rows" for n in sizes], "Efron, many rows"])]
     for distance in experiments.DISTANCES:
         found = [experiments.excess_errors(distance, n) for n in sizes]
         cells = [
@@ -41,13 +41,13 @@ def efficiency_table() -> str:
             for one in found
         ]
         least, limit = experiments.bayes_error(distance), experiments.efron_efficiency(distance)
-        lines.append(_row([f"{distance:g}", f"{least:.3f}", *cells, f"**{limit:.3f}**"]))
+        lines.append(table_row([f"{distance:g}", f"{least:.3f}", *cells, f"**{limit:.3f}**"]))
     return "\n".join(lines)
 
 
 def curve_table(found: Comparison, measures: Sequence[str] = ("log_loss", "accuracy")) -> str:
     """Return the means of some measures of each model, by rows; the best by the first measure bold."""
-    lines = [_head(["rows", *found.models])]
+    lines = [table_head(["rows", *found.models])]
     for size in found.sizes:
         rows = {row["model"]: row for row in found.summary.filter(n_rows=size).iter_rows(named=True)}
         best = min(rows[model][measures[0]] for model in found.models)
@@ -56,20 +56,20 @@ def curve_table(found: Comparison, measures: Sequence[str] = ("log_loss", "accur
             first, *others = (f"{rows[model][measure]:.3f}" for measure in measures)
             bold = rows[model][measures[0]] <= best + 5e-4
             cells.append(" · ".join([f"**{first}**" if bold else first, *others]))
-        lines.append(_row([f"{size:,}", *cells]))
+        lines.append(table_row([f"{size:,}", *cells]))
     return "\n".join(lines)
 
 
 def crossing_table(found: Comparison, measures: Sequence[str] = ("accuracy", "log_loss")) -> str:
     """Return who leads whom up to how many rows, for each pair and measure."""
-    lines = [_head(["", *(f"{other}, {m.replace('_', '-')}" for other in found.discriminative for m in measures)])]
+    lines = [table_head(["", *(f"{other}, {m.replace('_', '-')}" for other in found.discriminative for m in measures)])]
     for model in found.generative:
         cells = []
         for other in found.discriminative:
             for measure in measures:
                 row = found.crossings.filter(generative=model, discriminative=other, measure=measure)
                 cells.append(_crossing(row.row(0, named=True)))
-        lines.append(_row([model, *cells]))
+        lines.append(table_row([model, *cells]))
     return "\n".join(lines)
 
 
@@ -103,7 +103,7 @@ def unlabelled_table() -> str:
     }
     light = f"the same, each of weight {experiments.LIGHT}"
     models = ["naive Bayes, labels only", "with rows without label", light, "logistic, labels only"]
-    lines = [_head(["features given the class", "labels", *models])]
+    lines = [table_head(["features given the class", "labels", *models])]
     for name, draw in worlds.items():
         for n in experiments.LABELLED:
             found = experiments.unlabelled_accuracies(draw, n)
@@ -111,7 +111,7 @@ def unlabelled_table() -> str:
             best = found.mean(axis=0).max()
             cells = [f"{mean:.3f} ± {error:.3f}" for mean, error in zip(found.mean(axis=0), errors, strict=True)]
             bold = [f"**{c}**" if m >= best - 5e-4 else c for c, m in zip(cells, found.mean(axis=0), strict=True)]
-            lines.append(_row([name, str(n), *bold]))
+            lines.append(table_row([name, str(n), *bold]))
     return "\n".join(lines)
 
 
@@ -176,39 +176,26 @@ def draw_truths(gaussian: Comparison, counts: Comparison, path: Path) -> None:
     plt.close(figure)
 
 
-def _row(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _head(cells: list[str]) -> str:
-    return _row(cells) + "\n|" + "-|" * len(cells)
-
-
-def replace_block(name: str, text: str) -> None:
-    """Put the text between the marks of a block of the page."""
-    page = PAGE.read_text(encoding="utf-8")
-    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-    before, found, after = page.partition(begin)
-    if not found or end not in after:
-        raise ValueError(f"{PAGE.name} has no block {begin.strip()} … {end}; add the two lines")
-    PAGE.write_text(before + begin + text + "\n" + end + after.partition(end)[2], encoding="utf-8")
+def fill(name: str, text: str) -> None:
+    """Put a text into its block of the page, and print how long the run has taken."""
+    replace_block(name, text, PAGE)
     print(f"{name}: {time.perf_counter() - START:.0f} s", flush=True)
 
 
 def main() -> None:
     """Run every experiment."""
-    replace_block("efficiency", efficiency_table())
+    fill("efficiency", efficiency_table())
     gaussian, counts = experiments.gaussian_curves(), experiments.count_curves()
     draw_truths(gaussian, counts, PICTURES / "two_truths.png")
-    replace_block("gaussian curves", f"{curve_table(gaussian)}\n\n{crossing_table(gaussian)}")
+    fill("gaussian curves", f"{curve_table(gaussian)}\n\n{crossing_table(gaussian)}")
     least = f"The true posterior has a log-loss of {experiments.least_log_loss():.3f} nats a row."
-    replace_block("counts", f"{curve_table(counts)}\n\n{least}\n\n{crossing_table(counts)}")
-    replace_block("missing", missing_table())
-    replace_block("unlabelled", unlabelled_table())
+    fill("counts", f"{curve_table(counts)}\n\n{least}\n\n{crossing_table(counts)}")
+    fill("missing", missing_table())
+    fill("unlabelled", unlabelled_table())
     if data_folder() is None:
         print("skipped: the real tables; set POSTERIORI_DATA to their folder, or put it at ../shared/data")
     else:
-        replace_block("real tables", real_parts())
+        fill("real tables", real_parts())
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from dependence_scores import data_folder
 from scipy.integrate import quad
 from scipy.stats import norm, poisson
 from sklearn.exceptions import ConvergenceWarning
@@ -20,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import posteriori as po
+from experiments.real_tables import data_folder
 from posteriori.comparison import Comparison, discriminative
 from posteriori.datasets import load_penguins
 

@@ -1,6 +1,6 @@
 """Measure what hidden labels and cells cost on real tables; put the figures into docs/hidden.md, and draw them.
 
-Usage: python docs/make_hidden_tables.py [--keep FILE | --informative | --all]
+Usage: python -m experiments.hidden [--keep FILE | --informative | --all]
 
 Takes about ten minutes on two cores. With --keep, scores are kept in a file as they come, and those in it are not
 measured again. With --informative, only the comparison of gaps at random and informative gaps is measured again and
@@ -21,15 +21,14 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from dependence_scores import PAGE_TABLES, Table, data_folder, score, tables
-from draw_hidden import draw_cells, draw_labels
-from hidden_scores import ALONE, CHOSEN, LABELLED, SHARES, WEIGHTS, Row, Scores, measure
-from make_dependence_tables import replace_block
 
 import posteriori as po
+from experiments.hidden_pictures import draw_cells, draw_labels
+from experiments.hidden_scores import ALONE, CHOSEN, LABELLED, SHARES, WEIGHTS, Row, Scores, measure
+from experiments.page import DOCS, PICTURES, replace_block, table_head, table_row
+from experiments.real_tables import PAGE_TABLES, Table, data_folder, score, tables
 
-PAGE = Path(__file__).parent / "hidden.md"
-PICTURES = Path(__file__).parent / "pictures"
+PAGE = DOCS / "hidden.md"
 FULL = f"{max(WEIGHTS):g}"
 LEAST_MISSING = 0.01
 VARIANTS = (*(f"{weight:g}" for weight in WEIGHTS), CHOSEN)
@@ -40,7 +39,7 @@ def summary_of_labels(scores: Scores) -> str:
     lines = []
     for measured, better in (("accuracy", 1.0), ("log_loss", -1.0)):
         head = ["model", "labels a class", f"{_words(measured)}, labelled rows alone"]
-        lines += ["", _head([*head, *map(_named, VARIANTS), "sets helped, hurt by weight 1", "by the choice"])]
+        lines += ["", table_head([*head, *map(_named, VARIANTS), "sets helped, hurt by weight 1", "by the choice"])]
         for model in scores.models("labels"):
             for n_labels in LABELLED:
                 alone, se = scores.mean(measured, "labels", model, n_labels, ALONE)
@@ -54,7 +53,7 @@ def summary_of_labels(scores: Scores) -> str:
                         for name in scores.sets("labels", model)
                     ]
                     cells.append(f"{signs.count(1)}, {signs.count(-1)} of {len(signs)}")
-                lines.append(_row(cells))
+                lines.append(table_row(cells))
     return "\n".join(lines[1:])
 
 
@@ -62,7 +61,7 @@ def labels_by_set(scores: Scores) -> str:
     """Return what rows without label add on each set, by weight 1 and by the choice."""
     parts = []
     for measured, better in (("accuracy", 1.0), ("log_loss", -1.0)):
-        lines = [_head(["set", "model", *(f"{n} labels a class" for n in LABELLED)])]
+        lines = [table_head(["set", "model", *(f"{n} labels a class" for n in LABELLED)])]
         for name in scores.sets("labels"):
             for model in scores.models("labels", name):
                 cells = []
@@ -71,7 +70,7 @@ def labels_by_set(scores: Scores) -> str:
                     gains = [scores.gain(measured, name, model, n_labels, variant) for variant in (FULL, CHOSEN)]
                     marked = [_marked(*gain, better) for gain in gains]
                     cells.append(f"{alone:.3f}, {' · '.join(marked)}")
-                lines.append(_row([name, model, *cells]))
+                lines.append(table_row([name, model, *cells]))
         parts.append(f"{_words(measured).capitalize()}:\n\n" + "\n".join(lines))
     return "\n\n".join(parts)
 
@@ -80,7 +79,7 @@ def summary_of_cells(scores: Scores) -> str:
     """Return the mean over the sets of each model at each share of missing cells."""
     parts = []
     for measured in ("accuracy", "log_loss"):
-        lines = [_head([_words(measured), *(f"{share:.0%}" for share in SHARES)])]
+        lines = [table_head([_words(measured), *(f"{share:.0%}" for share in SHARES)])]
         means = {
             model: [scores.mean(measured, "cells", model, share) for share in SHARES]
             for model in scores.models("cells")
@@ -93,21 +92,21 @@ def summary_of_cells(scores: Scores) -> str:
                 f"**{mean:.3f}** ± {se:.3f}" if mean == top else f"{mean:.3f} ± {se:.3f}"
                 for (mean, se), top in zip(values, best, strict=True)
             ]
-            lines.append(_row([model, *cells]))
+            lines.append(table_row([model, *cells]))
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
 
 def cells_by_set(scores: Scores) -> str:
     """Return accuracy and log-loss of each model on each set at each share of missing cells."""
-    lines = [_head(["set", "model", *(f"{share:.0%}" for share in SHARES)])]
+    lines = [table_head(["set", "model", *(f"{share:.0%}" for share in SHARES)])]
     for name in scores.sets("cells"):
         for model in scores.models("cells"):
             pairs = [
                 [scores.values(measured, "cells", name, model, share).mean() for measured in ("accuracy", "log_loss")]
                 for share in SHARES
             ]
-            lines.append(_row([name, model, *(f"{accuracy:.3f} · {loss:.2f}" for accuracy, loss in pairs)]))
+            lines.append(table_row([name, model, *(f"{accuracy:.3f} · {loss:.2f}" for accuracy, loss in pairs)]))
     return "\n".join(lines)
 
 
@@ -118,7 +117,7 @@ def informative_table(sets: Sequence[Table]) -> str:
         "LDA": po.GaussianDiscriminant(shrinkage=0.1, n_jobs=1),
         "TAN": po.TreeAugmentedNaiveBayes(n_jobs=1),
     }
-    lines = [_head(["set", "missing", *models, "TAN, missing as a category"])]
+    lines = [table_head(["set", "missing", *models, "TAN, missing as a category"])]
     for table in sets:
         missing = sum(table.X.null_count().row(0)) / (table.X.width * len(table.X))
         if missing < LEAST_MISSING:
@@ -132,7 +131,7 @@ def informative_table(sets: Sequence[Table]) -> str:
             )
         to_observed_codes = dataclasses.replace(table, X=table.X.with_columns(pl.col(pl.String).fill_null("(missing)")))
         one = score(models["TAN"], to_observed_codes)
-        lines.append(_row([*cells, f"{one.log_loss:.3f} · {one.accuracy:.3f}"]))
+        lines.append(table_row([*cells, f"{one.log_loss:.3f} · {one.accuracy:.3f}"]))
     return "\n".join(lines)
 
 
@@ -157,14 +156,6 @@ def _named(variant: str) -> str:
 
 def _words(measured: str) -> str:
     return measured.replace("_", "-")
-
-
-def _row(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _head(cells: list[str]) -> str:
-    return _row(cells) + "\n|" + "-|" * len(cells)
 
 
 def write(rows: list[Row], sets: Sequence[Table]) -> None:

@@ -1,4 +1,4 @@
-"""Draw what hidden labels and cells cost, from the scores of make_hidden_tables.py."""
+"""Draw what hidden labels and cells cost, from the scores of experiments/hidden.py."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
-from hidden_scores import ALONE, CHOSEN, LABELLED, SHARES, WEIGHTS, Scores
 
+from experiments.hidden_scores import ALONE, CHOSEN, LABELLED, SHARES, WEIGHTS, Scores
 from posteriori.plotting.canvas import GREY, INK, PALETTE, open_axes
 
 _LINES = {ALONE: (INK, "labelled rows alone"), CHOSEN: (PALETTE[4], "weight chosen")} | {

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from dependence_scores import Table
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
@@ -26,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import posteriori as po
+from experiments.real_tables import Table
 from posteriori.model_selection import out_of_fold
 
 LABELLED = (5, 10, 20, 50)  # a class

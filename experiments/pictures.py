@@ -1,4 +1,4 @@
-"""Draw the pictures of the documentation: python docs/make_pictures.py."""
+"""Draw the pictures of the documentation: python -m experiments.pictures."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 import posteriori as po
+from experiments.page import PICTURES
 from posteriori.datasets import load_penguins
 from posteriori.plotting import plot_decision_regions, plot_densities, plot_explanation, plot_network, plot_tree
 
-PICTURES = Path(__file__).parent / "pictures"
 ROW = 314
 
 

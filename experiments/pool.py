@@ -1,6 +1,6 @@
 """Measure the pool of generative models beside its members and discriminative models, for docs/pool.md.
 
-Usage: python docs/make_pool_tables.py [--keep FILE] [--all]
+Usage: python -m experiments.pool [--keep FILE] [--all]
 
 With --keep, scores are stored in a file, and those already in it are not measured again. With --all, every table of
 the folder is measured and the result is printed; the page, which is about a fixed list of tables, stays as it is.
@@ -24,16 +24,16 @@ from typing import Any
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # two sets at a time, a thread each
 
 import numpy as np
-from dependence_scores import FOLDS, PAGE_TABLES, SEED, Table, data_folder, ranks, tables
-from make_dependence_tables import replace_block
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 
 import posteriori as po
+from experiments.page import DOCS, markdown_table, replace_block
+from experiments.real_tables import FOLDS, PAGE_TABLES, SEED, Table, data_folder, ranks, tables
 from posteriori.learning.metrics import accuracy, log_loss
 from posteriori.registry import decline_without_numbers, pool_candidates
 
-PAGE = Path(__file__).parent / "pool.md"
+PAGE = DOCS / "pool.md"
 POOL = "pool"
 PEERS = {
     "logistic regression": "logistic",
@@ -75,10 +75,8 @@ def summary(scores: dict[str, dict[str, tuple[float, float]]]) -> str:
     right = np.array([[of_set.get(name, (np.nan, np.nan))[1] for name in names] for of_set in scores.values()])
     everywhere = [position for position in range(len(names)) if not np.isnan(losses[:, position]).any()]
     rank = dict(zip(everywhere, ranks(losses[:, everywhere]).mean(axis=0), strict=True))
-    lines = [
-        "| model | sets | mean log-loss | median | mean rank | mean accuracy | pool has the lower log-loss |",
-        "|-|-|-|-|-|-|-|",
-    ]
+    measures = ["mean log-loss", "median", "mean rank", "mean accuracy", "pool has the lower log-loss"]
+    lines = []
     pool = losses[:, names.index(POOL)]
     for position in sorted(range(len(names)), key=lambda position: np.nanmean(losses[:, position])):
         known = ~np.isnan(losses[:, position])
@@ -88,24 +86,22 @@ def summary(scores: dict[str, dict[str, tuple[float, float]]]) -> str:
         better = "–" if names[position] == POOL else f"{(pool[known] < loss - 5e-4).mean():.0%}"
         order = f"{rank[position]:.1f}" if position in rank else "–"
         cells = [names[position], str(n), f"{loss.mean():.3f}", f"{np.median(loss):.3f}", order]
-        lines.append("| " + " | ".join([*cells, f"{share.mean():.3f} ± {spread:.3f}", better]) + " |")
-    return "\n".join(lines)
+        lines.append([*cells, f"{share.mean():.3f} ± {spread:.3f}", better])
+    return markdown_table(["model", "sets", *measures], lines)
 
 
 def by_set(sets: list[Table], scores: dict[str, dict[str, tuple[float, float]]]) -> str:
     """Return log-loss · accuracy on each set, of the pool, its best member alone, and the strongest peers."""
     head = ["set", "rows", "features", "classes", "pool", "best member", *SHOWN[1:]]
-    lines = ["| " + " | ".join(head) + " |", "|" + "-|" * len(head)]
+    lines = []
     for table in sets:
         of_set = scores[table.name]
         best = min((name for name in pool_candidates() if name in of_set), key=lambda name: of_set[name][0])
         least = min(loss for loss, _ in of_set.values())
         cells = [_cell(of_set[POOL], least), f"{_cell(of_set[best], least)} ({best})"]
         cells += [_cell(of_set[name], least) for name in SHOWN[1:]]
-        lines.append(
-            "| " + " | ".join([table.name, str(len(table.y)), str(table.X.width), str(table.n_classes), *cells]) + " |"
-        )
-    return "\n".join(lines)
+        lines.append([table.name, str(len(table.y)), str(table.X.width), str(table.n_classes), *cells])
+    return markdown_table(head, lines)
 
 
 def _cell(score: tuple[float, float], least: float) -> str:

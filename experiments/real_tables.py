@@ -52,20 +52,39 @@ class Score:
     accuracy: float
 
 
+def shared_folder() -> Path:
+    """Return the folder that POSTERIORI_DATA names, or ../shared/data beside the repository; it need not exist."""
+    return Path(os.environ.get("POSTERIORI_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+
+
 def data_folder() -> Path | None:
-    """Return the folder of tables, POSTERIORI_DATA or ../shared/data beside the repository; None if there is none."""
-    default = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("POSTERIORI_DATA", default))
+    """Return the shared folder if it has an index of tables, else None."""
+    folder = shared_folder()
     return folder if (folder / "INDEX.tsv").exists() else None
+
+
+def read_index(folder: Path) -> list[dict[str, str]]:
+    """Return the lines of the index that have a target: name, file, target and categorical columns of a table."""
+    with (folder / "INDEX.tsv").open(encoding="utf-8", newline="") as lines:
+        return [line for line in csv.DictReader(lines, delimiter="\t") if line["target"]]
+
+
+def read_labelled_rows(path: Path, line: dict[str, str]) -> tuple[pl.DataFrame, pl.Series]:
+    """Return the features and the labels of a table, without unlabelled rows; categorical columns are strings."""
+    rows = pl.read_csv(path, infer_schema_length=None)
+    target, listed = line["target"], line["categorical_columns"]
+    features = [name for name in rows.columns if name != target]
+    categorical = {"all": features, "none": []}.get(listed, listed.split(";"))
+    rows = rows.with_columns(pl.col(name).cast(pl.String) for name in [*categorical, target]).drop_nulls(target)
+    return rows.select(features), rows[target]
 
 
 def tables(folder: Path, names: Collection[str] | None = PAGE_TABLES) -> Iterator[Table]:
     """Read the named tables, or with None every table that has a target, in the order of the index.
 
-    At most 3000 rows of each are read, and classes of fewer than five rows are left out.
+    At most 3000 rows of each are read. Classes of fewer than five rows are left out.
     """
-    with (folder / "INDEX.tsv").open(encoding="utf-8", newline="") as lines:
-        index = [line for line in csv.DictReader(lines, delimiter="\t") if line["target"]]
+    index = read_index(folder)
     absent = set(names or ()) - {line["name"] for line in index}
     if absent:
         raise ValueError(f"{folder} has no table {', '.join(sorted(absent))}; add it, or run the script with --all")
@@ -75,16 +94,15 @@ def tables(folder: Path, names: Collection[str] | None = PAGE_TABLES) -> Iterato
 
 
 def _read(path: Path, line: dict[str, str]) -> Table:
-    rows = pl.read_csv(path, infer_schema_length=None)
-    target, listed = line["target"], line["categorical_columns"]
-    features = [name for name in rows.columns if name != target]
-    named = {"all": features, "none": []}.get(listed, listed.split(";"))
-    rows = rows.with_columns(pl.col(name).cast(pl.String) for name in [*named, target])
-    rows = rows.filter(pl.col(target).is_not_null())
-    if len(rows) > MOST_ROWS:
-        rows = rows[np.sort(np.random.default_rng(SEED).permutation(len(rows))[:MOST_ROWS]).tolist()]
-    rows = rows.filter(pl.len().over(target) >= FOLDS)
-    return Table(line["name"], rows.select(features), rows[target], len(features) - len(named))
+    X, y = read_labelled_rows(path, line)
+    if len(y) > MOST_ROWS:
+        chosen = np.sort(np.random.default_rng(SEED).permutation(len(y))[:MOST_ROWS])
+        X, y = X[chosen], y[chosen]
+    is_common = y.to_frame().select(pl.len().over(pl.first()) >= FOLDS).to_series()
+    n_categorical = {"all": X.width, "none": 0}.get(
+        line["categorical_columns"], len(line["categorical_columns"].split(";"))
+    )
+    return Table(line["name"], X.filter(is_common), y.filter(is_common), X.width - n_categorical)
 
 
 def score(estimator: Any, table: Table) -> Score:

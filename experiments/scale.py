@@ -1,6 +1,6 @@
 """Measure what docs/scale.md works out: seconds a row, bytes of statistics, seconds to add them.
 
-Usage: python docs/make_scale_tables.py   (two minutes, on a machine that does nothing else)
+Usage: python -m experiments.scale   (two minutes, on a machine that does nothing else)
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from make_dependence_tables import replace_block
 
 import posteriori as po
+from experiments.page import DOCS, markdown_table, replace_block
 from posteriori.sources.threads import n_threads
 from posteriori.statistics import CountTogether
 from posteriori.tables import Assignment, Codes
 
-PAGE = Path(__file__).parent / "scale.md"
+PAGE = DOCS / "scale.md"
 NETWORK = 1.25e9  # bytes a second: 10 Gbit/s, taken and not measured
 PARTITION = 1_000_000  # rows
 BATCH = 40_000  # rows that one thread counts before tables are added
@@ -135,18 +135,13 @@ def volume(size: float) -> str:
     return f"{size:.3g} GB"
 
 
-def written(head: list[str], lines: list[list[str]]) -> str:
-    """Write a Markdown table."""
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["-"] * len(head), *lines])
-
-
 def table_of_costs(costs: dict[str, Cost]) -> str:
     """Return what was measured of each model on files."""
     lines = [
         [name, f"{one.row * 1e9:.0f} ns", f"{1 / one.row / 1e6:.1f} million", volume(one.size), duration(one.add)]
         for name, one in costs.items()
     ]
-    return written(["model", "a row", "rows a second", "statistics", "to add two"], lines)
+    return markdown_table(["model", "per row", "rows per second", "statistics", "to add two"], lines)
 
 
 def table_of_clusters(costs: dict[str, Cost]) -> str:
@@ -161,7 +156,7 @@ def table_of_clusters(costs: dict[str, Cost]) -> str:
             hours = one.fold(rows, 1) / 3600
             lines.append([*line, f"{hours:,.1f}" if hours < 100 else f"{hours:,.0f}"])
     workers = [f"{w} worker{'s' if w > 1 else ''}" for w in WORKERS]
-    return written(["model", "rows", *workers, "worker-hours"], lines)
+    return markdown_table(["model", "rows", *workers, "worker-hours"], lines)
 
 
 def table_of_widths(costs: dict[tuple[int, int, int], Cost]) -> str:
@@ -173,7 +168,9 @@ def table_of_widths(costs: dict[tuple[int, int, int], Cost]) -> str:
             most = one.most_workers(rows)
             line.append(f"{most:,.0f}" if most < 1e5 else f"{most:.0e}".replace("e+0", "e"))
         lines.append(line)
-    return written(["columns × categories", "pair tables", "a row", "to add two", "1e8 rows", "1e10", "1e12"], lines)
+    return markdown_table(
+        ["columns × categories", "pair tables", "a row", "to add two", "1e8 rows", "1e10", "1e12"], lines
+    )
 
 
 def main() -> None:

@@ -1,20 +1,15 @@
 """The pages of measurements are about the tables that their scripts name, and the README quotes them as they stand."""
 
-import importlib
 import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from experiments.real_tables import PAGE_TABLES, tables
+
 ROOT = Path(__file__).parents[1]
 COLUMNS = "name\tfile\ttarget\tcategorical_columns"
-
-
-@pytest.fixture
-def scores(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    return importlib.import_module("dependence_scores")
 
 
 def block_of(page, name):
@@ -26,9 +21,9 @@ def block_of(page, name):
 
 
 @pytest.mark.parametrize(("page", "name"), [("pool.md", "by set"), ("dependence.md", "scores")])
-def test_the_pages_have_a_row_for_each_of_their_tables(scores, page, name):
+def test_the_pages_have_a_row_for_each_of_their_tables(page, name):
     rows = [row[0] for row in block_of(page, name)]
-    assert rows[rows.index("set") + 1 :] == list(scores.PAGE_TABLES)
+    assert rows[rows.index("set") + 1 :] == list(PAGE_TABLES)
 
 
 @pytest.fixture
@@ -42,18 +37,18 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_only_the_named_tables_are_read(scores, folder):
-    assert [table.name for table in scores.tables(folder, ["third"])] == ["third"]
+def test_only_the_named_tables_are_read(folder):
+    assert [table.name for table in tables(folder, ["third"])] == ["third"]
 
 
-def test_without_names_every_table_with_a_target_is_read(scores, folder):
-    assert [table.name for table in scores.tables(folder, None)] == ["first", "third"]
+def test_without_names_every_table_with_a_target_is_read(folder):
+    assert [table.name for table in tables(folder, None)] == ["first", "third"]
 
 
 @pytest.mark.parametrize("names", [["first", "fourth"], ["second", "fourth"]])
-def test_an_absent_table_is_named(scores, folder, names):
+def test_an_absent_table_is_named(folder, names):
     with pytest.raises(ValueError, match=r"has no table .*fourth.*--all"):
-        list(scores.tables(folder, names))
+        list(tables(folder, names))
 
 
 def mean_log_loss(page, block, model):

@@ -1,0 +1,1 @@
+"""Speed, measured side by side with other libraries; `make bench` writes RESULTS.md."""

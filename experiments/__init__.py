@@ -1,0 +1,1 @@
+"""The measurements behind the pages of docs/: `python -m experiments.pool` and the like; see the Makefile."""
