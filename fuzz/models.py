@@ -202,6 +202,7 @@ def _change_array(rng: np.random.Generator, arrays: dict[str, np.ndarray]) -> No
             value = _pick(rng, _NUMBERS)
             if array.dtype.kind in "iub":
                 value = value if isinstance(value, int) and abs(value) < 2**63 else int(rng.integers(-(2**62), 2**62))
+                value = int(np.array(value).astype(array.dtype))  # narrow types wrap around
             array.flat[position] = float(value) if array.dtype.kind == "f" else value
         elif kind == 5:
             types = (np.float32, np.float16, np.int64, np.int8, np.uint64, np.bool_, np.float64)
