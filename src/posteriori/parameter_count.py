@@ -67,7 +67,28 @@ def count_parameters(
             "n_classes and every number of categories must be at least 1, and gaussian and poisson at least 0; got "
             f"n_classes={n_classes}, categorical={list(categorical)}, gaussian={gaussian}, poisson={poisson}"
         )
-    cells = math.prod(categorical)
     naive = sum(k - 1 for k in categorical) + 2 * gaussian + poisson
-    full = (cells - 1) + cells * (gaussian + gaussian * (gaussian + 1) // 2 + poisson)
-    return ParameterCount(n_classes * naive + n_classes - 1, n_classes * full + n_classes - 1)
+    full = count_full_joint(n_classes, categorical, n_unrestricted_gaussian(gaussian) + poisson)
+    return ParameterCount(n_classes * naive + n_classes - 1, full)
+
+
+def count_full_joint(n_classes: int, categorical: Sequence[int], n_numeric: int) -> int:
+    """Return the number of free parameters of a classifier without independence given the class.
+
+    Each class has a probability per combination of categories, and each combination has the parameters of the numbers.
+
+    Parameters
+    ----------
+    n_classes : int
+    categorical : sequence of int
+        The number of categories of each categorical feature.
+    n_numeric : int
+        The parameters of the joint density of the numbers per class and combination.
+    """
+    combinations = math.prod(categorical)
+    return n_classes * (combinations - 1 + combinations * n_numeric) + n_classes - 1
+
+
+def n_unrestricted_gaussian(n_columns: int) -> int:
+    """Return the size d + d(d + 1)/2 of a mean vector and of a symmetric covariance of d columns."""
+    return n_columns + n_columns * (n_columns + 1) // 2

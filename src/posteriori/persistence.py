@@ -30,11 +30,10 @@ _UNWRITTEN = {repr(number): number for number in (math.inf, -math.inf, math.nan)
 
 _PLAIN = {str, bool, int, type(None)}  # which JSON writes as they are
 
-# What a file may name: these dataclasses, and the estimators of `classifiers`.
+# What a file may name: these dataclasses, those of registered densities, and the estimators of `classifiers`.
 _DATACLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        *densities.stored_classes(),
         importance.Importance,
         model.Block,
         model.FactorWeights,
@@ -291,13 +290,17 @@ def _pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
     name = type(value).__name__
     if getattr(classifiers, name, None) is type(value):
         return {"estimator": _content_of(value, f"{path}.", arrays)}
-    if _DATACLASSES.get(name) is not type(value):
+    if _dataclass(name) is not type(value):
         raise TypeError(f"{value!r} cannot be saved: a model file may not name kinds of its own, here a {name}")
     fields = {
         field.name: _pack(getattr(value, field.name), f"{path}.{field.name}", arrays)
         for field in dataclasses.fields(value)
     }
     return {"type": name, "fields": fields}
+
+
+def _dataclass(name: str) -> type[Any] | None:
+    return _DATACLASSES.get(name) or densities.find_stored_class(name)
 
 
 def _unpack(value: Any, arrays: dict[str, Array]) -> Any:
@@ -310,7 +313,9 @@ def _unpack(value: Any, arrays: dict[str, Array]) -> Any:
         raise ValueError(f"{value!r} stands where a value is expected")
     if "type" in value:
         name: str = value["type"]
-        kind = _DATACLASSES[_FORMER_NAMES.get(name, name)]
+        kind = _dataclass(_FORMER_NAMES.get(name, name))
+        if kind is None:
+            raise ValueError(f"it holds a {name!r}, which is not registered")
         fields = {name: _unpack(field, arrays) for name, field in value["fields"].items()}
         check_fields(kind, fields)
         unpacked = kind(**fields)

@@ -240,7 +240,7 @@ def test_fit_takes_kinds_and_leaves_columns_out():
     kinds = [(column["name"], column["kind"], column["distribution"]) for column in found["columns"]]
     assert kinds == [("code", "categorical", "categorical"), ("visits", "continuous", "poisson")]
     assert found["cross_validation"]["folds"] == 3
-    assert "poisson count" in succeeds("fit", "t.csv", "--target", "y", *arguments)
+    assert "count (Poisson)" in succeeds("fit", "t.csv", "--target", "y", *arguments)
 
 
 def test_binned_columns_are_fitted_shown_and_explained():

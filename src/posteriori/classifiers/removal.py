@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.additivity import reason_not_mergeable
 from posteriori.classifiers.validation import columns_with_values
-from posteriori.densities import Poisson
+from posteriori.densities import VarianceDensity
 from posteriori.learning.em import FitResult, carry_over_structure
 from posteriori.learning.fit import Collect, estimate
 from posteriori.model import GenerativeModel
-from posteriori.statistics import ColumnRanges, JointStatistics, Moments, Pairs, ReversibleStatistics, Scatter
+from posteriori.statistics import ColumnRanges, JointStatistics, ReversibleStatistics
 from posteriori.statistics.differences import exceeds
 from posteriori.tables import Batch, Column, Schema, quote
 
@@ -113,27 +113,17 @@ def _reject_unseen(model: GenerativeModel, target: Column, past: JointStatistics
 def _warn_of_lost_digits(model: GenerativeModel, target: Column, past: JointStatistics, rest: JointStatistics) -> None:
     """Warn of columns that vary so much less now that what was subtracted took the digits of the rest with it."""
     for block, before, after in zip(model.blocks, past.blocks, rest.blocks, strict=True):
-        was, now = _moments(block.columns, before), _moments(block.columns, after)
-        if was is None or now is None or isinstance(block.density, Poisson):  # which has no variance of its own
+        if not isinstance(block.density, VarianceDensity):
             continue
-        lost = (now[1].weight > 1.0) & (now[1].scatter < _LOST * was[1].scatter)
+        positions, now = block.density.moments_of_numbers(after)
+        _, was = block.density.moments_of_numbers(before)
+        lost = (now.weight > 1.0) & (now.scatter < _LOST * was.scatter)
         if lost.any():
             z, position = np.argwhere(lost)[0]
+            column = model.schema.columns[block.columns[positions[position]]]
             warnings.warn(
-                f"column {model.schema.columns[now[0][position]].name!r} varies so much less in class "
-                f"{target.categories[z]!r} without these rows that few digits are left of its variance there; fit the "
-                "remaining rows anew",
+                f"column {column.name!r} varies so much less in class {target.categories[z]!r} without these rows that "
+                "few digits are left of its variance there; fit the remaining rows again",
                 UserWarning,
                 stacklevel=4,
             )
-
-
-def _moments(columns: tuple[int, ...], sums: Any) -> tuple[tuple[int, ...], Moments] | None:
-    """Return the moments of the numbers in some statistics, and the columns that they are of."""
-    if isinstance(sums, Moments):
-        return columns, sums
-    if isinstance(sums, Scatter):
-        return columns, sums.cells
-    if isinstance(sums, Pairs):
-        return tuple(j for j, number in zip(columns, sums.continuous, strict=True) if number), sums.numbers
-    return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import shlex
 from collections.abc import Iterable, Sequence
@@ -11,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from posteriori.densities import MultivariateGaussianParameters
+from posteriori.densities import CorrelatedDensity, DescribedDensity, UnrestrictedDensity
 from posteriori.learning import metrics
 from posteriori.learning.against_prior import compare_with_prior
 from posteriori.learning.information import mutual_information
-from posteriori.parameter_count import count_parameters
+from posteriori.parameter_count import count_full_joint
 from posteriori.registry import describe_variant
 from posteriori.tables import Column, Schema, quote
 from posteriori.tables.names import exactly
@@ -145,7 +144,7 @@ def parameter_counts(estimator: GenerativeEstimator) -> Facts:
     if hasattr(estimator, "members_"):
         return {"n_parameters": estimator.n_parameters_, "n_parameters_full_joint": None}
     model = estimator.model_
-    numeric = {"gaussian": 0, "poisson": 0}
+    numeric: dict[str, tuple[UnrestrictedDensity, int]] = {}  # by name: the density and its number of columns
     categorical: list[int] = []
     full: int | None = None
     shared = 0
@@ -156,12 +155,14 @@ def parameter_counts(estimator: GenerativeEstimator) -> Facts:
             shared += block.density.n_parameters(parameters)
         elif block.density.kind == "categorical":
             categorical += [k for k in model.schema.cardinalities(block.columns) if k]
-        elif block.density.name in numeric:
-            numeric[block.density.name] += len(block.columns)
+        elif isinstance(block.density, UnrestrictedDensity):
+            _, n_columns = numeric.get(block.density.name, (block.density, 0))
+            numeric[block.density.name] = block.density, n_columns + len(block.columns)
         else:
             break
     else:
-        full = shared + count_parameters(model.n_classes, categorical=categorical, **numeric).full_joint
+        n_numeric = sum(density.n_unrestricted(n_columns) for density, n_columns in numeric.values())
+        full = shared + count_full_joint(model.n_classes, categorical, n_numeric)
     return {"n_parameters": model.n_parameters, "n_parameters_full_joint": full}
 
 
@@ -293,8 +294,8 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
         for position, j in enumerate(block.columns):
             if block.models_missingness and parameters.modelled_columns[position]:
                 columns[j]["p_missing"] = np.exp(parameters.log_missing[:, position]).tolist()
-            elif not block.models_missingness and j not in model.schema.coded:
-                columns[j] |= _numeric_parameters(parameters, position, model.n_components)
+            elif isinstance(block.density, DescribedDensity) and j not in model.schema.coded:
+                columns[j] |= block.density.describe(parameters, position)
     for j in model.schema.coded:
         column = model.schema.columns[j]
         columns[j]["categories"] = list(column.labels)
@@ -306,8 +307,10 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
     covariances = [
         facts
         for block, parameters in zip(model.blocks, model.parameters, strict=True)
-        if isinstance(parameters, MultivariateGaussianParameters)
-        for facts in _covariance_facts([model.schema.columns[j].name for j in block.columns], parameters, estimator)
+        if isinstance(block.density, CorrelatedDensity)
+        for facts in _covariance_facts(
+            [model.schema.columns[j].name for j in block.columns], block.density.covariances(parameters), estimator
+        )
     ]
     statistics = getattr(estimator, "statistics_", None)
     return {
@@ -355,12 +358,10 @@ def _tree_facts(estimator: GenerativeEstimator) -> Iterable[Facts]:
         yield {"class": label, "edges": found}
 
 
-def _covariance_facts(
-    names: list[str], parameters: MultivariateGaussianParameters, estimator: GenerativeEstimator
-) -> Iterable[Facts]:
+def _covariance_facts(names: list[str], covariances: Array, estimator: GenerativeEstimator) -> Iterable[Facts]:
     """Return each covariance of some columns, with the class that it is of; None where it is that of all."""
-    labels = [None] if len(parameters.covariance) == 1 else component_names(estimator)
-    for label, covariance in zip(labels, parameters.covariance, strict=True):
+    labels = [None] if len(covariances) == 1 else component_names(estimator)
+    for label, covariance in zip(labels, covariances, strict=True):
         sd = np.sqrt(np.diagonal(covariance))
         yield {"class": label, "columns": names, "covariance": covariance, "correlation": covariance / np.outer(sd, sd)}
 
@@ -382,19 +383,6 @@ def component_names(estimator: GenerativeEstimator) -> list[str]:
     return [
         str(labels[c]) if many[c] == 1 else f"{labels[c]} {z - of_class.index(c) + 1}" for z, c in enumerate(of_class)
     ]
-
-
-def _numeric_parameters(parameters: Any, position: int, n_components: int) -> Facts:
-    """Return one column of the fields that hold a number for each component and column."""
-    if isinstance(parameters, MultivariateGaussianParameters):
-        variance = np.broadcast_to(parameters.covariance[:, position, position], n_components)
-        return {"mean": parameters.mean[:, position], "variance": variance}
-    fields = {field.name: getattr(parameters, field.name) for field in dataclasses.fields(parameters)}
-    return {
-        name: value[:, position]
-        for name, value in fields.items()
-        if isinstance(value, np.ndarray) and value.ndim == 2 and len(value) == n_components
-    }
 
 
 def plain(value: Any) -> Any:

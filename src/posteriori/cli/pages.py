@@ -24,6 +24,7 @@ from posteriori.cli.tables import (
     print_table,
     share,
 )
+from posteriori.densities import column_label
 from posteriori.explain import Explanation
 from posteriori.explain.merging import merge_classes
 
@@ -120,11 +121,11 @@ def _print_columns(out: Console, columns: Sequence[Facts]) -> None:
     for column in columns:
         missing = f"{column['missing']:,} ({column['missing_share']:.1%})" if column["missing"] else "0"
         kind = column["kind"]
-        if column["distribution"] == "poisson":
-            kind = "poisson count"
-        elif "cuts" in column:
+        if "cuts" in column:
             bins = len(column["cuts"]) + 1
             kind = f"{bins} bin{'s' if bins > 1 else ''}"
+        elif kind == "continuous":
+            kind = column_label(column["distribution"], kind)
         table.add_row(label_text(column["name"]), kind, missing, _values(column))
     table.expand = not fits(out, table)
     print_table(out, table)
@@ -332,6 +333,9 @@ def print_model(facts: Facts) -> None:
         if "probability" not in column:
             numeric.setdefault(column["distribution"], []).append(column)
     for distribution, columns in numeric.items():
+        if not _described(columns[0]):
+            out.print(f"{distribution}: the density has no description of its parameters\n")
+            continue
         title, cells = _numeric_cells(distribution, columns)
         print_grid(out, title, [label_text(column["name"]) for column in columns], parts, cells)
     masked = [column for column in facts["columns"] if "p_missing" in column]
@@ -381,9 +385,14 @@ def _print_correlations(out: Console, facts: Facts) -> None:
     print_grid(out, f"correlations given {given}{note}", rows, ["correlation"], cells)
 
 
+def _described(column: Facts) -> list[str]:
+    """Return the names of the parameters that the density of a column describes."""
+    return [key for key, value in column.items() if isinstance(value, np.ndarray)]
+
+
 def _numeric_cells(distribution: str, columns: Sequence[Facts]) -> tuple[str, list[list[str]]]:
-    fields = [key for key, value in columns[0].items() if isinstance(value, np.ndarray)]
-    if fields == ["mean", "variance"]:
+    fields = _described(columns[0])
+    if fields == ["mean", "variance"]:  # by contract those of the cells, in data units (`DescribedDensity.describe`)
         title = f"{distribution}: mean ± standard deviation given the class"
         cells = [
             [f"{number(mean)} ± {number(sd)}" for mean, sd in zip(c["mean"], np.sqrt(c["variance"]), strict=True)]

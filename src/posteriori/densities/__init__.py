@@ -9,6 +9,15 @@ import numpy as np
 
 from posteriori.densities.averaged import AveragedOneDependence, AveragedParameters
 from posteriori.densities.binned import Binned, BinnedParameters
+from posteriori.densities.capabilities import (
+    CorrelatedDensity,
+    DescribedDensity,
+    LinearDensity,
+    LinearTerms,
+    TabularDensity,
+    UnrestrictedDensity,
+    VarianceDensity,
+)
 from posteriori.densities.categorical import Categorical, CategoricalParameters
 from posteriori.densities.conditional import BackOff
 from posteriori.densities.families import FamilyTables
@@ -19,7 +28,15 @@ from posteriori.densities.missingness import Missingness, MissingnessParameters
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.multivariate_parameters import MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
-from posteriori.densities.registry import REGISTRY, Registration, named_densities, stored_classes
+from posteriori.densities.registry import (
+    REGISTRY,
+    Registration,
+    column_label,
+    find_registration,
+    find_stored_class,
+    named_densities,
+    stored_classes,
+)
 from posteriori.densities.tree import Tree
 from posteriori.densities.tree_parameters import Forest, TreeParameters
 from posteriori.statistics import Statistics, StatisticsFactory
@@ -39,7 +56,9 @@ __all__ = [
     "CategoricalParameters",
     "ChainedDensity",
     "ClassIndependentDensity",
+    "CorrelatedDensity",
     "Density",
+    "DescribedDensity",
     "ExpectingDensity",
     "FamilyTables",
     "Forest",
@@ -49,6 +68,8 @@ __all__ = [
     "GaussianParameters",
     "KDependence",
     "LeaveOneOutDensity",
+    "LinearDensity",
+    "LinearTerms",
     "MarginalDensity",
     "Missingness",
     "MissingnessDensity",
@@ -59,9 +80,15 @@ __all__ = [
     "PoissonParameters",
     "Registration",
     "SummedDensity",
+    "TabularDensity",
     "Tree",
     "TreeParameters",
     "TwoPassDensity",
+    "UnrestrictedDensity",
+    "VarianceDensity",
+    "column_label",
+    "find_registration",
+    "find_stored_class",
     "implements",
     "named_densities",
     "stored_classes",

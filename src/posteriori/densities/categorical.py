@@ -10,12 +10,13 @@ from typing import ClassVar
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.capabilities import LinearTerms
 from posteriori.densities.conditional import ROUNDING
 from posteriori.invariants import check_equal, check_numbers, check_pseudo_count
 from posteriori.statistics.counts import Counts, slot_offsets
 from posteriori.statistics.left_out import less
 from posteriori.tables.batch import Assignment, Codes
-from posteriori.tables.schema import CellKind, Column
+from posteriori.tables.schema import CellKind, Column, quote
 from posteriori.typing import Array
 
 
@@ -166,3 +167,24 @@ class Categorical:
     def n_parameters(self, parameters: CategoricalParameters) -> int:
         """Return Z·Σ_j (K_j − 1)."""
         return len(parameters.log_probability) * sum(max(k - 1, 0) for k in parameters.cardinalities)
+
+    def linear_terms(self, parameters: CategoricalParameters, columns: Sequence[Column]) -> LinearTerms:
+        """Return the log-probabilities relative to the first category, whose log-probability goes into the bias."""
+        bias = np.zeros(len(parameters.log_probability))
+        terms = []
+        for position, column in enumerate(columns):
+            if column.is_binned:
+                raise ValueError(f"{quote([column.name])} is binned: its log-odds are steps, not a line")
+            if not column.categories:
+                continue
+            log_probability = parameters.column(position)
+            if not np.isfinite(log_probability).all():
+                raise ValueError(f"{quote([column.name])} has a category of probability 0; set alpha > 0")
+            bias += log_probability[:, 0]
+            weights = log_probability - log_probability[:, :1]
+            terms += [(position, category, weights[:, k]) for k, category in enumerate(column.categories) if k]
+        return LinearTerms(bias, terms)
+
+    def conditional_tables(self, parameters: CategoricalParameters) -> list[tuple[tuple[int, ...], Array]]:
+        """Return log p(x_j | z) of each column, which has no parents within the block."""
+        return [((), parameters.column(j)) for j in range(len(parameters.cardinalities))]

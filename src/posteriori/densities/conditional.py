@@ -166,3 +166,8 @@ def _shares(counts: Array, otherwise: Array) -> Array:
 def _ratio(part: Array, whole: Array, otherwise: Array | float) -> Array:
     """Return part / whole, or `otherwise` where whole is 0."""
     return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), otherwise)
+
+
+def without_missing(table: Array) -> Array:
+    """Return a table (Z, K of each parent + 1, …, K_j + 1) without slot 0 of each axis, for missing cells."""
+    return table[(slice(None), *[slice(1, None)] * (table.ndim - 1))]

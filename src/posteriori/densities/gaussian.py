@@ -11,11 +11,13 @@ from typing import ClassVar
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.capabilities import LinearTerms
 from posteriori.invariants import LARGEST_SQUARE, check_not_negative, check_numbers, require
+from posteriori.parameter_count import n_unrestricted_gaussian
 from posteriori.statistics.left_out import as_one_component, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import CellKind, Column
+from posteriori.tables.schema import CellKind, Column, quote
 from posteriori.typing import Array
 
 # The smallest variance, as a share of the variance of the column over all rows. A column that is constant within
@@ -194,6 +196,29 @@ class Gaussian:
         """Return Z·d means, and Z·d variances or d shared ones."""
         variances = parameters.variance.shape[1] if parameters.shared else parameters.variance.size
         return parameters.mean.size + variances
+
+    def n_unrestricted(self, n_columns: int) -> int:
+        """Return the size of a mean vector and of a full covariance."""
+        return n_unrestricted_gaussian(n_columns)
+
+    def describe(self, parameters: GaussianParameters, position: int) -> dict[str, Array]:
+        """Return the mean and the variance of a column, each (Z,)."""
+        return {"mean": parameters.mean[:, position], "variance": parameters.variance[:, position]}
+
+    def linear_terms(self, parameters: GaussianParameters, columns: Sequence[Column]) -> LinearTerms:
+        """Return weights mean/variance and the bias −Σ mean²/(2·variance); x² cancels if the variance is shared."""
+        if not (parameters.variance == parameters.variance[0]).all():
+            raise ValueError(
+                f"{quote(column.name for column in columns)} has a variance for each class, which makes the log-odds "
+                "quadratic; fit with variance_smoothing=inf"
+            )
+        weights = parameters.mean / parameters.variance
+        bias = -0.5 * (parameters.mean * weights).sum(axis=1)
+        return LinearTerms(bias, [(position, None, weights[:, position]) for position in range(len(columns))])
+
+    def moments_of_numbers(self, statistics: Moments) -> tuple[tuple[int, ...], Moments]:
+        """Return all positions and the statistics themselves."""
+        return tuple(range(statistics.weight.shape[1])), statistics
 
 
 def check_least_variance(least_variance: tuple[float, ...], n_columns: int) -> None:

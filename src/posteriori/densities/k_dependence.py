@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posteriori.densities.conditional import BackOff, draw
+from posteriori.densities.conditional import BackOff, draw, without_missing
 from posteriori.densities.families import CountsOfFamilies, FamilyTables, Parents, check_parents, lost_cells
 from posteriori.densities.spanning_tree import dependence_of_categories
 from posteriori.invariants import check_equal, check_not_negative
@@ -167,6 +167,10 @@ class KDependence:
     def n_parameters(self, parameters: FamilyTables) -> int:
         """Return Z·Σ_j (K_j − 1)·Π_{i in parents} K_i."""
         return parameters.n_parameters
+
+    def conditional_tables(self, parameters: FamilyTables) -> list[tuple[tuple[int, ...], Array]]:
+        """Return the parents of each column and log p(x_j | z, parents)."""
+        return [(of_j, without_missing(parameters.table(j))) for j, of_j in enumerate(parameters.parents)]
 
 
 def choose_parents(statistics: JointCounts, k: int) -> Parents:

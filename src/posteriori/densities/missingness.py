@@ -10,10 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.capabilities import LinearTerms
 from posteriori.invariants import check_numbers, check_pseudo_count
 from posteriori.statistics.counts import Counts, Presence, slot_offsets
 from posteriori.tables.batch import Mixed
-from posteriori.tables.schema import CellKind, Column
+from posteriori.tables.schema import CellKind, Column, quote
 from posteriori.typing import Array
 
 
@@ -126,3 +127,11 @@ class Missingness:
     def n_parameters(self, parameters: MissingnessParameters) -> int:
         """Return Z for each column that has a factor."""
         return len(parameters.log_missing) * int(parameters.modelled_columns.sum())
+
+    def linear_terms(self, parameters: MissingnessParameters, columns: Sequence[Column]) -> LinearTerms:
+        """Return Σ log p(m_j = 0 | z) as the bias, because a linear form is that of a complete row, and no terms."""
+        log_present = parameters.log_present
+        if not np.isfinite(log_present).all():
+            always = [column.name for column, p in zip(columns, log_present.T, strict=True) if not np.isfinite(p).all()]
+            raise ValueError(f"{quote(always)} is always missing in a class; set alpha > 0")
+        return LinearTerms(log_present.sum(axis=1), [])

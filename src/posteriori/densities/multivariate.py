@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from posteriori import kernels
+from posteriori.densities.capabilities import LinearTerms
 from posteriori.densities.gaussian import check_least_variance
 from posteriori.densities.multivariate_left_out import chain_left_out
 from posteriori.densities.multivariate_parameters import (
@@ -28,7 +29,7 @@ from posteriori.statistics.moments import Moments, sums_from_responsibilities
 from posteriori.statistics.quartic import OfComplete, QuarticNorms
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import CellKind
+from posteriori.tables.schema import CellKind, Column, quote
 from posteriori.typing import Array
 
 
@@ -334,3 +335,27 @@ class MultivariateGaussian:
         """Return Z·d means plus d·(d + 1)/2 per covariance, or fewer if the shrinkage leaves fewer free."""
         d = parameters.mean.shape[1]
         return parameters.mean.size + self.shrinkage.n_free(d, len(parameters.covariance))
+
+    def describe(self, parameters: MultivariateGaussianParameters, position: int) -> dict[str, Array]:
+        """Return the mean and the variance of a column, each (Z,)."""
+        mean = parameters.mean[:, position]
+        return {"mean": mean, "variance": np.broadcast_to(parameters.covariance[:, position, position], mean.shape)}
+
+    def covariances(self, parameters: MultivariateGaussianParameters) -> Array:
+        """Return the covariances, (G, d, d), in squared data units."""
+        return parameters.covariance
+
+    def linear_terms(self, parameters: MultivariateGaussianParameters, columns: Sequence[Column]) -> LinearTerms:
+        """Return Σ⁻¹·mean and −meanᵀ·Σ⁻¹·mean/2 for a shared covariance (Bishop, PRML, equations 4.69 and 4.70)."""
+        if not parameters.shared:
+            raise ValueError(
+                f"{quote(column.name for column in columns)} has a covariance for each class, which makes the log-odds "
+                'quadratic; fit with pooling="pooled", or use quadratic_form'
+            )
+        weights = parameters.mean @ parameters.precision[0]
+        bias = -0.5 * (parameters.mean * weights).sum(axis=1)
+        return LinearTerms(bias, [(position, None, weights[:, position]) for position in range(len(columns))])
+
+    def moments_of_numbers(self, statistics: Scatter) -> tuple[tuple[int, ...], Moments]:
+        """Return all positions and the moments of the present cells."""
+        return tuple(range(statistics.cells.weight.shape[1])), statistics.cells

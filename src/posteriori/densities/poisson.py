@@ -11,11 +11,12 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from posteriori import kernels
+from posteriori.densities.capabilities import LinearTerms
 from posteriori.invariants import check_not_negative, check_numbers
 from posteriori.statistics.left_out import as_one_component, moments_left
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Numbers
-from posteriori.tables.schema import CellKind, Column
+from posteriori.tables.schema import CellKind, Column, quote
 from posteriori.typing import Array
 
 _ROUNDING = 1e-12
@@ -129,6 +130,21 @@ class Poisson:
     def n_parameters(self, parameters: PoissonParameters) -> int:
         """Return Z·d rates."""
         return parameters.rate.size
+
+    def n_unrestricted(self, n_columns: int) -> int:
+        """Return one rate per column, because there is no unrestricted multivariate Poisson family."""
+        return n_columns
+
+    def describe(self, parameters: PoissonParameters, position: int) -> dict[str, Array]:
+        """Return the rates of a column, (Z,)."""
+        return {"rate": parameters.rate[:, position]}
+
+    def linear_terms(self, parameters: PoissonParameters, columns: Sequence[Column]) -> LinearTerms:
+        """Return weights log rate and the bias −Σ rate; log x! is the same for all components."""
+        if not np.isfinite(parameters.log_rate).all():
+            raise ValueError(f"{quote(column.name for column in columns)} has a rate of 0; set rate_smoothing > 0")
+        terms = [(position, None, parameters.log_rate[:, position]) for position in range(len(columns))]
+        return LinearTerms(-parameters.rate.sum(axis=1), terms)
 
 
 def _left(statistics: Moments, tile: Numbers, assignment: Assignment) -> Moments:

@@ -1,6 +1,7 @@
 """The registration of the library's densities: which names `distributions` accepts, and what a model file may hold.
 
-One entry of `REGISTRY` makes a density known to `NaiveBayes(distributions=...)` and to `save` and `load`.
+One entry of `REGISTRY` makes a density known to `NaiveBayes(distributions=...)`, to `save` and `load`, and to `to_sql`.
+The other features of a model use the optional methods of the density (`posteriori.densities.capabilities`).
 """
 
 from __future__ import annotations
@@ -46,11 +47,19 @@ class Registration:
     options : mapping of str to str, optional
         Given for a density of independent columns that `distributions` accepts by its `name`: for each field of the
         density, the parameter of `NaiveBayes` that sets it. Fields that are not listed keep their defaults.
+    sql : str, optional
+        The function that writes the density as SQL, as ``"module:function"``; it is imported when it is called, because
+        `sql/` is above `densities/`. Signature: `posteriori.sql.factors.FactorWriter`. None: `to_sql` refuses the
+        density.
+    label : str, optional
+        What the command line and the report call a column of numbers with this density; None: a number.
     """
 
     density: type[Any]
     parts: tuple[type[Any], ...] = ()
     options: Mapping[str, str] | None = None
+    sql: str | None = None
+    label: str | None = None
 
     @property
     def stored(self) -> tuple[type[Any], ...]:
@@ -65,11 +74,15 @@ def _options(**fields: str) -> Mapping[str, str]:
 REGISTRY: tuple[Registration, ...] = (
     Registration(AveragedOneDependence, (BackOff,)),
     Registration(Binned, options=_options(bins="bins")),
-    Registration(Categorical, options=_options(alpha="alpha")),
+    Registration(Categorical, options=_options(alpha="alpha"), sql="posteriori.sql.factors:categorical_factors"),
     Registration(FullJoint),
-    Registration(Gaussian, options=_options(smoothing="variance_smoothing", ddof="ddof")),
+    Registration(
+        Gaussian,
+        options=_options(smoothing="variance_smoothing", ddof="ddof"),
+        sql="posteriori.sql.factors:gaussian_factors",
+    ),
     Registration(KDependence, (BackOff,)),
-    Registration(Missingness),
+    Registration(Missingness, sql="posteriori.sql.factors:missingness_factors"),
     Registration(
         MultivariateGaussian,
         (
@@ -84,9 +97,15 @@ REGISTRY: tuple[Registration, ...] = (
             ShrinkToDiagonal,
             ShrinkToIdentity,
         ),
+        sql="posteriori.sql.correlated:correlated_factors",
     ),
-    Registration(Poisson, options=_options(smoothing="rate_smoothing")),
-    Registration(Tree, (BackOff, Forest)),
+    Registration(
+        Poisson,
+        options=_options(smoothing="rate_smoothing"),
+        sql="posteriori.sql.factors:poisson_factors",
+        label="count (Poisson)",
+    ),
+    Registration(Tree, (BackOff, Forest), sql="posteriori.sql.trees:tree_factors"),
 )
 
 
@@ -94,6 +113,21 @@ def stored_classes() -> Iterator[type[Any]]:
     """Yield the classes of densities that a model file may name. Shared parts are yielded once per density."""
     for registration in REGISTRY:
         yield from registration.stored
+
+
+def find_stored_class(name: str) -> type[Any] | None:
+    """Return the class with this name that a model file may hold; None if there is none."""
+    return next((kind for kind in stored_classes() if kind.__name__ == name), None)
+
+
+def find_registration(density: Any) -> Registration | None:
+    """Return the registration of the class of a density; None if it is not registered."""
+    return next((entry for entry in REGISTRY if entry.density is type(density)), None)
+
+
+def column_label(distribution: str, default: str) -> str:
+    """Return what a column of numbers is called under the density of this name; the default if nothing special."""
+    return next((entry.label for entry in REGISTRY if entry.density.name == distribution and entry.label), default)
 
 
 def named_densities(parameters: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from posteriori import kernels
-from posteriori.densities.conditional import BackOff, draw
+from posteriori.densities.conditional import BackOff, draw, without_missing
 from posteriori.densities.families import CountsOfFamilies, lost_cells
 from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mixed_forest
 from posteriori.densities.tree_parameters import Forest, TreeParameters, table_starts, table_widths
@@ -20,6 +20,7 @@ from posteriori.densities.tree_tables import Normals, normals_given
 from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.invariants import check_equal, require
 from posteriori.statistics.joint_counts import JointCounts
+from posteriori.statistics.moments import Moments
 from posteriori.statistics.pairs import Pairs
 from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers, split_by_component
 from posteriori.tables.schema import CellKind
@@ -360,6 +361,27 @@ class Tree:
                 configurations = 1 if parent < 0 else int(parameters.widths[parent]) - 1
                 total += configurations * (2 if parameters.continuous[j] else max(int(parameters.widths[j]) - 2, 0))
         return total
+
+    def describe(self, parameters: TreeParameters, position: int) -> dict[str, Array]:
+        """Return the marginal mean and variance of a column of numbers, each (Z,); nothing for a column of codes."""
+        if not parameters.continuous[position]:
+            return {}
+        marginals = [parameters.marginal_normal(z, position) for z in range(parameters.n_components)]
+        mean, variance = np.array(marginals).T
+        return {"mean": mean, "variance": variance}
+
+    def conditional_tables(self, parameters: TreeParameters) -> list[tuple[tuple[int, ...], Array]]:
+        """Return the parent of each column and log p(x_j | z, parent); all columns hold codes."""
+        if len(parameters.parents) > 1:
+            raise ValueError(
+                "each class has a tree of its own, so there is no one graph; TreeAugmentedNaiveBayes shares one"
+            )
+        above = [() if p < 0 else (p,) for p in parameters.parents[0].tolist()]
+        return [(of_j, without_missing(parameters.conditional(j))) for j, of_j in enumerate(above)]
+
+    def moments_of_numbers(self, statistics: Pairs) -> tuple[tuple[int, ...], Moments]:
+        """Return the positions of the columns of numbers and their moments."""
+        return tuple(j for j, number in enumerate(statistics.continuous) if number), statistics.numbers
 
 
 def _counts_along(codes: JointCounts, position: Array, parent: int, j: int) -> Array:

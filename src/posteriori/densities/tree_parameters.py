@@ -129,6 +129,35 @@ class TreeParameters:
         size = int(np.prod(shape))
         return np.stack([self.table[start : start + size].reshape(shape) for start in self.start[:, j].tolist()])
 
+    def marginal_normal(self, z: int, j: int) -> tuple[float, float]:
+        """Return the mean and the variance of a column of numbers under component z, without its parent, in data units.
+
+        Marginals follow the path from the root: p(x_j) = Σ_k p(x_j | k)·p(k) for codes; for numbers the laws of total
+        expectation and total variance.
+        """
+        parents = self.of_each(self.parents)[z].tolist()
+        path = [j]
+        while parents[path[-1]] >= 0:
+            path.append(parents[path[-1]])
+        probability: Array = np.ones(0)  # p(k) of the column before, while codes come first
+        mean, variance = 0.0, 0.0
+        for i in reversed(path):
+            start, width, n_given = int(self.start[z, i]), int(self.widths[i]), len(probability) + 1
+            if not self.continuous[i]:
+                rows = 1 if parents[i] < 0 else n_given
+                table = np.exp(self.table[start : start + rows * width].reshape(rows, width)[:, 1:])
+                probability = table[0] if parents[i] < 0 else probability @ table[1:]
+            elif parents[i] >= 0 and self.continuous[parents[i]]:
+                intercept, slope, noise = self.normal[start].tolist()
+                mean, variance = intercept + slope * mean, noise + slope**2 * variance
+            elif len(probability):  # line 0 is that of a missing parent
+                lines = self.normal[start + 1 : start + n_given]
+                mean = float(probability @ lines[:, 0])
+                variance = float(probability @ (lines[:, 2] + (lines[:, 0] - mean) ** 2))
+            else:
+                mean, _, variance = self.normal[start].tolist()
+        return mean + float(self.centre[self.position[j]]), variance
+
 
 @dataclass(frozen=True)
 class Forest:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
-from posteriori.densities import (
-    CategoricalParameters,
-    GaussianParameters,
-    MissingnessParameters,
-    MultivariateGaussianParameters,
-    PoissonParameters,
-)
+from posteriori.densities import LinearDensity
 from posteriori.explain.sums import ExplainableModel, Explanation
-from posteriori.tables import Column, quote
+from posteriori.tables import quote
 from posteriori.typing import Array
 
 
@@ -152,79 +144,16 @@ def linear_form(model: ExplainableModel) -> LinearForm:
     terms: list[tuple[int, Any, Array]] = []
     for block, parameters in zip(fitted.blocks, fitted.parameters, strict=True):
         columns = [fitted.schema.columns[j] for j in block.columns]
-        block_bias, block_terms = _linear_terms(parameters, columns)
-        bias += block_bias
-        terms += [(block.columns[position], category, weight) for position, category, weight in block_terms]
+        density = block.density
+        if not isinstance(density, LinearDensity):
+            raise ValueError(
+                f"{quote(column.name for column in columns)} has no linear log-odds under its distribution "
+                f"(the density {density.name!r} has no method `linear_terms`); use log_factors"
+            )
+        linear = density.linear_terms(parameters, columns)
+        bias += linear.bias
+        terms += [(block.columns[position], category, weight) for position, category, weight in linear.terms]
     terms.sort(key=lambda term: term[0])
     names = fitted.schema.names
     weight = np.array([weight for _, _, weight in terms]).reshape(len(terms), len(bias)).T
     return LinearForm(model.classes_, tuple((names[j], category) for j, category, _ in terms), weight, bias)
-
-
-_Terms = tuple[Array, list[tuple[int, Any, Array]]]
-
-
-@singledispatch
-def _linear_terms(parameters: Any, columns: Sequence[Column]) -> _Terms:
-    """Return what a block adds to the bias, and its terms: the place of a column, a category or None, the weights."""
-    raise ValueError(f"{quote(column.name for column in columns)} has no linear log-odds under its distribution")
-
-
-@_linear_terms.register
-def _(parameters: CategoricalParameters, columns: Sequence[Column]) -> _Terms:
-    bias = np.zeros(len(parameters.log_probability))
-    terms = []
-    for position, column in enumerate(columns):
-        if column.is_binned:
-            raise ValueError(f"{quote([column.name])} is binned: its log-odds are steps, not a line")
-        if not column.categories:
-            continue
-        log_probability = parameters.column(position)
-        if not np.isfinite(log_probability).all():
-            raise ValueError(f"{quote([column.name])} has a category of probability 0; set alpha > 0")
-        bias += log_probability[:, 0]
-        weights = log_probability - log_probability[:, :1]
-        terms += [(position, category, weights[:, k]) for k, category in enumerate(column.categories) if k]
-    return bias, terms
-
-
-@_linear_terms.register
-def _(parameters: GaussianParameters, columns: Sequence[Column]) -> _Terms:
-    if not (parameters.variance == parameters.variance[0]).all():
-        raise ValueError(
-            f"{quote(column.name for column in columns)} has a variance for each class, which makes the log-odds "
-            "quadratic; fit with variance_smoothing=inf"
-        )
-    weights = parameters.mean / parameters.variance
-    bias = -0.5 * (parameters.mean * weights).sum(axis=1)
-    return bias, [(position, None, weights[:, position]) for position in range(len(columns))]
-
-
-@_linear_terms.register
-def _(parameters: MultivariateGaussianParameters, columns: Sequence[Column]) -> _Terms:
-    if not parameters.shared:
-        raise ValueError(
-            f"{quote(column.name for column in columns)} has a covariance for each class, which makes the log-odds "
-            'quadratic; fit with pooling="pooled", or use quadratic_form'
-        )
-    weights = parameters.mean @ parameters.precision[0]
-    bias = -0.5 * (parameters.mean * weights).sum(axis=1)
-    return bias, [(position, None, weights[:, position]) for position in range(len(columns))]
-
-
-@_linear_terms.register
-def _(parameters: PoissonParameters, columns: Sequence[Column]) -> _Terms:
-    if not np.isfinite(parameters.log_rate).all():
-        raise ValueError(f"{quote(column.name for column in columns)} has a rate of 0; set rate_smoothing > 0")
-    return -parameters.rate.sum(axis=1), [
-        (position, None, parameters.log_rate[:, position]) for position in range(len(columns))
-    ]
-
-
-@_linear_terms.register
-def _(parameters: MissingnessParameters, columns: Sequence[Column]) -> _Terms:
-    log_present = parameters.log_present  # the linear form is that of a complete row
-    if not np.isfinite(log_present).all():
-        always = [column.name for column, p in zip(columns, log_present.T, strict=True) if not np.isfinite(p).all()]
-        raise ValueError(f"{quote(always)} is always missing in a class; set alpha > 0")
-    return log_present.sum(axis=1), []

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from posteriori.densities import Categorical, KDependence, Tree
+from posteriori.densities import TabularDensity
 from posteriori.model import GenerativeModel
 from posteriori.networks.cpt import CPT
 from posteriori.networks.network import BayesianNetwork
@@ -44,7 +42,13 @@ def network_of(model: GenerativeModel, target: Column) -> BayesianNetwork:
     parents: dict[int, tuple[int, ...]] = {}
     tables: dict[int, Array] = {}
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
-        for position, (above, table) in enumerate(_families(block.density, parameters)):
+        density = block.density
+        if not isinstance(density, TabularDensity):
+            raise ValueError(
+                f"a {density.name} model is no network with the class above every feature (its density has no method "
+                "`conditional_tables`)"
+            )
+        for position, (above, table) in enumerate(density.conditional_tables(parameters)):
             j = block.columns[position]
             parents[j], tables[j] = tuple(block.columns[p] for p in above), np.exp(table)
     states = {column.name: column.categories for column in schema.columns}
@@ -53,27 +57,6 @@ def network_of(model: GenerativeModel, target: Column) -> BayesianNetwork:
         of_states = {label: target.categories} | {schema.names[p]: states[schema.names[p]] for p in parents[j]}
         cpts.append(CPT(name, states[name], of_states, tables[j]))
     return BayesianNetwork(cpts=cpts)
-
-
-def _families(density: Any, parameters: Any) -> list[tuple[tuple[int, ...], Array]]:
-    """Return the parents of each column of a block, and log p(x_j | z, parents), (Z, K of each parent…, K_j)."""
-    if isinstance(density, Categorical):
-        return [((), parameters.column(j)) for j in range(len(parameters.cardinalities))]
-    if isinstance(density, Tree) and len(parameters.parents) == 1:
-        above = [() if p < 0 else (p,) for p in parameters.parents[0].tolist()]
-        return [(of_j, _seen(parameters.conditional(j))) for j, of_j in enumerate(above)]
-    if isinstance(density, KDependence):
-        return [(of_j, _seen(parameters.table(j))) for j, of_j in enumerate(parameters.parents)]
-    if isinstance(density, Tree):
-        raise ValueError(
-            "each class has a tree of its own, so there is no one graph; TreeAugmentedNaiveBayes shares one"
-        )
-    raise ValueError(f"a {density.name} model is no network with the class above every feature")
-
-
-def _seen(table: Array) -> Array:
-    """Return a table without the slots of missing cells."""
-    return table[(slice(None), *[slice(1, None)] * (table.ndim - 1))]
 
 
 def _unused(name: str, taken: tuple[str, ...]) -> str:

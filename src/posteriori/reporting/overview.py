@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from posteriori.densities import column_label
 from posteriori.reporting.columns import ColumnFacts
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions
@@ -120,7 +121,7 @@ def _kind(facts: ColumnFacts) -> str:
     if facts.column.is_binned:
         bins = facts.column.cardinality
         return f"number, cut into {plural(bins, 'bin')}" + (" (uninformative)" if bins == 1 else "")
-    return "count (Poisson)" if facts.distribution == "poisson" else "number"
+    return column_label(facts.distribution, "number")
 
 
 def _values(facts: ColumnFacts) -> str:

@@ -36,7 +36,7 @@ from posteriori.sql.dialects import (
     total,
     whole,
 )
-from posteriori.sql.factors import Factor, independent_normals
+from posteriori.sql.factors import Factor, FactorContext, independent_normals
 from posteriori.sql.steps import Steps
 
 MOST_EXPRESSIONS = 200_000  # about 100 columns of one covariance: 30 MB of SQL, and a minute to write
@@ -58,9 +58,13 @@ def _require_affordable(parameters: MultivariateGaussianParameters) -> None:
 
 
 def correlated_factors(
-    steps: Steps, cells: Cells, columns: Sequence[int], parameters: MultivariateGaussianParameters, chained: bool
+    context: FactorContext, columns: Sequence[int], parameters: MultivariateGaussianParameters
 ) -> Iterator[Factor]:
-    """Yield log p(x_j | those before it, z), less ½·log 2π a present cell; unless chained, all as one of the first."""
+    """Yield log p(x_j | the columns before it, z) without the constant ½·log 2π per present cell.
+
+    Unless columns have weights, all factors of a component are merged into one of the first column.
+    """
+    steps, cells, chained = context.steps, context.cells, context.weighted
     d = len(columns)
     if not np.any(parameters.covariance * ~np.eye(d, dtype=bool)):
         variance = np.stack(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from sqlglot import exp
@@ -27,14 +29,50 @@ from posteriori.sql.dialects import (
     square,
     times,
 )
+from posteriori.sql.steps import Steps
 from posteriori.typing import Array
 
-Factor = tuple[int, int, Node]  # the component, the column by its position, and its log density in nats
+Factor = tuple[int, int, Node]  # the component, the index of the column, and its log density in nats
 
 
-def gaussian_factors(cells: Cells, columns: Sequence[int], parameters: GaussianParameters) -> Iterator[Factor]:
+@dataclass(frozen=True)
+class FactorContext:
+    """What a density needs to write its log factors.
+
+    Attributes
+    ----------
+    steps : Steps
+        The columns of the SELECT that are defined so far.
+    cells : Cells
+        The cells of the table as numbers and codes.
+    model : str
+        The name of the model, for error messages.
+    weighted : bool
+        Whether the factor of each column is multiplied by a weight of its own, so that factors cannot be merged.
+    """
+
+    steps: Steps
+    cells: Cells
+    model: str
+    weighted: bool
+
+
+class FactorWriter(Protocol):
+    """The function that `Registration.sql` names.
+
+    Law (tests/sql/test_to_sql.py): executed, the factors of a row sum up to its log density, up to a term that is the
+    same for all components.
+    """
+
+    def __call__(self, context: FactorContext, columns: Sequence[int], parameters: Any) -> Iterator[Factor]:
+        """Yield log factors of the columns with these indices, each 0 where the cell is missing."""
+
+
+def gaussian_factors(
+    context: FactorContext, columns: Sequence[int], parameters: GaussianParameters
+) -> Iterator[Factor]:
     """Yield log N(x_j; mean_zj, variance_zj), 0 where x_j is missing."""
-    return independent_normals(cells, columns, parameters.mean, parameters.precision, parameters.log_peak)
+    return independent_normals(context.cells, columns, parameters.mean, parameters.precision, parameters.log_peak)
 
 
 def independent_normals(
@@ -52,8 +90,9 @@ def independent_normals(
             yield z, j, otherwise(minus(number(log_peak[z, position]), distance), number(0.0))
 
 
-def poisson_factors(cells: Cells, columns: Sequence[int], parameters: PoissonParameters) -> Iterator[Factor]:
+def poisson_factors(context: FactorContext, columns: Sequence[int], parameters: PoissonParameters) -> Iterator[Factor]:
     """Yield x_j·log rate_zj − rate_zj, 0 where x_j is missing; log x_j! is the same for all components."""
+    cells = context.cells
     for position, j in enumerate(columns):
         x = cells.number(j)
         cells.refuse(exp.LT(this=column(x), expression=number(0.0)))
@@ -69,21 +108,25 @@ def poisson_factors(cells: Cells, columns: Sequence[int], parameters: PoissonPar
                 yield z, j, real(cases((event, number(-np.inf)), default=number(0.0)))
 
 
-def categorical_factors(cells: Cells, columns: Sequence[int], parameters: CategoricalParameters) -> Iterator[Factor]:
+def categorical_factors(
+    context: FactorContext, columns: Sequence[int], parameters: CategoricalParameters
+) -> Iterator[Factor]:
     """Yield log p(x_j = k | z), 0 where x_j is missing."""
     for position, j in enumerate(columns):
         table = parameters.column(position)
         if not table.shape[1]:
             continue
-        code = cells.code(j)
+        code = context.cells.code(j)
         for z, row in enumerate(table.tolist()):
             yield z, j, real(choice(code, [number(one) for one in row], number(0.0)))
 
 
-def missingness_factors(cells: Cells, columns: Sequence[int], parameters: MissingnessParameters) -> Iterator[Factor]:
+def missingness_factors(
+    context: FactorContext, columns: Sequence[int], parameters: MissingnessParameters
+) -> Iterator[Factor]:
     """Yield log p(m_j | z): of a cell that is missing, or of one that is not."""
     for position in np.flatnonzero(parameters.modelled_columns).tolist():
-        present = cells.present(columns[position])
+        present = context.cells.present(columns[position])
         for z in range(len(parameters.log_missing)):
             gone, here = parameters.log_missing[z, position], parameters.log_present[z, position]
             yield z, columns[position], real(cases((missing(present), number(gone)), default=number(here)))

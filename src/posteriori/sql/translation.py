@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 import sqlglot
 from sqlglot import exp
 
-from posteriori.densities import (
-    CategoricalParameters,
-    GaussianParameters,
-    MissingnessParameters,
-    MultivariateGaussianParameters,
-    PoissonParameters,
-    TreeParameters,
-)
+from posteriori.densities import find_registration
 from posteriori.model import GenerativeModel
 from posteriori.sql.cells import Cells
-from posteriori.sql.correlated import correlated_factors
 from posteriori.sql.dialects import (
     POSSIBLE,
     SMALLEST_EXPONENT,
@@ -35,15 +28,8 @@ from posteriori.sql.dialects import (
     times,
     total,
 )
-from posteriori.sql.factors import (
-    Factor,
-    categorical_factors,
-    gaussian_factors,
-    missingness_factors,
-    poisson_factors,
-)
+from posteriori.sql.factors import Factor, FactorContext, FactorWriter
 from posteriori.sql.steps import Steps
-from posteriori.sql.trees import tree_factors
 from posteriori.tables.schema import kind_of
 
 Label = str | bool | int | float
@@ -133,33 +119,19 @@ def _log_sum(steps: Steps, y: int, names: list[str]) -> Node:
 
 
 def _factors(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> Iterator[Factor]:
-    """Yield the log factors of all blocks that tell of the component."""
-    weighted = model.weights is not None
+    """Yield the log factors of all blocks that depend on the component."""
+    context = FactorContext(steps, cells, name, weighted=model.weights is not None)
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
         if block.shared:
             continue
-        if isinstance(parameters, GaussianParameters):
-            yield from gaussian_factors(cells, block.columns, parameters)
-        elif isinstance(parameters, PoissonParameters):
-            yield from poisson_factors(cells, block.columns, parameters)
-        elif isinstance(parameters, CategoricalParameters):
-            yield from categorical_factors(cells, block.columns, parameters)
-        elif isinstance(parameters, MissingnessParameters):
-            yield from missingness_factors(cells, block.columns, parameters)
-        elif isinstance(parameters, MultivariateGaussianParameters):
-            yield from correlated_factors(steps, cells, block.columns, parameters, chained=weighted)
-        elif isinstance(parameters, TreeParameters) and not weighted:
-            yield from tree_factors(steps, cells, block.columns, parameters)
-        else:
-            what = (
-                "weights the factors of a tree"
-                if isinstance(parameters, TreeParameters)
-                else (f"holds the density {block.density.name!r}")
-            )
+        registration = find_registration(block.density)
+        if registration is None or registration.sql is None:
             raise ValueError(
-                f"this {name} {what}, which no SELECT is written for; to_sql takes naive Bayes, Gaussian "
-                "discriminants and trees without weights"
+                f"this {name} holds the density {block.density.name!r}, which no SELECT is written for (`sql` of its "
+                "registration); to_sql takes naive Bayes, Gaussian discriminants and trees without weights"
             )
+        write: FactorWriter = resolve_name(registration.sql)
+        yield from write(context, block.columns, parameters)
 
 
 # The posterior --------------------------------------------------------------------------------------------------

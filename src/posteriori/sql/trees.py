@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from posteriori.densities import TreeParameters
-from posteriori.sql.cells import Cells
 from posteriori.sql.dialects import (
     Node,
     cases,
@@ -28,14 +27,20 @@ from posteriori.sql.dialects import (
     times,
     total,
 )
-from posteriori.sql.factors import Factor
+from posteriori.sql.factors import Factor, FactorContext
 from posteriori.sql.steps import Steps
 
 _LOG_TWO_PI = math.log(2.0 * math.pi)
 
 
-def tree_factors(steps: Steps, cells: Cells, columns: Sequence[int], parameters: TreeParameters) -> Iterator[Factor]:
+def tree_factors(context: FactorContext, columns: Sequence[int], parameters: TreeParameters) -> Iterator[Factor]:
     """Yield what each column adds to log p(x | z): nothing where its parent is missing, who says it."""
+    if context.weighted:
+        raise ValueError(
+            f"this {context.model} weights the factors of a tree, which no SELECT is written for; to_sql takes trees "
+            "without weights"
+        )
+    steps, cells = context.steps, context.cells
     names = [
         cells.centred(j, float(parameters.centre[position]))[0] if is_number else cells.code(j)
         for j, position, is_number in zip(columns, parameters.position.tolist(), parameters.continuous, strict=True)

@@ -1,0 +1,101 @@
+"""What a density may offer beyond the protocol `Density`: one optional method per feature of a model.
+
+A feature asks with `isinstance`. If a density lacks the method, the feature raises an error that names the method, or
+shows the column without the parameters. SQL is the exception: it is written above this layer, so `Registration.sql`
+names the function that writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from posteriori.statistics.moments import Moments
+from posteriori.tables.schema import Column
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class LinearTerms:
+    """log p(x | z) = bias_z + Σ_t weight_tz · x_t + a part that is the same for all components.
+
+    Attributes
+    ----------
+    bias : ndarray (Z,)
+        In nats.
+    terms : list of (position, category, weight)
+        The position of a column in the block; a category, or None for a number; and the weights (Z,), in nats per data
+        unit for a number, in nats for a category. x_t is the number, or 1 if the cell has the category and 0 otherwise.
+    """
+
+    bias: Array
+    terms: list[tuple[int, Any, Array]]
+
+
+@runtime_checkable
+class LinearDensity(Protocol):
+    """A density whose log-odds are linear in the cells of a complete row. Feature: `explain.linear_form`.
+
+    Law (tests/densities/test_capabilities.py): the differences of log_density between components are those of the
+    linear terms.
+    """
+
+    def linear_terms(self, parameters: Any, columns: Sequence[Column]) -> LinearTerms:
+        """Return the bias and the terms; raise ValueError if the log-odds of these parameters are not linear."""
+
+
+@runtime_checkable
+class TabularDensity(Protocol):
+    """A density of categories that is a Bayesian network over its columns. Feature: `to_network`.
+
+    Law (tests/densities/test_capabilities.py): the log density of a complete row is the sum of its table entries.
+    """
+
+    def conditional_tables(self, parameters: Any) -> list[tuple[tuple[int, ...], Array]]:
+        """Return, for each column, the positions of its parents and log p(x_j | z, parents) in nats.
+
+        The tables have the shape (Z, K of each parent, …, K_j), without slots for missing cells. Raise ValueError if
+        the components have different parents.
+        """
+
+
+@runtime_checkable
+class DescribedDensity(Protocol):
+    """A density that describes a column of numbers by a few parameters. Feature: the command ``show``.
+
+    Law (tests/densities/test_capabilities.py): ``mean`` and ``variance``, if described, are those of sampled numbers.
+    """
+
+    def describe(self, parameters: Any, position: int) -> dict[str, Array]:
+        """Return the parameters of the column at this position by name, each (Z,), in data units.
+
+        The names ``mean`` and ``variance`` are reserved for the mean and the variance of the cells.
+        """
+
+
+@runtime_checkable
+class CorrelatedDensity(Protocol):
+    """A density that models covariances between its columns. Feature: the correlations of the command ``show``."""
+
+    def covariances(self, parameters: Any) -> Array:
+        """Return the covariances, (Z, d, d), or (1, d, d) if all components share one; in squared data units."""
+
+
+@runtime_checkable
+class VarianceDensity(Protocol):
+    """A density whose parameters depend on variances, which lose digits if rows are subtracted. Feature: `forget`."""
+
+    def moments_of_numbers(self, statistics: Any) -> tuple[tuple[int, ...], Moments]:
+        """Return the positions of the columns of numbers and the moments of these columns."""
+
+
+@runtime_checkable
+class UnrestrictedDensity(Protocol):
+    """A density of independent numbers with a known unrestricted family. Feature: the parameter count of ``show``.
+
+    Law (tests/densities/test_capabilities.py): for one column it is the number of parameters per component.
+    """
+
+    def n_unrestricted(self, n_columns: int) -> int:
+        """Return the number of parameters per component of the family without independence of the columns."""
