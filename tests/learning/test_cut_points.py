@@ -16,7 +16,7 @@ import posteriori.sources.table_source
 from posteriori.learning import cut_points
 from posteriori.learning.binning import mdlp_of_counts, quantile_cuts
 from posteriori.learning.cut_points import CutPoints, binned_schema
-from posteriori.sources import TableSource
+from posteriori.sources import local_source
 from posteriori.statistics.row_sample import splitmix64
 from posteriori.tables import infer_schema, read_labels, read_table
 
@@ -28,7 +28,7 @@ def source_of(values, labels, weight=None, fold=None):
     known = read_labels(labels, table)
     positions = list(range(values.shape[1]))
     schema = infer_schema(table, positions)
-    return TableSource(table, schema, positions, known, known.infer(), weight, fold, n_jobs=1)
+    return local_source(table, schema, positions, known, known.infer(), weight, fold, n_jobs=1)
 
 
 def cuts_of(schema):

@@ -46,7 +46,7 @@ def refitted(model, X, y, weight):
     rows = model.read_learned_rows(X, y, weight)
     source, target = rows.source, rows.target
     fitted, prior = model.model_, model.component_prior(target)
-    source = replace(source, schema=fitted.schema, n_jobs=1)
+    source = replace(source.with_schema(fitted.schema), n_jobs=1)
     blocks = tuple(
         replace(block, density=block.density.with_fixed_structure(parameters))
         for block, parameters in zip(fitted.blocks, fitted.parameters, strict=True)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 import posteriori as po
 from posteriori.learning.cut_points import binned_schema, bins_of
 from posteriori.learning.fit import Collect
-from posteriori.sources import TableSource
+from posteriori.sources.table_source import TableSource
 from posteriori.statistics import Counts, JointCounts, Moments, Pairs, TailMoments
 
 duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
@@ -48,7 +48,7 @@ def sums_of(estimator, rows):
     blocks = estimator._blocks(source.schema)
     source = source.with_schema(binned_schema(source, bins_of(blocks)))
     found = Sums(source.table, source.schema, source.positions, source.labels, source.classes).of(blocks)
-    return found, TableSource.reduce(source, Collect(blocks))
+    return found, TableSource(source.reader, source.labelling).reduce(Collect(blocks))
 
 
 def assert_same_sums(found, expected):

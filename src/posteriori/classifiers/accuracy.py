@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from posteriori.sources import TableSource
+from posteriori.sources import LabelledSource
 from posteriori.tables import Batch, Column, check_weights, read_labels
 from posteriori.typing import Array
 
@@ -47,7 +47,7 @@ class Accuracy:
 
 
 def accuracy_of(
-    source: TableSource,
+    source: LabelledSource,
     y: Any,
     sample_weight: Any,
     target: Column,
@@ -58,7 +58,7 @@ def accuracy_of(
 
     Parameters
     ----------
-    source : TableSource
+    source : LabelledSource
         The rows.
     y, sample_weight
         As in `score`.
@@ -82,4 +82,4 @@ def accuracy_of(
         first = batch.number(int(strange[0])) if len(strange) else 0
         return Accuracy(float(own[right].sum()), float(own.sum()), len(strange), first)
 
-    return replace(source, labels=labels, classes=known, weight=weight).reduce(judge)
+    return source.with_labels(labels, known).with_weight(weight).reduce(judge)

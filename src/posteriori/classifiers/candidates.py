@@ -13,7 +13,7 @@ from sklearn.base import clone
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.model_cost import ColumnSummary, TableSummary
 from posteriori.registry import find_model, member_models, pool_candidates
-from posteriori.sources import TableSource
+from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
 from posteriori.tables import Batch
 from posteriori.typing import Array
@@ -53,12 +53,12 @@ def _tally(batch: Batch) -> _Tally:
     return _Tally(len(batch), n_incomplete, missing, ColumnRanges.of(batch))
 
 
-def summarise_table(source: TableSource, n_classes: int) -> TableSummary:
+def summarise_table(source: LabelledSource, n_classes: int) -> TableSummary:
     """Return the ranges, counts, gaps and cardinalities of the training rows. O(n·d), one read.
 
     Parameters
     ----------
-    source : TableSource
+    source : LabelledSource
     n_classes : int
         C.
     """

@@ -40,7 +40,7 @@ from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool
 from posteriori.learning.scores import scores_of
 from posteriori.model import GenerativeModel
 from posteriori.model_selection.out_of_fold_predictions import OutOfFold, results_of
-from posteriori.sources import TableSource, source_of
+from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.tables import Batch, Column, Schema, Table, read_table
 from posteriori.tables.matching import matched_places
@@ -487,7 +487,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         """Return where the columns of the models stand in a table."""
         return matched_places(table, self.schema_, type(self).__name__, target)
 
-    def _source(self, X: Any) -> TableSource:
+    def _source(self, X: Any) -> LabelledSource:
         check_is_fitted(self, "members_")
         table = read_table(X)
         positions = self._places(table, self.schema_.target)

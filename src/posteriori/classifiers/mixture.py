@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -33,7 +32,7 @@ from posteriori.learning.fit import Collect
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.restarts import best_of
 from posteriori.model import Block, GenerativeModel, Prior
-from posteriori.sources import TableSource, source_of
+from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.statistics.resolution import rounding_variance
 from posteriori.tables import Column, Schema, check_weights, infer_schema, quote, read_labels, read_table
@@ -224,7 +223,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         ]
         return best_of(starts, climb, self.max_iter), target
 
-    def _read_training_rows(self, X: Any, sample_weight: Any) -> tuple[TableSource, Column]:
+    def _read_training_rows(self, X: Any, sample_weight: Any) -> tuple[LabelledSource, Column]:
         table = read_table(X)
         reject_target(table, "MixtureModel")
         if table.n_rows < self.n_components:
@@ -239,15 +238,15 @@ class MixtureModel(DensityMixin, ModelEstimator):
         weight = check_weights(sample_weight, table.n_rows)
         return source_of(table, schema, columns, None, target, weight, n_jobs=self.n_jobs).cached(), target
 
-    def _starts(self, source: TableSource, rows: SampledRows) -> list[TableSource]:
+    def _starts(self, source: LabelledSource, rows: SampledRows) -> list[LabelledSource]:
         """Return one source per initialization, with the initial component of each row as its label."""
         if self.start is not None:
-            begun = replace(source, labels=read_labels(self.start, source.table))
+            begun = source.with_labels(read_labels(self.start, source.table))
             begun.batch(slice(0, source.table.n_rows))  # raises an error that names a label that is not a component
             return [begun]
         rng = generator(self.random_state)
         seeds = [spread_seeds(rows, self.n_components, rng) for _ in range(self.n_init if self.n_components > 1 else 1)]
-        return [replace(source, labels=read_labels(source.map(one.nearest), source.table)) for one in seeds]
+        return [source.with_labels(read_labels(source.map(one.nearest), source.table)) for one in seeds]
 
     def _blocks(self, schema: Schema, least_variance: Sequence[float] = ()) -> tuple[Block, ...]:
         continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")

@@ -15,7 +15,7 @@ from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.validation import categorical_places
 from posteriori.invariants import require
 from posteriori.model import Block, GenerativeModel
-from posteriori.sources import TableSource, source_of
+from posteriori.sources import LabelledSource, source_of
 from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.tables import Batch, Column, Schema, Table, read_table
 from posteriori.tables.matching import matched_places
@@ -98,7 +98,7 @@ class ModelEstimator(BaseEstimator, ABC):
         learned = hasattr(self, "statistics_")
         return matched_places(table, self.model_.schema, type(self).__name__, target, warn_of_lost_names=learned)
 
-    def _source(self, X: Any) -> TableSource:
+    def _source(self, X: Any) -> LabelledSource:
         check_is_fitted(self, "model_")
         table = read_table(X)
         positions = self._places(table, self.model_.schema.target)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.tables.reading import engine_of
+from posteriori.engines import engine_of
 from posteriori.typing import Array
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -27,10 +27,10 @@ def supports_partitions(title: str) -> Callable[[Method], Method]:
         @functools.wraps(method)
         def say(self: Any, X: Any) -> Any:
             engine = engine_of(X)
-            if engine is None:
+            if engine is None or not engine.predicts_lazily:
                 return method(self, X)
             check_is_fitted(self)
-            table = engine(X)
+            table = engine.open(X)
             self._places(table, self.schema_.target)  # raises now what would else be raised on the workers
             with warnings.catch_warnings():  # of the one row, which nobody asked about
                 warnings.simplefilter("ignore")

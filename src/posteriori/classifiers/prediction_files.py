@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import replace
 from errno import EIO
 from functools import partial
 from pathlib import Path
@@ -120,7 +119,7 @@ def predictions(
 
     The arguments are those of `predict_to`.
     """
-    source = replace(estimator._source(X), progress=progress)
+    source = estimator._source(X).with_progress(progress)
     mixture = isinstance(estimator, MixtureModel)
     labels = range(estimator.model_.n_components) if mixture else estimator.classes_.tolist()
     classes = pl.Series("prediction", labels)

@@ -18,7 +18,7 @@ from posteriori.learning.importance import HeldOutRows
 from posteriori.learning.retyping import retyped, with_missing_cuts
 from posteriori.learning.training import TrainingRows
 from posteriori.model import Block, GenerativeModel
-from posteriori.sources import TableSource
+from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Column, Scan, Schema
 from posteriori.tables.lazy import LazyTable
@@ -112,7 +112,7 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         self._check_size(source.schema, rows.target)
         return CollectedRows(TrainingRows(source, rows.target), blocks, source.reduce(Collect(blocks)))
 
-    def _check_plan(self, source: TableSource, blocks: tuple[Block, ...], complete: bool) -> None:
+    def _check_plan(self, source: LabelledSource, blocks: tuple[Block, ...], complete: bool) -> None:
         """Raise ValueError if the plan needs all rows at once and more follow, or known labels and they are hidden."""
         wanted = unrefined(blocks)
         if wanted and not complete:
@@ -144,7 +144,7 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         self._classes_closed = classes is not None
         self.__dict__.pop("target_cuts_", None)
 
-    def _transduce(self, source: TableSource) -> None:
+    def _transduce(self, source: LabelledSource) -> None:
         """Set `transduction_`: the labels of the training rows, where the model infers missing and doubtful ones."""
         if hasattr(self, "transduction_"):
             del self.transduction_
@@ -153,7 +153,7 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         if source.labels is None or not (source.labels.may_miss or self.label_noise is not None):
             return
         model = self.model_
-        source = replace(source, schema=model.schema)
+        source = source.with_schema(model.schema)
 
         def infer(batch: Batch) -> Array:
             with np.errstate(divide="ignore"):

@@ -16,7 +16,7 @@ from posteriori.learning.em import EMOptions, FitResult
 from posteriori.learning.held_out import held_out_weight
 from posteriori.learning.training import Plan, TrainingRows
 from posteriori.model import FactorWeights, GenerativeModel, Prior
-from posteriori.sources import TableSource, source_of
+from posteriori.sources import LabelledSource, source_of
 from posteriori.tables import (
     Batch,
     Column,
@@ -148,7 +148,7 @@ class TrainingRowReader(ModelEstimator):
     def _weighed(
         self,
         learned: FitResult,
-        source: TableSource,
+        source: LabelledSource,
         to_observed_codes: Callable[[Batch], Batch] | None = None,
         start: FactorWeights | None = None,
     ) -> GenerativeModel:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from posteriori import kernels
 from posteriori.model import log_sum
-from posteriori.sources import Source, TableSource
+from posteriori.sources import Source, local_source
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment, Batch, Codes, Column, Labels, Numbers, Schema
 from posteriori.tables.arrays import ArrayTable
@@ -276,7 +276,7 @@ def open_rows(X: Any) -> Source:
     if issparse(X):
         return _one_batch(X)
     schema = _numeric_schema(X.shape[1])
-    return TableSource(ArrayTable(X), schema, range(X.shape[1]))
+    return local_source(ArrayTable(X), schema, range(X.shape[1]))
 
 
 def _open_labelled(X: Any, y: Array, classes: Array, weight: Array | None) -> Source:
@@ -288,7 +288,7 @@ def _open_labelled(X: Any, y: Array, classes: Array, weight: Array | None) -> So
         weight = np.ones(n) if weight is None else weight
         return _one_batch(X, Assignment(component, weight, len(classes)))
     schema = _numeric_schema(X.shape[1])
-    return TableSource(ArrayTable(X), schema, range(X.shape[1]), labels, target, weight)
+    return local_source(ArrayTable(X), schema, range(X.shape[1]), labels, target, weight)
 
 
 def _numeric_schema(n_features: int) -> Schema:

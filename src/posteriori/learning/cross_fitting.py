@@ -20,7 +20,7 @@ from posteriori.learning.fold_sums import components_of_folds, outside, per_fold
 from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.training import Plan
 from posteriori.model import Block, FactorWeights
-from posteriori.sources import TableSource
+from posteriori.sources import LabelledSource
 from posteriori.sources.threads import blas, n_threads
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Schema
@@ -42,11 +42,11 @@ class CrossFitted:
 class _Folded:
     """Rows, each of which is in one of some folds; −1 for those that teach in all of them."""
 
-    source: TableSource
+    source: LabelledSource
     fold: Array
     folds: int
 
-    def without(self, k: int | None) -> TableSource:
+    def without(self, k: int | None) -> LabelledSource:
         """Return the rows outside a fold; None for all."""
         return self.source if k is None else self.source.reweighted(self.fold != k)
 
@@ -81,7 +81,7 @@ class _Sums:
 
 
 def cross_fit(
-    source: TableSource,
+    source: LabelledSource,
     fold: Array,
     folds: int,
     plans: Sequence[Plan],
@@ -91,7 +91,7 @@ def cross_fit(
 
     Parameters
     ----------
-    source : TableSource
+    source : LabelledSource
         The rows, in the schema that they were inferred to have.
     fold : ndarray (n,)
         The number of each row's fold; −1 for rows that are never held out.
@@ -100,11 +100,11 @@ def cross_fit(
     progress : callable, optional
         Called with the number of rows of each batch done.
     """
-    rows = _Folded(replace(source, folds=fold), fold, folds)
+    rows = _Folded(source.with_folds(fold), fold, folds)
     schemas = _schemas(CutPoints(rows.source.with_label_model(None), folds, source.n_jobs), plans)
     wanted: list[_StatisticsRequest] = []
     positions = [_request(wanted, plan, of_fold, folds) for plan, of_fold in zip(plans, schemas, strict=True)]
-    sums = replace(rows.source, progress=progress).reduce(_collect_each(wanted, folds))
+    sums = rows.source.with_progress(progress).reduce(_collect_each(wanted, folds))
     merged = [_without_each(one, part, folds) for one, part in zip(wanted, sums.parts, strict=True)]
 
     def learn_plan(plan: Plan, of_fold: list[Schema], where: list[tuple[int, list[int]]]) -> CrossFitted:
@@ -147,7 +147,7 @@ def cross_fit(
 
 
 def score_held_out(
-    source: TableSource,
+    source: LabelledSource,
     fold: Array,
     fitted: Sequence[CrossFitted],
     progress: Callable[[int], None] | None = None,
@@ -173,7 +173,7 @@ def score_held_out(
         return log_posterior, kept
 
     with blas().limit(limits=1, user_api="blas"):
-        scores, kept = zip(*replace(source, folds=fold, progress=progress).stream(score), strict=True)
+        scores, kept = zip(*source.with_folds(fold).with_progress(progress).stream(score), strict=True)
     return np.concatenate(scores), None if sampled is None else joined(kept)
 
 
@@ -235,7 +235,7 @@ def _without_each(wanted: _StatisticsRequest, sums: JointStatistics, folds: int)
     return sums_without_each(parts)
 
 
-def _learn(rows: TableSource, plan: Plan, statistics: JointStatistics, full: FitResult | None) -> FitResult:
+def _learn(rows: LabelledSource, plan: Plan, statistics: JointStatistics, full: FitResult | None) -> FitResult:
     """Return the model of some rows; where it takes EM, that starts from the model of all of them.
 
     EM starts as in a refit where the bins of that model differ, and where labels hide components (rows without label,

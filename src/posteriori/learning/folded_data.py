@@ -12,7 +12,7 @@ from posteriori.learning.cross_fitting import CrossFitted, cross_fit, score_held
 from posteriori.learning.folds import assign_folds, stratified_subsample
 from posteriori.learning.importance import HeldOutRows, Predictor, most_rows
 from posteriori.learning.training import Plan, TrainingRows
-from posteriori.sources import TableSource
+from posteriori.sources import LabelledSource
 from posteriori.tables import Batch, Column
 from posteriori.typing import Array
 
@@ -25,7 +25,7 @@ class FoldedData:
 
     Attributes
     ----------
-    source : TableSource
+    source : LabelledSource
     target : Column
         The classes.
     evaluated : ndarray (m,)
@@ -34,7 +34,7 @@ class FoldedData:
         The class index, the fold and the weight of each evaluated row.
     """
 
-    source: TableSource
+    source: LabelledSource
     target: Column
     evaluated: Array
     y_true: Array

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
-from posteriori.sources import TableSource
+from posteriori.sources import LabelledSource
 from posteriori.tables import Column
 from posteriori.typing import Array
 
@@ -18,13 +18,13 @@ class TrainingRows:
 
     Attributes
     ----------
-    source : TableSource
+    source : LabelledSource
         The rows with their schema, labels and weights.
     target : Column
         The classes.
     """
 
-    source: TableSource
+    source: LabelledSource
     target: Column
 
     @property
@@ -37,7 +37,7 @@ class TrainingRows:
 
     def with_unlabelled_weight(self, weight: float) -> TrainingRows:
         """Return the same rows, with another weight of the rows without label."""
-        return replace(self, source=replace(self.source, unlabelled_weight=weight))
+        return replace(self, source=self.source.with_unlabelled_weight(weight))
 
 
 @dataclass(frozen=True)

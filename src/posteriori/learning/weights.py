@@ -12,7 +12,7 @@ from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.leave_one_out import check_closed_form, left_out_factors
 from posteriori.learning.log_linear import FLOOR, LogLinear, fit_log_linear
 from posteriori.model import FactorWeights, GenerativeModel
-from posteriori.sources import TableSource
+from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment, Batch
 from posteriori.typing import Array
@@ -85,7 +85,7 @@ def fit_weights(
 
 
 def learn_weights(
-    source: TableSource,
+    source: LabelledSource,
     model: GenerativeModel,
     statistics: JointStatistics,
     to_observed_codes: Callable[[Batch], Batch] | None = None,
@@ -99,7 +99,7 @@ def learn_weights(
 
     Parameters
     ----------
-    source : TableSource
+    source : LabelledSource
         The rows, with labels; those of no weight are passed over.
     model : GenerativeModel
     statistics : JointStatistics

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.networks.naming import States, closest
-from posteriori.sources import TableSource
+from posteriori.sources import LabelledSource, local_source
 from posteriori.statistics import StatisticsFactory
 from posteriori.tables import Assignment, Batch, Codes, Column, Schema, Table, check_weights, read_table
 from posteriori.tables.schema import categorical_column
@@ -25,7 +25,7 @@ class Cases:
 
     Attributes
     ----------
-    source : TableSource
+    source : LabelledSource
         Of the variables that have a column.
     columns : tuple of Column (V,)
         The states of each variable.
@@ -35,7 +35,7 @@ class Cases:
         Of each row.
     """
 
-    source: TableSource
+    source: LabelledSource
     columns: tuple[Column, ...]
     held: tuple[int, ...]
     weight: Array | None
@@ -119,7 +119,7 @@ def open_cases(
     schema = Schema(tuple(columns[v] for v in held), opened.container, opened.named)
     positions = [position[variables[v]] for v in held]
     weight = check_weights(sample_weight, opened.n_rows)
-    return Cases(TableSource(opened, schema, positions, n_jobs=n_jobs), tuple(columns), held, weight)
+    return Cases(local_source(opened, schema, positions, n_jobs=n_jobs), tuple(columns), held, weight)
 
 
 def _read_column(table: Table, j: int, name: str, states: States | None) -> Column:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import polars as pl
 
+from posteriori.sources.composed_source import ComposedSource
 from posteriori.sources.table_source import TableSource
 from posteriori.statistics import (
     ColumnRanges,
@@ -35,30 +36,51 @@ _MOST_SETS = 200  # of columns, by which one query groups
 _MOST_MEMBERS = 60  # in all of them, so that a bit for each makes a number
 
 
-class DatabaseSource(TableSource):
-    """The rows of a query. What `Collect` wants of them is asked as sums, where the database can give all of it."""
+@dataclass(frozen=True)
+class DatabaseSource(ComposedSource):
+    """The rows of a query. The database adds up statistics where it can; otherwise the rows are streamed."""
 
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
-        """Add up accumulate(batch) over all batches, in the database where that can be."""
+        """Fold: add up accumulate(batch) over all batches, in the database where `accumulate` names its blocks."""
         blocks = getattr(accumulate, "blocks", None)
-        if blocks is not None and self._is_plain:
-            sums = Sums(cast(Query, self.table), self.schema, self.positions, cast(Labels, self.labels), self._classes)
-            found = sums.of(blocks)
-            if found is not None:
+        if blocks is not None and self._has_plain_labels:
+            sums = Sums(
+                cast(Query, self.table),
+                self.schema,
+                self.positions,
+                cast(Labels, self.labels),
+                cast(Column, self.classes),
+            )
+            statistics = sums.of(blocks)
+            if statistics is not None:
                 (self.progress or start_progress("statistics", self.table.n_rows))(self.table.n_rows)
-                return cast(T, found)
-        return super().reduce(accumulate)
+                return cast(T, statistics)
+        return self._streamed.reduce(accumulate)
+
+    def map(self, score: Callable[[Batch], Array]) -> Array:
+        """Return score(batch) of all batches in the order of the rows; warn of categories unseen in training."""
+        return self._streamed.map(score)
+
+    def stream(self, work: Callable[[Batch], T], what: str = "scores") -> Generator[T, None, None]:
+        """Yield work(batch) of all batches, in the order of the rows; `what` names the pass for progress reports."""
+        return self._streamed.stream(work, what)
+
+    def cached(self) -> Self:
+        """Return the same rows, with their cells kept in memory where they are few, for passes that stream them."""
+        cached = self._streamed.cached()
+        return replace(self, reader=cached.reader, labelling=cached.labelling)
 
     @property
-    def _classes(self) -> Column:
-        assert self.classes is not None
-        return self.classes
+    def _streamed(self) -> TableSource:
+        return TableSource(self.reader, self.labelling, self.n_jobs, self.progress)
 
     @property
-    def _is_plain(self) -> bool:
-        """Whether every row has a label, in a column of the query, and the weight 1."""
-        inside = isinstance(self.labels, Labels) and self.labels.table is self.table and self.labels.code is None
-        return inside and self.weight is None and self.folds is None and self.label_model is None
+    def _has_plain_labels(self) -> bool:
+        """Whether every row has a label in a column of the query, and the weight 1."""
+        rows = self.labelling
+        labels = rows.column_of(self.table)
+        is_plain = labels is not None and labels.code is None and rows.classes is not None
+        return is_plain and rows.weight is None and rows.folds is None and rows.label_model is None
 
 
 @dataclass(frozen=True)

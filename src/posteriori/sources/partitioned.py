@@ -1,4 +1,4 @@
-"""Rows in partitions that live elsewhere: each is folded, or scored, where it is."""
+"""Rows in partitions that live elsewhere: each partition is folded, or scored, where it is."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
+from posteriori.sources.composed_source import ComposedSource
+from posteriori.sources.labelling import Labelling
+from posteriori.sources.row_reader import RowReader
 from posteriori.sources.table_source import TableSource, warn_of_unseen
-from posteriori.tables import Batch, Labels, Table
+from posteriori.tables import Batch, Labels, Schema, Table
 from posteriori.tables.labels import KnownLabels
 from posteriori.tables.partitioned import PartitionedTable, add
 from posteriori.tables.progress import start_progress
@@ -22,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class PartitionContext:
-    """What this process knows of the rows of one partition: the number of the first, and more where rows have it."""
+    """What is sent along with one partition: its row numbers, and labels, weights and folds that it does not hold."""
 
     rows: slice
     labels: KnownLabels | None = None
@@ -31,160 +34,177 @@ class PartitionContext:
 
 
 @dataclass(frozen=True)
-class PartitionedSource(TableSource):
-    """A table in partitions. Batches, labels and messages are as if all rows were here.
+class PartitionedSource(ComposedSource):
+    """A table in partitions. Batches, labels and messages are as if all rows were in this process.
 
-    What is sent is the work, once, and each partition's share of what is kept by row: weights, folds and labels that
-    are not a column of the table.
+    A worker receives the work, and for each partition its weights, folds and those labels that are not a column of the
+    table.
     """
 
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
-        """Add up accumulate(batch) over all batches: of a partition where it is, then partition by partition."""
-        total = self._partitions.fold(Fold(self._work, accumulate), self._columns, self._shares)
-        self._done("statistics")
-        return total
+        """Fold: add up accumulate(batch) over the batches of each partition where it is, then over the partitions."""
+        total = self._partitions.fold(Fold(self._task, accumulate), self._columns, self._contexts)
+        self._report_all_rows("statistics")
+        return cast(T, total)
 
     def map(self, score: Callable[[Batch], Array]) -> Array:
         """Return score(batch) of all batches in the order of the rows; warn of categories unseen in training."""
         unseen: Counter[str] = Counter()
         scores: list[Array] = []
-        for part, strange in self.stream(Score(score)):
+        for part, counts in self.stream(Score(score)):
             scores.append(part)
-            unseen.update(strange)
+            unseen.update(counts)
         if unseen:
             warn_of_unseen(unseen)
         return np.concatenate(scores)
 
     def stream(self, work: Callable[[Batch], T], what: str = "scores") -> Generator[T, None, None]:
-        """Yield work(batch) of all batches, in the order of the rows; `what` is for those who watch."""
-        for results in self._partitions.run(Each(self._work, work), self._columns, self._shares):
+        """Yield work(batch) of all batches, in the order of the rows; `what` names the pass for progress reports."""
+        for results in self._partitions.run(Each(self._task, work), self._columns, self._contexts):
             yield from results
-        self._done(what)
+        self._report_all_rows(what)
+
+    def cached(self) -> Self:
+        """Return the same rows: partitions stay where they are."""
+        return self
 
     @property
     def _partitions(self) -> PartitionedTable:
         return cast(PartitionedTable, self.table)
 
+    @property
+    def _label_column(self) -> Labels | None:
+        """The labels, where they are a column of the table."""
+        return self.labelling.column_of(self.table)
+
     @cached_property
     def _columns(self) -> Sequence[int]:
-        """The columns that are read: those of the schema, and that of the labels."""
-        inside = self._inside
-        return list(self.positions) if inside is None else [*self.positions, inside.position]
+        """The columns that are read: those of the schema, then that of the labels."""
+        labels = self._label_column
+        return list(self.positions) if labels is None else [*self.positions, labels.position]
 
     @property
-    def _inside(self) -> Labels | None:
-        """The labels, where they are a column of the table."""
-        return self.labels if isinstance(self.labels, Labels) and self.labels.table is self.table else None
-
-    @property
-    def _work(self) -> TableSource:
-        """What is the same for all partitions: everything but the rows."""
-        inside, positions = self._inside, range(len(self.positions))
-        nothing = cast(Table, None)
-        labels = None if inside is None else replace(inside, table=nothing, position=len(positions))
-        return TableSource(
-            nothing,
-            self.schema,
-            positions,
-            labels,
-            self.classes,
-            n_jobs=1,  # the engine has others to share the processors with
-            unlabelled_weight=self.unlabelled_weight,
-            label_model=self.label_model,
-            numeric_only=self.numeric_only,
-        )
+    def _task(self) -> PartitionReader:
+        """What is the same for all partitions: everything except the rows."""
+        labels = self._label_column
+        if labels is not None:  # the table is left behind: each partition takes its place
+            labels = replace(labels, table=cast(Table, None), position=len(self.positions))
+        labelling = replace(self.labelling, labels=labels, weight=None, folds=None)
+        return PartitionReader(self.schema, range(len(self.positions)), labelling, self.reader.numeric_only)
 
     @cached_property
-    def _shares(self) -> list[PartitionContext]:
+    def _contexts(self) -> list[PartitionContext]:
         labels, classes = self.labels, self.classes
         known = None
-        if labels is not None and classes is not None and self._inside is None:
-            every = slice(0, self.table.n_rows)
-            known = KnownLabels(labels.components(classes, every), labels.allowed(every))
+        if labels is not None and classes is not None and self._label_column is None:
+            all_rows = slice(0, self.table.n_rows)
+            known = KnownLabels(labels.components(classes, all_rows), labels.allowed(all_rows))
+        weight, folds = self.labelling.weight, self.labelling.folds
         return [
             PartitionContext(
                 rows,
                 None if known is None else KnownLabels(known.component[rows], known.allowed(rows)),
-                None if self.weight is None else self.weight[rows],
-                None if self.folds is None else self.folds[rows],
+                None if weight is None else weight[rows],
+                None if folds is None else folds[rows],
             )
             for rows in self._partitions.slices
         ]
 
-    def _done(self, what: str) -> None:
-        """Tell of all rows at once: which are done meanwhile, the engine shows in its own way."""
+    def _report_all_rows(self, what: str) -> None:
+        """Report all rows at once as done; the engine shows the progress in between in its own way."""
         (self.progress or start_progress(what, self.table.n_rows))(self.table.n_rows)
 
 
 @dataclass(frozen=True)
-class _Work:
-    """Work on the rows of a partition, done where these are."""
+class PartitionReader:
+    """What turns the tables of a partition into sources, on a worker.
 
-    source: TableSource
+    Attributes
+    ----------
+    schema : Schema
+    positions : sequence of int
+        The position of each column of the schema in the tables of a partition.
+    labelling : Labelling
+        Without weights and folds. Its labels, if any, are a column whose table is to be filled in.
+    numeric_only : bool
+        As in `RowReader`.
+    """
 
-    def sources(self, tables: Iterable[Table], share: PartitionContext) -> Generator[TableSource, None, None]:
+    schema: Schema
+    positions: Sequence[int]
+    labelling: Labelling
+    numeric_only: bool
+
+    def sources(self, tables: Iterable[Table], context: PartitionContext) -> Generator[TableSource, None, None]:
         """Yield the rows of a partition, which may come in several tables, as sources.
 
         Raises
         ------
         ValueError
-            They are not as many as they were.
+            The number of rows has changed.
         """
-        position = 0
+        n_rows = 0
         for table in tables:
-            first = share.rows.start + position
-            rows = slice(position, position + table.n_rows)
-            position = rows.stop
-            if not table.n_rows:
-                continue
-            if hasattr(table, "offset"):
-                table = cast(Table, replace(cast(Any, table), offset=first))
-            labels: Any = self.source.labels
-            if share.labels is not None:
-                labels = KnownLabels(share.labels.component[rows], share.labels.allowed(rows))
-            elif labels is not None:
-                labels = replace(labels, table=table, offset=first)
-            weight = None if share.weight is None else share.weight[rows]
-            fold = None if share.fold is None else share.fold[rows]
-            yield replace(self.source, table=table, labels=labels, weight=weight, folds=fold, first=first)
-        if position != share.rows.stop - share.rows.start:
+            rows = slice(n_rows, n_rows + table.n_rows)
+            n_rows = rows.stop
+            if table.n_rows:
+                yield self._source(table, rows, context)
+        expected = context.rows.stop - context.rows.start
+        if n_rows != expected:
             raise ValueError(
-                f"a partition that had {share.rows.stop - share.rows.start} rows has {position} now: the rows come "
-                "differently each time; persist (Dask), or cache or checkpoint (Spark), the table first"
+                f"a partition that had {expected} rows has {n_rows} now: the rows come differently each time; "
+                "persist (Dask), or cache or checkpoint (Spark), the table first"
             )
+
+    def _source(self, table: Table, rows: slice, context: PartitionContext) -> TableSource:
+        first = context.rows.start + rows.start
+        if hasattr(table, "offset"):
+            table = cast(Table, replace(cast(Any, table), offset=first))
+        labels: Any = self.labelling.labels
+        if context.labels is not None:
+            labels = KnownLabels(context.labels.component[rows], context.labels.allowed(rows))
+        elif labels is not None:
+            labels = replace(labels, table=table, offset=first)
+        weight = None if context.weight is None else context.weight[rows]
+        fold = None if context.fold is None else context.fold[rows]
+        labelling = replace(self.labelling, labels=labels, weight=weight, folds=fold)
+        reader = RowReader(table, self.schema, self.positions, first=first, numeric_only=self.numeric_only)
+        return TableSource(reader, labelling, n_jobs=1)  # the engine runs several partitions at once
 
 
 @dataclass(frozen=True)
-class Fold(_Work):
-    """Adds up over the batches of a partition; None where it has no row."""
+class Fold:
+    """A task that adds up accumulate(batch) over the batches of a partition; None for a partition without rows."""
 
+    reader: PartitionReader
     accumulate: Callable[[Batch], Any]
 
-    def __call__(self, tables: Iterable[Table], share: PartitionContext) -> Any:
+    def __call__(self, tables: Iterable[Table], context: PartitionContext) -> Any:
         """Return the sum."""
         total = None
-        for source in self.sources(tables, share):
+        for source in self.reader.sources(tables, context):
             total = add(total, source.reduce(self.accumulate))
         return total
 
 
 @dataclass(frozen=True)
-class Each(_Work):
-    """Works on the batches of a partition one by one."""
+class Each:
+    """A task that returns work(batch) of each batch of a partition."""
 
+    reader: PartitionReader
     work: Callable[[Batch], Any]
 
-    def __call__(self, tables: Iterable[Table], share: PartitionContext) -> list[Any]:
-        """Return what comes of each."""
-        return [result for source in self.sources(tables, share) for result in source.stream(self.work)]
+    def __call__(self, tables: Iterable[Table], context: PartitionContext) -> list[Any]:
+        """Return the results in the order of the rows."""
+        return [result for source in self.reader.sources(tables, context) for result in source.stream(self.work)]
 
 
 @dataclass(frozen=True)
 class Score:
-    """Scores a batch, and says how many of its cells hold a category that training did not know."""
+    """Work that scores a batch and counts the cells whose category was unseen in training."""
 
     score: Callable[[Batch], Array]
 
     def __call__(self, batch: Batch) -> tuple[Array, dict[str, int]]:
-        """Return both."""
+        """Return the scores (n, …) and the number of such cells per column."""
         return self.score(batch), batch.unseen

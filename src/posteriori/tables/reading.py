@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 import scipy.sparse
 
+from posteriori.engines import engine_of
 from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.forking import require_threads
 from posteriori.tables.frames import PolarsTable, pandas_table
 from posteriori.tables.lazy import LazyTable
-from posteriori.tables.partitioned import PartitionedTable
 from posteriori.tables.schema import Column, Schema, infinite_cell
 from posteriori.tables.table import Table, name_twice
 from posteriori.typing import Array
@@ -48,7 +48,8 @@ def open_table(X: Any) -> Table:
         return X
     engine = engine_of(X)
     if engine is not None:
-        return engine(X)
+        opened: Table = engine.open(X)
+        return opened
     if isinstance(X, np.ndarray):
         return ArrayTable(_two_dimensional(X))
     try:
@@ -67,20 +68,6 @@ def open_table(X: Any) -> Table:
     if isinstance(X, str | bytes | dict) or X is None:
         raise TypeError(f"X is a {type(X).__name__}, not a table; pass an array or a data frame")
     return ArrayTable(_two_dimensional(_array_of_rows(X)))
-
-
-def engine_of(X: Any) -> Callable[[Any], PartitionedTable] | None:
-    """Return what opens a table in partitions; None where X is no such table."""
-    package = type(X).__module__.partition(".")[0]
-    if package == "dask":
-        from posteriori.tables.dask import dask_table
-
-        return dask_table
-    if package == "pyspark":
-        from posteriori.tables.spark import spark_table
-
-        return spark_table
-    return None
 
 
 def _array_of_rows(X: Any) -> Array:
