@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from posteriori import kernels
 from posteriori.densities import ExpectingDensity, SummedDensity, TwoPassDensity
-from posteriori.learning.acceleration import EMHistory, Squarem
+from posteriori.learning.acceleration import Acceleration, PlainEM, Squarem
 from posteriori.learning.fit import estimate
 from posteriori.learning.initialization import initializations
 from posteriori.model import Block, GenerativeModel, Prior
@@ -340,50 +340,121 @@ def run_em(
     limits: EMOptions,
     start: GenerativeModel | None = None,
 ) -> FitResult:
-    """Return where EM leads from a start, or from the rows that are labelled."""
+    """Return the model that EM reaches from a start, or from the labelled rows; in closed form if nothing is hidden.
 
-    def whole(part: JointStatistics) -> JointStatistics:
-        return part if past is None else past + part
-
+    Parameters are those of `learn`.
+    """
     blocks, statistics = refine(source, blocks, statistics)
-    hidden = statistics.hidden > 0
-    inexact = _inexact(blocks, statistics)
-    if not (inexact or hidden):
-        model = estimate(source.schema, blocks, prior, whole(statistics))
-        return FitResult(model, whole(statistics), label_model=source.label_model)
-    model = start if start is not None else first_model(source.schema, blocks, prior, whole(statistics))
-    known, rows = statistics, float(statistics.weight.sum()) + statistics.hidden
-    trace: list[float] = []
-    path, leap = EMHistory((model,)), Squarem(inexact)
-    positions = range(len(blocks)) if hidden else inexact
+    estimated = _estimated_by_em(blocks, statistics)
+    steps = EMSteps(blocks, prior, past, statistics, estimated)
+    if not (estimated or steps.has_hidden_labels):
+        return closed_form(source, steps)
+    if start is None:
+        start = first_model(source.schema, blocks, prior, steps.with_past(statistics))
+    # The coordinates of the densities cover no prior and no label model, which hidden labels make EM estimate too.
+    acceleration = PlainEM(start) if steps.has_hidden_labels else Squarem.start(start, estimated)
+    return em_loop(source, steps, acceleration, limits)
+
+
+@dataclass(frozen=True)
+class EMSteps:
+    """The E-step and the M-step of one fit.
+
+    Attributes
+    ----------
+    blocks : tuple of Block
+    prior : Prior
+    past : JointStatistics or None
+        The statistics of rows that are no longer available.
+    known : JointStatistics
+        The statistics of the labelled rows, from one pass.
+    estimated : list of int
+        The indices of the blocks whose statistics are expected over missing cells.
+    """
+
+    blocks: tuple[Block, ...]
+    prior: Prior
+    past: JointStatistics | None
+    known: JointStatistics
+    estimated: list[int]
+
+    @property
+    def has_hidden_labels(self) -> bool:
+        """Whether a row has weight and an unknown component."""
+        return self.known.hidden > 0
+
+    @property
+    def n_rows(self) -> float:
+        """The weight of all rows at hand, with and without label."""
+        return float(self.known.weight.sum()) + self.known.hidden
+
+    def with_past(self, statistics: JointStatistics) -> JointStatistics:
+        """Add the statistics of earlier rows."""
+        return statistics if self.past is None else self.past + statistics
+
+    def expect(self, source: LabelledSource, model: GenerativeModel) -> EStepResult:
+        """Take the E-step under a model."""
+        if self.has_hidden_labels:
+            return expect_hidden(source, model, self.estimated, self.known)
+        return source.reduce(expect(model, self.estimated))
+
+    def merge(self, statistics: JointStatistics, expected: EStepResult) -> JointStatistics:
+        """Replace the statistics that depend on hidden values by their expectations."""
+        hidden = range(len(self.blocks)) if self.has_hidden_labels else self.estimated
+        return expected.within(statistics, hidden)
+
+    def maximise(self, schema: Schema, statistics: JointStatistics) -> GenerativeModel:
+        """Take the M-step: estimate the model from the expected statistics of all rows, earlier ones included."""
+        return estimate(schema, self.blocks, self.prior, statistics)
+
+
+def closed_form(source: LabelledSource, steps: EMSteps) -> FitResult:
+    """Return the model of rows in which nothing is hidden: the M-step alone."""
+    statistics = steps.with_past(steps.known)
+    return FitResult(steps.maximise(source.schema, statistics), statistics, label_model=source.label_model)
+
+
+def em_loop(source: LabelledSource, steps: EMSteps, acceleration: Acceleration, limits: EMOptions) -> FitResult:
+    """Alternate E-steps and M-steps until the log-likelihood changes by at most the tolerance.
+
+    Parameters
+    ----------
+    source : LabelledSource
+        The rows.
+    steps : EMSteps
+    acceleration : Acceleration
+        It holds the start, and chooses the model of each E-step.
+    limits : EMOptions
+    """
+    statistics, trace = steps.known, list[float]()
+    total = steps.with_past(statistics)
     for _ in range(limits.max_steps):
-        expected = expect_hidden(source, model, inexact, known) if hidden else source.reduce(expect(model, inexact))
-        if path.extrapolated and not expected.log_likelihood >= trace[-1]:
-            leap, path = leap.shorter(), path.without_extrapolation()
-            model = path.models[-1]
+        expected = steps.expect(source, acceleration.proposal)
+        # "not >=" rather than "<": a NaN likelihood rejects the extrapolation too. A rejected E-step counts as a step.
+        if acceleration.is_extrapolated and not expected.log_likelihood >= trace[-1]:
+            acceleration = acceleration.reject()
             continue
         trace.append(expected.log_likelihood)
-        statistics = expected.within(statistics, positions)
-        model = estimate(source.schema, blocks, prior, whole(statistics))
+        statistics = steps.merge(statistics, expected)
+        total = steps.with_past(statistics)
+        model = steps.maximise(source.schema, total)
         if source.label_model is not None:
             source = source.with_label_model(source.label_model.updated(expected.recorded))
-        # A shrunk covariance is not of maximum likelihood, so that a step may also lower it: what counts is its size.
-        if len(trace) > 1 and not path.extrapolated and abs(trace[-1] - trace[-2]) <= limits.tolerance * rows:
-            break
-        if not hidden:
-            model, path, leap = leap.next(path, model, whole(statistics))
-    else:
-        if not hidden:
-            model = path.models[-1]  # no leap that nothing has judged yet
-        return FitResult(model, whole(statistics), tuple(trace), converged=False, label_model=source.label_model)
-    return FitResult(model, whole(statistics), tuple(trace), label_model=source.label_model)
+        # A shrunk covariance does not maximise the likelihood, so that a step may also lower it: compare the size of
+        # the change. After an extrapolation the change is not that of a step of EM, and does not end the loop.
+        small = len(trace) > 1 and abs(trace[-1] - trace[-2]) <= limits.tolerance * steps.n_rows
+        if small and not acceleration.is_extrapolated:
+            return FitResult(model, total, tuple(trace), label_model=source.label_model)
+        acceleration = acceleration.advance(model, total)
+    # Return the model of the last M-step, not an extrapolation whose likelihood is unknown.
+    return FitResult(acceleration.last, total, tuple(trace), converged=False, label_model=source.label_model)
 
 
-def _inexact(blocks: tuple[Block, ...], statistics: JointStatistics) -> list[int]:
-    """Return the places of the blocks whose statistics have to be expected over missing cells."""
+def _estimated_by_em(blocks: tuple[Block, ...], statistics: JointStatistics) -> list[int]:
+    """Return the indices of the blocks whose statistics have to be expected over missing cells."""
     pairs = enumerate(zip(blocks, statistics.blocks, strict=True))
     return [
-        position
-        for position, (block, sums) in pairs
+        index
+        for index, (block, sums) in pairs
         if not sums.is_exact() or (statistics.hidden > 0 and getattr(block.density, "expects", False))
     ]
