@@ -433,7 +433,7 @@ def test_rows_of_a_group_are_held_out_together():
         assert np.bincount(fold).min() > 20
     with pytest.raises(ValueError, match="no more than the 12 groups"):
         assign_folds(components, 13, groups=groups)
-    with pytest.raises(ValueError, match="two or more a row"):
+    with pytest.raises(ValueError, match="two or more distinct values"):
         assign_folds(components, np.zeros(200))
     frame, y = mixed(60)
     assert set(po.cross_validate("nb", frame, y, folds=3, groups=np.arange(60) // 4).fold) == {0, 1, 2}

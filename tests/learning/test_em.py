@@ -8,15 +8,16 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 import posteriori.learning.em
-from posteriori.learning.acceleration import Squarem
+from posteriori.learning.acceleration import PlainEM
 
 
-class Standing(Squarem):
-    """A leap that never leaps: plain EM."""
+class WithoutAcceleration:
+    """Takes the place of `Squarem`, and starts plain EM."""
 
-    def next(self, path, model, statistics):
-        del statistics
-        return model, path.without_extrapolation(), self
+    @staticmethod
+    def start(model, blocks):
+        del blocks
+        return PlainEM(model)
 
 
 def rows(seed, n=120, d=4, missing=0.3):
@@ -42,7 +43,7 @@ def test_leaps_lead_where_steps_do_in_fewer_passes(pooling, monkeypatch):
     model = po.GaussianDiscriminant(pooling=pooling, tol=1e-12, max_iter=20_000)
     posterior, steps = model.fit(X, y).predict_proba(X), model.n_iter_
     extrapolated = model.log_likelihood_trace_[-1]
-    monkeypatch.setattr(posteriori.learning.em, "Squarem", Standing)
+    monkeypatch.setattr(posteriori.learning.em, "Squarem", WithoutAcceleration)
     assert_allclose(model.fit(X, y).predict_proba(X), posterior, atol=1e-3)
     assert_allclose(model.log_likelihood_trace_[-1], extrapolated, atol=1e-5)
     assert 2 * steps < model.n_iter_

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from posteriori.learning.em import unrefined
+from posteriori.learning.two_pass import unrefined
 from posteriori.tables import quote
 
 

@@ -16,8 +16,9 @@ from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.chow_liu_tree import ChowLiuTree
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.mixture import MixtureModel
-from posteriori.learning.em import FitResult, carry_over_structure
+from posteriori.learning.em import FitResult
 from posteriori.learning.fit import estimate
+from posteriori.learning.two_pass import carry_over_structure
 from posteriori.model import Block
 from posteriori.tables import Column, Schema, quote
 

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.additivity import reason_not_mergeable
 from posteriori.classifiers.validation import columns_with_values
 from posteriori.densities import VarianceDensity
-from posteriori.learning.em import FitResult, carry_over_structure
+from posteriori.learning.em import FitResult
 from posteriori.learning.fit import Collect, estimate
+from posteriori.learning.two_pass import carry_over_structure
 from posteriori.model import GenerativeModel
 from posteriori.statistics import ColumnRanges, JointStatistics, ReversibleStatistics
 from posteriori.statistics.differences import exceeds

@@ -12,11 +12,12 @@ from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.training_rows import TrainingRowReader
 from posteriori.classifiers.validation import warn_of_empty_columns, warn_of_few_rows
 from posteriori.learning.cut_points import binned_schema, bins_of
-from posteriori.learning.em import FitResult, carry_over_structure, learn, unrefined, warn_not_converged
+from posteriori.learning.em import FitResult, learn, warn_not_converged
 from posteriori.learning.fit import Collect
 from posteriori.learning.importance import HeldOutRows
 from posteriori.learning.retyping import retyped, with_missing_cuts
 from posteriori.learning.training import TrainingRows
+from posteriori.learning.two_pass import carry_over_structure, unrefined
 from posteriori.model import Block, GenerativeModel
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics

@@ -1,10 +1,10 @@
-"""Leaps between the steps of EM: where three models on its path say that it goes, and slowly."""
+"""SQUAREM acceleration of EM (Varadhan & Roland 2008)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -13,36 +13,80 @@ from posteriori.model import GenerativeModel
 from posteriori.statistics import JointStatistics
 from posteriori.typing import Array
 
-_FACTOR = 4.0  # by which the longest leap grows and shrinks
+_FACTOR = 4.0  # by which the largest step length grows and shrinks, as in the authors' R package SQUAREM
+
+
+class Acceleration(Protocol):
+    """Chooses the model at which EM takes its next E-step, from the models of its past steps."""
+
+    @property
+    def proposal(self) -> GenerativeModel:
+        """The model for the next E-step."""
+
+    @property
+    def is_extrapolated(self) -> bool:
+        """Whether the proposal is an extrapolation, whose likelihood may be below that of the last model."""
+
+    @property
+    def last(self) -> GenerativeModel:
+        """The last model that an M-step returned, or the start."""
+
+    def advance(self, model: GenerativeModel, statistics: JointStatistics) -> Acceleration:
+        """Take the model and the statistics of an M-step, and choose the next proposal."""
+
+    def reject(self) -> Acceleration:
+        """Return to the last model, because the extrapolation has a lower likelihood."""
 
 
 @dataclass(frozen=True)
-class EMHistory:
-    """The last models, each by a step of EM from the one before it; leapt says that from the last EM has leapt on."""
+class PlainEM:
+    """EM without acceleration: the next E-step uses the model of the last M-step."""
 
-    models: tuple[GenerativeModel, ...]
-    extrapolated: bool = False
+    proposal: GenerativeModel
 
-    def without_extrapolation(self) -> EMHistory:
-        """Return the path that goes on from the last model by steps."""
-        return EMHistory(self.models[-1:])
+    @property
+    def is_extrapolated(self) -> bool:
+        """False: no proposal is an extrapolation."""
+        return False
+
+    @property
+    def last(self) -> GenerativeModel:
+        """The proposal."""
+        return self.proposal
+
+    def advance(self, model: GenerativeModel, statistics: JointStatistics) -> PlainEM:
+        """Propose the model itself."""
+        del statistics
+        return PlainEM(model)
+
+    def reject(self) -> PlainEM:
+        """Return the same proposal: a step of EM is never rejected."""
+        return self
 
 
 @dataclass(frozen=True)
 class Squarem:
-    r"""Squared extrapolation of EM (SQUAREM), in the coordinates of the densities.
+    r"""Squared extrapolation of EM (SQUAREM), in unconstrained coordinates of the parameters.
 
-    From models at :math:`\theta_0, \theta_1, \theta_2`, with :math:`r = \theta_1 - \theta_0`,
-    :math:`v = \theta_2 - \theta_1 - r` and :math:`a = \lVert r \rVert / \lVert v \rVert`, it leaps to
-    :math:`\theta_0 + 2 a r + a^2 v`, which for a = 1 is :math:`\theta_2`. A leap that lowers the likelihood is taken
-    back, and the next ones are shorter; so the likelihood never falls.
+    From three successive models of EM, :math:`\theta_0, \theta_1, \theta_2`, with :math:`r = \theta_1 - \theta_0`,
+    :math:`v = \theta_2 - \theta_1 - r` and :math:`a = \lVert r \rVert / \lVert v \rVert`, it extrapolates to
+    :math:`\theta_0 + 2 a r + a^2 v`. With a = 1 this is :math:`\theta_2`, so that it extrapolates only if a > 1. An
+    extrapolation that lowers the likelihood is rejected, and EM continues from the last model, so that the accepted
+    likelihoods never fall where steps of EM do not lower them.
 
-    Parameters
+    Attributes
     ----------
     blocks : sequence of int
-        The places of those that are learned by EM.
-    longest : float
-        The largest a: four times it after a leap as long, a quarter after one that was taken back.
+        The indices of the blocks that EM estimates. Only their parameters are extrapolated.
+    models : tuple of GenerativeModel
+        The last models, at most two, each one step of EM after the one before it.
+    proposal : GenerativeModel
+        The model for the next E-step.
+    is_extrapolated : bool
+        Whether the proposal is an extrapolation from the last of `models`.
+    max_length : float
+        The upper limit of a. It is multiplied by 4 when an extrapolation reaches it, and divided by 4, down to 1 at
+        least, when one is rejected.
 
     References
     ----------
@@ -51,46 +95,64 @@ class Squarem:
     """
 
     blocks: Sequence[int]
-    longest: float = _FACTOR
+    models: tuple[GenerativeModel, ...]
+    proposal: GenerativeModel
+    is_extrapolated: bool = False
+    max_length: float = _FACTOR
 
-    def shorter(self) -> Squarem:
-        """Return a leap that goes less far."""
-        return replace(self, longest=max(1.0, self.longest / _FACTOR))
+    @classmethod
+    def start(cls, model: GenerativeModel, blocks: Sequence[int]) -> Squarem:
+        """Begin at a model."""
+        return cls(blocks, (model,), model)
 
-    def next(
-        self, path: EMHistory, model: GenerativeModel, statistics: JointStatistics
-    ) -> tuple[GenerativeModel, EMHistory, Squarem]:
-        """Return where to go on from, the path to there, and the leaps allowed from there on."""
-        models = (model,) if path.extrapolated else (*path.models, model)
+    @property
+    def last(self) -> GenerativeModel:
+        """The last model that an M-step returned, or the start."""
+        return self.models[-1]
+
+    def reject(self) -> Squarem:
+        """Return to the last model, and shorten later extrapolations."""
+        return replace(self._propose_last(self.models[-1:]), max_length=max(1.0, self.max_length / _FACTOR))
+
+    def advance(self, model: GenerativeModel, statistics: JointStatistics) -> Squarem:
+        """Take the model of an M-step; extrapolate if it is the third of a sequence that converges slowly.
+
+        The M-step after an extrapolation begins a new sequence: the model before it is not one step of EM away.
+        """
+        models = (model,) if self.is_extrapolated else (*self.models, model)
         if len(models) < 3:
-            return model, EMHistory(models), self
-        start, first, second = (self._coordinates(one, models[0]) for one in models)
-        step = first - start
-        turn = second - first - step
-        length = float(np.linalg.norm(step) / max(float(np.linalg.norm(turn)), 1e-300))
+            return self._propose_last(models)
+        start, first, second = (self._coordinates(past, models[0]) for past in models)
+        r = first - start
+        v = second - first - r
+        # Scheme S3. v is 0 if the models are collinear at equal distances: a is then limited by max_length alone.
+        length = float(np.linalg.norm(r) / max(float(np.linalg.norm(v)), 1e-300))
         if length <= 1.0:
-            return model, EMHistory((model,)), self
-        a = min(length, self.longest)
-        onward = self if a < self.longest else replace(self, longest=_FACTOR * self.longest)
-        landing = self._from_unconstrained(start + 2 * a * step + a**2 * turn, models[0], statistics)
-        return landing, EMHistory((model,), extrapolated=True), onward
+            return self._propose_last((model,))
+        a = min(length, self.max_length)
+        max_length = self.max_length if a < self.max_length else _FACTOR * self.max_length
+        proposal = self._model_at(start + 2 * a * r + a**2 * v, models[0], statistics)
+        return Squarem(self.blocks, (model,), proposal, is_extrapolated=True, max_length=max_length)
+
+    def _propose_last(self, models: tuple[GenerativeModel, ...]) -> Squarem:
+        return replace(self, models=models, proposal=models[-1], is_extrapolated=False)
 
     def _coordinates(self, model: GenerativeModel, reference: GenerativeModel) -> Array:
-        parts = []
-        for position in self.blocks:
-            density = cast(ExpectingDensity, model.blocks[position].density)
-            parts.append(density.to_unconstrained(model.parameters[position], reference.parameters[position]))
-        return np.concatenate(parts)
+        """Return the unconstrained coordinates of a model's parameters, relative to those of a reference."""
+        coordinates = []
+        for index in self.blocks:
+            density = cast(ExpectingDensity, model.blocks[index].density)
+            coordinates.append(density.to_unconstrained(model.parameters[index], reference.parameters[index]))
+        return np.concatenate(coordinates)
 
-    def _from_unconstrained(
-        self, coordinates: Array, reference: GenerativeModel, statistics: JointStatistics
-    ) -> GenerativeModel:
+    def _model_at(self, coordinates: Array, reference: GenerativeModel, statistics: JointStatistics) -> GenerativeModel:
+        """Return the reference with the parameters at some coordinates: the inverse of `_coordinates`."""
         parameters = list(reference.parameters)
-        for position in self.blocks:
-            density = cast(ExpectingDensity, reference.blocks[position].density)
-            size = len(density.to_unconstrained(parameters[position], parameters[position]))
-            parameters[position] = density.from_unconstrained(
-                coordinates[:size], parameters[position], statistics.blocks[position]
+        for index in self.blocks:
+            density = cast(ExpectingDensity, reference.blocks[index].density)
+            size = len(density.to_unconstrained(parameters[index], parameters[index]))
+            parameters[index] = density.from_unconstrained(
+                coordinates[:size], parameters[index], statistics.blocks[index]
             )
             coordinates = coordinates[size:]
         return replace(reference, parameters=tuple(parameters))

@@ -1,4 +1,4 @@
-"""Whether held-out posteriors are any better than the class prior, and if not, why."""
+"""Comparison of held-out posteriors with the class prior."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from posteriori.learning.metrics import fill_undefined
 from posteriori.typing import Array
 
-_LEAST = float(np.finfo(np.float64).eps)  # a probability of 0 counts as this, as in `metrics.log_loss`
-_SURE = 2.0  # standard errors
+_SMALLEST = float(np.finfo(np.float64).eps)  # a probability of 0 counts as this, as in `metrics.log_loss`
+_SIGNIFICANT = 2.0  # standard errors
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class AgainstPrior:
     difference : float
         Log-loss of the posterior minus that of the prior, in nats per row; negative where the posterior is better.
     standard_error : float
-        Of that mean of paired differences over the rows.
+        The standard error of `difference`, a mean of paired differences over the rows.
     trend, trend_error : float
         The score statistic of `compare_with_prior`, and its standard error.
     """
@@ -34,37 +34,36 @@ class AgainstPrior:
 
     @property
     def informs(self) -> bool:
-        """Whether the posterior leans towards the true class, by more than two standard errors."""
-        return self.trend > _SURE * self.trend_error
+        """Whether the posterior raises the probability of the true class, by more than two standard errors."""
+        return self.trend > _SIGNIFICANT * self.trend_error
 
     @property
     def verdict(self) -> str:
-        """Say "informative", "uninformative" or "overconfident".
+        """The result in one word: "informative", "uninformative" or "overconfident".
 
-        "uninformative": the log-loss is not below that of the prior by more than two standard errors, and the
-        posteriors do not lean towards the truth. "overconfident": they do, and yet the log-loss is above that of the
-        prior.
+        "uninformative": the log-loss is not below that of the prior by more than two standard errors, and `informs` is
+        false. "overconfident": the log-loss is above that of the prior otherwise.
         """
-        if not self.informs and self.difference >= -_SURE * self.standard_error:
+        if not self.informs and self.difference >= -_SIGNIFICANT * self.standard_error:
             return "uninformative"
         return "overconfident" if self.difference > 0 else "informative"
 
 
-def compare_with_prior(components: Array, posterior: Array, prior: Array, weight: Array) -> AgainstPrior:
+def compare_with_prior(y_true: Array, posterior: Array, prior: Array, weight: Array) -> AgainstPrior:
     r"""Compare posteriors of held-out rows with the class prior.
 
-    A log-loss above that of the prior has two possible reasons: the columns say nothing, or they say something and the
-    posteriors are too sure of it. The score test of t = 0 in p_t(y | x) ∝ p(y)·(p(y | x) / p(y))^t separates them. Its
-    statistic is the derivative of the log-likelihood,
+    A log-loss above that of the prior has two possible reasons: the columns carry no information about the class, or
+    the posteriors are overconfident. The score test of t = 0 in p_t(y | x) ∝ p(y)·(p(y | x) / p(y))^t separates them.
+    Its statistic is the derivative of the log-likelihood,
 
     .. math:: s_{y_i}(x_i) - \sum_y p(y)\, s_y(x_i), \qquad s_y(x) = \log p(y \mid x) - \log p(y),
 
-    whose mean is 0 where posterior and class are independent, however sure the posteriors are.
+    whose mean is 0 if posterior and class are independent, however confident the posteriors are.
 
     Parameters
     ----------
-    components : ndarray (n,)
-        The true class of each row.
+    y_true : ndarray (n,)
+        The class index of each row.
     posterior, prior : ndarray (n, C)
     weight : ndarray (n,)
 
@@ -72,11 +71,11 @@ def compare_with_prior(components: Array, posterior: Array, prior: Array, weight
     ----------
     Rao, Linear Statistical Inference and Its Applications, 2nd ed., section 6e, on score tests.
     """
-    rows = np.arange(len(components))
-    log_posterior = np.log(np.maximum(fill_undefined(posterior, prior), _LEAST))
-    lean = log_posterior - np.log(np.maximum(prior, _LEAST))
-    difference, error = _mean(-lean[rows, components], weight)
-    trend, trend_error = _mean(lean[rows, components] - (prior * lean).sum(axis=1), weight)
+    rows = np.arange(len(y_true))
+    log_posterior = np.log(np.maximum(fill_undefined(posterior, prior), _SMALLEST))
+    log_ratio = log_posterior - np.log(np.maximum(prior, _SMALLEST))
+    difference, error = _mean(-log_ratio[rows, y_true], weight)
+    trend, trend_error = _mean(log_ratio[rows, y_true] - (prior * log_ratio).sum(axis=1), weight)
     return AgainstPrior(difference, error, trend, trend_error)
 
 

@@ -1,7 +1,7 @@
-"""Every fold's models from one pass: statistics are kept per fold, and a fold's model is the sum of the others'.
+"""Cross-fitting in one pass: statistics are added up per fold, and each fold's model takes the sum of the other folds.
 
-What several models need is added up once. Cut points are the exception: they must not have seen the rows that are held
-out. Where they differ between folds, each fold has statistics of its own, of the rows outside it under its cut points.
+Statistics that several models need are added up once. Cut points must not depend on the held-out rows. If they differ
+between folds, each fold has statistics of its own: of the rows outside it, binned at its cut points.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from posteriori.learning.fit import Collect
 from posteriori.learning.fold_sums import components_of_folds, outside, per_fold, sums_without_each
 from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.training import Plan
-from posteriori.model import Block, FactorWeights
+from posteriori.model import Block, FactorWeights, GenerativeModel
 from posteriori.sources import LabelledSource
 from posteriori.sources.threads import blas, n_threads
 from posteriori.statistics import JointStatistics
@@ -27,49 +28,184 @@ from posteriori.tables import Batch, Schema
 from posteriori.tables.batch import joined
 from posteriori.typing import Array
 
-_ENOUGH_ROWS = 2000  # for threads to be worth their start
+_ENOUGH_ROWS = 2000  # below this, starting threads costs more than it saves
 
 
 @dataclass(frozen=True)
 class CrossFitted:
-    """What all rows teach, and what those outside each fold do: each in the categories that these show."""
+    """The models of one plan.
+
+    Attributes
+    ----------
+    full : FitResult
+        The fit to all rows.
+    without : tuple of ObservedCategoriesModel
+        For each fold, the model of the rows outside it. It knows only the categories that these rows show.
+    """
 
     full: FitResult
     without: tuple[ObservedCategoriesModel, ...]
 
 
 @dataclass(frozen=True)
-class _Folded:
-    """Rows, each of which is in one of some folds; −1 for those that teach in all of them."""
+class _Subset:
+    """The rows outside one fold, or all rows, with their cut points and their statistics for one plan.
+
+    Attributes
+    ----------
+    source : LabelledSource
+        All rows.
+    excluded : int or None
+        The fold that is left out; None for all rows.
+    schema : Schema
+        With the cut points of the subset.
+    statistics : JointStatistics
+        Of the subset.
+    """
 
     source: LabelledSource
-    fold: Array
-    folds: int
+    excluded: int | None
+    schema: Schema
+    statistics: JointStatistics
 
-    def without(self, k: int | None) -> LabelledSource:
-        """Return the rows outside a fold; None for all."""
-        return self.source if k is None else self.source.reweighted(self.fold != k)
+    def rows(self, schema: Schema) -> LabelledSource:
+        """Return the rows under a schema; those of the excluded fold have weight 0."""
+        # Made when it is needed: a weight per row for every fold of every plan would not fit into memory.
+        if self.excluded is None:
+            return self.source.with_schema(schema)
+        fold = cast(Array, self.source.folds)  # `cross_fit` sets them
+        return self.source.reweighted(fold != self.excluded).with_schema(schema)
+
+
+@dataclass(frozen=True)
+class _PlanFit:
+    """Fits one plan to all rows and to the rows outside each fold."""
+
+    plan: Plan
+    all_rows: _Subset
+    outside: tuple[_Subset, ...]
+
+    def fitted(self) -> CrossFitted:
+        """Return all models."""
+        full = replace(self._unweighted, model=self._full)
+        return CrossFitted(full, tuple(self.model(k) for k in range(len(self.outside))))
+
+    def model(self, k: int) -> ObservedCategoriesModel:
+        """Return the model of the rows outside fold k."""
+        subset = self.outside[k]
+        learned = self._learn(subset, self._start(subset))
+        return self._weighted(ObservedCategoriesModel.of(learned, self.plan.prior), subset, self._full.weights)
+
+    @cached_property
+    def _unweighted(self) -> FitResult:
+        """The fit to all rows, before factor weights are learned."""
+        return self._learn(self.all_rows, None)
+
+    @cached_property
+    def _full(self) -> GenerativeModel:
+        """The model of all rows. Its factor weights are the start of those of each fold."""
+        fit = self._unweighted
+        known = ObservedCategoriesModel(fit.model.schema, fit.model, (), fit.statistics)
+        return self._weighted(known, self.all_rows, None).model
+
+    def _start(self, subset: _Subset) -> GenerativeModel | None:
+        """Return the model of all rows as the start of EM in a fold; None for the start of a refit.
+
+        EM starts as in a refit if the bins differ, and if labels hide components (rows without label, classes of
+        several components, labels that may be wrong). In the second case the likelihood has many maxima, and the one
+        reached from the labels of all rows would reveal the held-out labels.
+        """
+        full = self._unweighted
+        hidden = bool(subset.statistics.hidden) or subset.source.label_model is not None
+        return full.model if full.trace and full.model.schema == subset.schema and not hidden else None
+
+    def _learn(self, subset: _Subset, start: GenerativeModel | None) -> FitResult:
+        plan = self.plan
+        rows = subset.rows(subset.schema)
+        return learn(rows, plan.blocks, plan.prior, None, subset.statistics, plan.limits, start)
+
+    def _weighted(
+        self, known: ObservedCategoriesModel, subset: _Subset, start: FactorWeights | None
+    ) -> ObservedCategoriesModel:
+        """Return the model with factor weights, if the plan learns them."""
+        if self.plan.weighed is None:
+            return known
+        learned = FitResult(known.model, known.statistics)
+        model = self.plan.weighed(learned, subset.rows(known.full), known.to_observed_codes, start)
+        return replace(known, model=model)
+
+
+class _Request(Protocol):
+    """Statistics of some blocks under one schema, to be added up in the pass over the rows."""
+
+    schema: Schema
+    blocks: list[Block]
+
+    def matches(self, other: _Request) -> bool:
+        """Whether the statistics are of the same cells of the same rows."""
+
+    def collector(self, folds: int) -> Callable[[Batch], JointStatistics]:
+        """Return the function from a batch to its statistics."""
+
+    def of_subsets(self, sums: JointStatistics, folds: int) -> list[JointStatistics]:
+        """Return the statistics of each subset of rows that they hold."""
 
 
 @dataclass
-class _StatisticsRequest:
-    """Statistics to be added up: of blocks under a schema, kept per fold or of all rows outside one fold."""
+class _PerFoldRequest:
+    """Statistics per fold under one schema: they give those of the rows outside each fold, and last of all rows."""
 
     schema: Schema
-    per_fold: bool
-    without: int | None = None
     blocks: list[Block] = field(default_factory=list)
 
-    def position(self, block: Block) -> int:
-        """Return where the statistics that a block needs stand among those wanted, adding them if they are new."""
-        for position, one in enumerate(self.blocks):
-            if (
-                one.columns == block.columns
-                and one.density.sufficient_statistics == block.density.sufficient_statistics
-            ):
-                return position
-        self.blocks.append(block)
-        return len(self.blocks) - 1
+    def matches(self, other: _Request) -> bool:
+        return isinstance(other, _PerFoldRequest) and self.schema == other.schema
+
+    def collector(self, folds: int) -> Callable[[Batch], JointStatistics]:
+        collect = per_fold(Collect(tuple(self.blocks)), folds)
+        return lambda batch: collect(batch.with_schema(self.schema))
+
+    def of_subsets(self, sums: JointStatistics, folds: int) -> list[JointStatistics]:
+        same: list[Any] = [None] * len(sums.blocks)
+        parts = [
+            replace(sums.reindexed(components, same), hidden=0.0)
+            for components in components_of_folds(len(sums.weight), folds)
+        ]
+        # The weight of rows without label belongs to no fold: it goes to the part that is in every sum, once.
+        parts[-1] = replace(parts[-1], hidden=sums.hidden)
+        return sums_without_each(parts)
+
+
+@dataclass
+class _SubsetRequest:
+    """Statistics of the rows outside one fold, or of all rows, binned at the cut points of these rows."""
+
+    schema: Schema
+    excluded: int | None
+    blocks: list[Block] = field(default_factory=list)
+
+    def matches(self, other: _Request) -> bool:
+        return isinstance(other, _SubsetRequest) and self.excluded == other.excluded and self.schema == other.schema
+
+    def collector(self, folds: int) -> Callable[[Batch], JointStatistics]:
+        collect = Collect(tuple(self.blocks))
+        return lambda batch: collect(outside(batch, self.excluded).with_schema(self.schema))
+
+    def of_subsets(self, sums: JointStatistics, folds: int) -> list[JointStatistics]:
+        return [sums]
+
+
+@dataclass(frozen=True)
+class _Address:
+    """Where to find the statistics of one subset for one plan: request, subset within it, and blocks within that."""
+
+    request: int
+    subset: int
+    blocks: tuple[int, ...]
+
+    def select(self, statistics: Sequence[Sequence[JointStatistics]]) -> JointStatistics:
+        whole = statistics[self.request][self.subset]
+        return replace(whole, blocks=tuple(whole.blocks[index] for index in self.blocks))
 
 
 @dataclass(frozen=True)
@@ -87,63 +223,48 @@ def cross_fit(
     plans: Sequence[Plan],
     progress: Callable[[int], None] | None = None,
 ) -> list[CrossFitted]:
-    """Return, for each plan, the model of all rows and that of the rows outside each fold.
+    """Return, for each plan, the model of all rows and the models of the rows outside each fold.
 
     Parameters
     ----------
     source : LabelledSource
-        The rows, in the schema that they were inferred to have.
+        The rows, under their inferred schema.
     fold : ndarray (n,)
-        The number of each row's fold; −1 for rows that are never held out.
+        The fold of each row, in 0 … folds − 1; −1 for rows that train the models of all folds.
     folds : int
     plans : sequence of Plan
     progress : callable, optional
-        Called with the number of rows of each batch done.
+        Called with the number of rows of each finished batch.
     """
-    rows = _Folded(source.with_folds(fold), fold, folds)
-    schemas = _schemas(CutPoints(rows.source.with_label_model(None), folds, source.n_jobs), plans)
-    wanted: list[_StatisticsRequest] = []
-    positions = [_request(wanted, plan, of_fold, folds) for plan, of_fold in zip(plans, schemas, strict=True)]
-    sums = rows.source.with_progress(progress).reduce(_collect_each(wanted, folds))
-    merged = [_without_each(one, part, folds) for one, part in zip(wanted, sums.parts, strict=True)]
-
-    def learn_plan(plan: Plan, of_fold: list[Schema], where: list[tuple[int, list[int]]]) -> CrossFitted:
-        def learn_without(k: int | None, full: FitResult | None = None) -> FitResult:
-            number, blocks = where[folds if k is None else k]
-            whole = merged[number]
-            part = whole[(folds if k is None else k) if wanted[number].per_fold else 0]
-            statistics = replace(part, blocks=tuple(part.blocks[position] for position in blocks))
-            return _learn(rows.without(k).with_schema(of_fold[folds if k is None else k]), plan, statistics, full)
-
-        def weigh(
-            one: ObservedCategoriesModel, k: int | None, start: FactorWeights | None = None
-        ) -> ObservedCategoriesModel:
-            if plan.weighed is None:
-                return one
-            source = rows.without(k).with_schema(one.full)
-            learned = FitResult(one.model, one.statistics)
-            return replace(one, model=plan.weighed(learned, source, one.to_observed_codes, start))
-
-        plain = learn_without(None)
-        whole = weigh(ObservedCategoriesModel(plain.model.schema, plain.model, (), plain.statistics), None)
-        near = whole.model.weights
-        without = (
-            weigh(ObservedCategoriesModel.of(learn_without(k, plain), plan.prior), k, near) for k in range(folds)
+    rows = source.with_folds(fold)
+    schemas = _schemas(CutPoints(rows.with_label_model(None), folds, source.n_jobs), plans)
+    requests: list[_Request] = []
+    addresses = [_request(requests, *pair, folds) for pair in zip(plans, schemas, strict=True)]
+    sums = rows.with_progress(progress).reduce(_collect_each(requests, folds))
+    statistics = [request.of_subsets(part, folds) for request, part in zip(requests, sums.parts, strict=True)]
+    fits = []
+    for plan, of_plan, of_subsets in zip(plans, schemas, addresses, strict=True):
+        *parts, whole = (
+            _Subset(rows, excluded, schema, address.select(statistics))
+            for excluded, schema, address in zip([*range(folds), None], of_plan, of_subsets, strict=True)
         )
-        return CrossFitted(replace(plain, model=whole.model), tuple(without))
+        fits.append(_PlanFit(plan, whole, tuple(parts)))
+    return _fit_all(fits, n_threads(source.n_jobs) if len(fold) >= _ENOUGH_ROWS else 1)
 
-    work = list(zip(plans, schemas, positions, strict=True))
-    n_jobs = min(n_threads(source.n_jobs), len(work)) if len(fold) >= _ENOUGH_ROWS else 1
-    with blas().limit(limits=1, user_api="blas"):  # whose threads would cost more than these small matrices do
+
+def _fit_all(fits: Sequence[_PlanFit], n_jobs: int) -> list[CrossFitted]:
+    """Fit the plans, one per thread."""
+    n_jobs = min(n_jobs, len(fits))
+    with blas().limit(limits=1, user_api="blas"):  # threads of BLAS cost more than they save on small matrices
         if n_jobs == 1:
-            return [learn_plan(*one) for one in work]
+            return [fit.fitted() for fit in fits]
         with ThreadPoolExecutor(n_jobs) as threads:
-            begun = [threads.submit(learn_plan, *one) for one in work]
+            futures = [threads.submit(fit.fitted) for fit in fits]
             try:
-                return [done.result() for done in begun]
-            finally:  # after an error or Ctrl-C no further one is begun
-                for one in begun:
-                    one.cancel()
+                return [future.result() for future in futures]
+            finally:  # after an error or Ctrl-C, start no further fit
+                for future in futures:
+                    future.cancel()
 
 
 def score_held_out(
@@ -153,10 +274,10 @@ def score_held_out(
     progress: Callable[[int], None] | None = None,
     sampled: Array | None = None,
 ) -> tuple[Array, Batch | None]:
-    """Return log p(y | x) in nats of each row of a fold, by each plan's model of the rows outside it, (m, C, M).
+    """Return log p(y | x) in nats of each row that is in a fold, by the models of the rows outside it, (m, C, M).
 
-    A row that no class can produce is NaN. The second value holds the cells of the rows that `sampled` (n,) marks, so
-    that they can be looked at again without another pass; None where it is not given.
+    The values of a row that no class can produce are NaN. The second result holds the cells of the rows that the mask
+    `sampled` (n,) marks, so that they need no further pass; it is None without a mask.
     """
     n_classes = fitted[0].full.model.n_classes
 
@@ -167,9 +288,9 @@ def score_held_out(
         position = np.cumsum(batch.fold >= 0) - 1
         for k in range(len(fitted[0].without)):
             rows = np.flatnonzero(batch.fold == k)
-            part = batch.rows(rows)
-            for m, one in enumerate(fitted):
-                log_posterior[position[rows], :, m] = one.without[k].log_posterior(part)
+            held_out = batch.rows(rows)
+            for m, models in enumerate(fitted):
+                log_posterior[position[rows], :, m] = models.without[k].log_posterior(held_out)
         return log_posterior, kept
 
     with blas().limit(limits=1, user_api="blas"):
@@ -178,72 +299,59 @@ def score_held_out(
 
 
 def _schemas(cut_points: CutPoints, plans: Sequence[Plan]) -> list[list[Schema]]:
-    """Return, for each plan, the schema with its cut points of the rows outside each fold, and last of all rows."""
-    found: dict[Any, list[Schema]] = {}
+    """Return, for each plan, the schemas with the cut points of the rows outside each fold, and last of all rows."""
+    by_bins: dict[Any, list[Schema]] = {}
     keys = []
     for plan in plans:
         bins = bins_of(plan.blocks)
         keys.append(tuple(sorted(bins.items())))
-        if keys[-1] not in found:
-            found[keys[-1]] = cut_points.schemas(bins)
-    return [found[key] for key in keys]
+        if keys[-1] not in by_bins:
+            by_bins[keys[-1]] = cut_points.schemas(bins)
+    return [by_bins[key] for key in keys]
 
 
-def _request(
-    wanted: list[_StatisticsRequest], plan: Plan, schemas: list[Schema], folds: int
-) -> list[tuple[int, list[int]]]:
-    """Return, for each fold and last for all rows, what holds the statistics of a plan, and where its blocks are."""
+def _request(requests: list[_Request], plan: Plan, schemas: list[Schema], folds: int) -> list[_Address]:
+    """Request the statistics of a plan, and return the address of each fold's, and last that of all rows.
+
+    `CutPoints.schemas` returns one object for all subsets where their cut points agree.
+    """
     if all(schema is schemas[0] for schema in schemas):
-        number = _find(wanted, _StatisticsRequest(schemas[0], per_fold=True))
-        return [(number, [wanted[number].position(block) for block in plan.blocks])] * (folds + 1)
-    positions = []
-    for k, schema in zip([*range(folds), None], schemas, strict=True):
-        number = _find(wanted, _StatisticsRequest(schema, per_fold=False, without=k))
-        positions.append((number, [wanted[number].position(block) for block in plan.blocks]))
-    return positions
+        index = _index(requests, _PerFoldRequest(schemas[0]))
+        blocks = _block_indices(requests[index].blocks, plan.blocks)
+        return [_Address(index, subset, blocks) for subset in range(folds + 1)]
+    addresses = []
+    for excluded, schema in zip([*range(folds), None], schemas, strict=True):
+        index = _index(requests, _SubsetRequest(schema, excluded))
+        addresses.append(_Address(index, 0, _block_indices(requests[index].blocks, plan.blocks)))
+    return addresses
 
 
-def _find(wanted: list[_StatisticsRequest], new: _StatisticsRequest) -> int:
-    for number, one in enumerate(wanted):
-        if (one.per_fold, one.without) == (new.per_fold, new.without) and one.schema == new.schema:
-            return number
-    wanted.append(new)
-    return len(wanted) - 1
+def _index(requests: list[_Request], new: _Request) -> int:
+    """Return the index of a request, which is appended if there is no equal one."""
+    for index, request in enumerate(requests):
+        if request.matches(new):
+            return index
+    requests.append(new)
+    return len(requests) - 1
 
 
-def _collect_each(wanted: Sequence[_StatisticsRequest], folds: int) -> Callable[[Batch], _Sums]:
-    """Return the function that takes a batch to all statistics that are wanted."""
-    sums = [Collect(tuple(one.blocks)) for one in wanted]
+def _block_indices(requested: list[Block], blocks: Sequence[Block]) -> tuple[int, ...]:
+    """Return the index of each block's statistics among those requested, to which new ones are appended."""
+    indices = []
+    for block in blocks:
+        wanted = block.columns, block.density.sufficient_statistics
+        known = [(other.columns, other.density.sufficient_statistics) for other in requested]
+        if wanted not in known:
+            requested.append(block)
+        indices.append(known.index(wanted) if wanted in known else len(known))
+    return tuple(indices)
+
+
+def _collect_each(requests: Sequence[_Request], folds: int) -> Callable[[Batch], _Sums]:
+    """Return the function from a batch to the statistics of all requests."""
+    collectors = [request.collector(folds) for request in requests]
 
     def accumulate(batch: Batch) -> _Sums:
-        parts = []
-        for one, collected in zip(wanted, sums, strict=True):
-            rows = outside(batch, None if one.per_fold else one.without).with_schema(one.schema)
-            parts.append(per_fold(collected, folds)(rows) if one.per_fold else collected(rows))
-        return _Sums(tuple(parts))
+        return _Sums(tuple(collect(batch) for collect in collectors))
 
     return accumulate
-
-
-def _without_each(wanted: _StatisticsRequest, sums: JointStatistics, folds: int) -> list[JointStatistics]:
-    """Return the statistics of the rows outside each fold, and last of all; or just these, where there is one kind."""
-    if not wanted.per_fold:
-        return [sums]
-    same: list[Any] = [None] * len(sums.blocks)
-    parts = [replace(sums.reindexed(some, same), hidden=0.0) for some in components_of_folds(len(sums.weight), folds)]
-    parts[-1] = replace(parts[-1], hidden=sums.hidden)  # once in every sum
-    return sums_without_each(parts)
-
-
-def _learn(rows: LabelledSource, plan: Plan, statistics: JointStatistics, full: FitResult | None) -> FitResult:
-    """Return the model of some rows; where it takes EM, that starts from the model of all of them.
-
-    EM starts as in a refit where the bins of that model differ, and where labels hide components (rows without label,
-    classes of several components, labels that may be wrong): there the likelihood has many maxima, and the one found
-    from the labels of all rows would reveal the held-out labels.
-    """
-    start = None
-    hidden = bool(statistics.hidden) or rows.label_model is not None
-    if full is not None and full.trace and full.model.schema == rows.schema and not hidden:
-        start = full.model
-    return learn(rows, plan.blocks, plan.prior, None, statistics, plan.limits, start)

@@ -1,4 +1,4 @@
-"""Expectation-maximisation: where cells that statistics cannot do without, or components, are hidden."""
+"""Expectation-maximisation (EM) for hidden components, and for missing cells that statistics need."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from posteriori import kernels
-from posteriori.densities import ExpectingDensity, SummedDensity, TwoPassDensity, implements
-from posteriori.learning.acceleration import EMHistory, Squarem
+from posteriori.densities import ExpectingDensity, SummedDensity, implements
+from posteriori.learning.acceleration import Acceleration, PlainEM, Squarem
 from posteriori.learning.fit import estimate
 from posteriori.learning.initialization import initializations
+from posteriori.learning.two_pass import refine
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics, from_responsibilities
@@ -27,16 +27,16 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class EStepResult:
-    """What an E-step adds up.
+    """The sums of an E-step.
 
     Attributes
     ----------
     weight : ndarray (Z,)
         The expected weight of each component.
     blocks : tuple of Statistics
-        The expected statistics of some blocks.
+        The expected statistics of the blocks that the step covers.
     log_likelihood : float
-        Of what is observed of them, in nats.
+        Of the observed cells of these blocks, in nats.
     recorded : ndarray (C, Z) or float
         The expected weight of each component among the rows of each recorded class, where labels may be wrong.
     """
@@ -53,18 +53,27 @@ class EStepResult:
         return EStepResult(self.weight + other.weight, sums, log_likelihood, self.recorded + other.recorded)
 
     def within(self, statistics: JointStatistics, positions: Sequence[int]) -> JointStatistics:
-        """Return the statistics with those of the blocks at some places as they are expected to be."""
-        parts = list(statistics.blocks)
+        """Return the statistics with the expected ones in place of those of the blocks at `positions`."""
+        blocks = list(statistics.blocks)
         for position, sums in zip(positions, self.blocks, strict=True):
-            parts[position] = sums
-        return replace(statistics, weight=self.weight, blocks=tuple(parts))
+            blocks[position] = sums
+        return replace(statistics, weight=self.weight, blocks=tuple(blocks))
 
 
 @dataclass(frozen=True)
 class EMOptions:
-    """When EM ends: at a gain of at most tolerance nats a row, or after max_steps, with a warning.
+    """When EM ends, and how often it starts.
 
-    Where components have no labels it starts from n_starts draws of a generator of this seed, and keeps the best end.
+    Attributes
+    ----------
+    tolerance : float
+        EM has converged if a step changes the log-likelihood by at most this many nats per row.
+    max_steps : int
+        The largest number of E-steps. EM that reaches it has not converged.
+    n_starts : int
+        The number of random starts if a class has several components. The fit of the greatest likelihood is kept.
+    seed : int
+        Of the generator that draws the starts.
     """
 
     tolerance: float = 1e-5
@@ -75,9 +84,19 @@ class EMOptions:
 
 @dataclass(frozen=True)
 class FitResult:
-    """A model, the statistics it was estimated from, and the log-likelihood of the rows before each M-step.
+    """A fitted model.
 
-    converged says whether EM ended by itself, and not for want of steps; telling is what labels turned out to say.
+    Attributes
+    ----------
+    model : GenerativeModel
+    statistics : JointStatistics
+        The statistics that the model was estimated from.
+    trace : tuple of float
+        The log-likelihood of the rows in nats before each M-step; empty for a closed form.
+    converged : bool
+        False if EM stopped at `max_steps`.
+    label_model : LabelModel or None
+        The label model after fitting.
     """
 
     model: GenerativeModel
@@ -88,18 +107,18 @@ class FitResult:
 
 
 def expect(model: GenerativeModel, inexact: Sequence[int]) -> Callable[[Batch], EStepResult]:
-    """Return the E-step of a labelled batch for some blocks: their statistics, expected over missing cells."""
+    """Return the E-step of a labelled batch: the statistics of the blocks `inexact`, expected over missing cells."""
 
     def accumulate(batch: Batch) -> EStepResult:
         batch = batch.labelled()  # unlabelled rows of weight 0 add nothing
-        labels = cast(Assignment, batch.assignment)  # which a source to learn from has
+        labels = cast(Assignment, batch.assignment)  # a labelled source sets it
         weight = np.bincount(labels.component, labels.weight, labels.n_components)
-        parts, log_likelihood = [], 0.0
+        blocks, log_likelihood = [], 0.0
         for position in inexact:
-            sums, part = _expected(model, position, batch)
-            parts.append(sums)
-            log_likelihood += part
-        return EStepResult(weight, tuple(parts), log_likelihood)
+            sums, of_block = _expected(model, position, batch)
+            blocks.append(sums)
+            log_likelihood += of_block
+        return EStepResult(weight, tuple(blocks), log_likelihood)
 
     return accumulate
 
@@ -109,8 +128,8 @@ def expect_hidden(
 ) -> EStepResult:
     """Return the E-step for all blocks, expected over hidden labels and missing cells.
 
-    A row counts for each component that may have made it by its responsibility p(z | x, label). One whose component is
-    known is read again only where its missing cells are to be expected, or its statistics do not tell its likelihood.
+    A row without known component counts for each component by its responsibility p(z | x, label). A row of known
+    component is read again only for missing cells, and for blocks whose likelihood cannot be computed from statistics.
 
     Parameters
     ----------
@@ -118,36 +137,37 @@ def expect_hidden(
         The rows.
     model : GenerativeModel
     inexact : sequence of int
-        The places of the blocks whose statistics are expected over missing cells; those of other blocks too, wherever
-        statistics of rows without label say that they are not exact.
+        The indices of the blocks whose statistics are expected over missing cells. Those of any other block are too, in
+        a batch whose rows without label give statistics that are not exact.
     known : JointStatistics
-        Those of the rows whose component is known.
+        The statistics of the rows whose component is known.
     """
-    label_likelihood = [block.shared or implements(block.density, SummedDensity) for block in model.blocks]
-    without_closed_form = [
-        position for position in range(len(model.blocks)) if not (label_likelihood[position] or position in inexact)
+    has_summed_likelihood = [block.shared or implements(block.density, SummedDensity) for block in model.blocks]
+    scored_by_row = [
+        position
+        for position in range(len(model.blocks))
+        if not (has_summed_likelihood[position] or position in inexact)
     ]
 
     def accumulate(batch: Batch) -> EStepResult:
         hidden, responsibilities, log_likelihood = _with_responsibilities(model, batch)
-        parts = [
+        blocks = [
             _sums_from_responsibilities(model, position, hidden, responsibilities, position in inexact)
             for position in range(len(model.blocks))
         ]
-        if inexact or without_closed_form:
+        if inexact or scored_by_row:
             labelled = batch.labelled()
             for position in inexact:
-                sums, part = _expected(model, position, labelled)
-                parts[position], log_likelihood = parts[position] + sums, log_likelihood + part
-            log_likelihood += sum(
-                _log_likelihood_of_labelled(model, position, labelled) for position in without_closed_form
-            )
-        recorded, of_labels = _of_records(batch, hidden, responsibilities)
+                sums, of_block = _expected(model, position, labelled)
+                blocks[position], log_likelihood = blocks[position] + sums, log_likelihood + of_block
+            log_likelihood += sum(_log_likelihood_of_labelled(model, position, labelled) for position in scored_by_row)
+        recorded, of_labels = _recorded_weights(batch, hidden, responsibilities)
         return EStepResult(
-            sums_from_responsibilities(responsibilities), tuple(parts), log_likelihood + of_labels, recorded
+            sums_from_responsibilities(responsibilities), tuple(blocks), log_likelihood + of_labels, recorded
         )
 
     expected = source.reduce(accumulate)
+    # A component without labelled rows may have the prior 0: 0 · log 0 would be NaN.
     blocks, occurring = list(expected.blocks), known.weight > 0
     log_likelihood = expected.log_likelihood + float(known.weight[occurring] @ model.log_prior[occurring])
     for position, (block, sums) in enumerate(zip(model.blocks, known.blocks, strict=True)):
@@ -155,25 +175,25 @@ def expect_hidden(
             blocks[position] = sums + blocks[position]
             if implements(block.density, SummedDensity):
                 log_likelihood += block.density.log_likelihood(model.parameters[position], sums)
-    if np.isneginf(log_likelihood):  # of a labelled row that its component cannot produce: this names it
+    if np.isneginf(log_likelihood):  # a labelled row that its component cannot produce: `responsibilities` raises
         source.reduce(lambda batch: float(model.responsibilities(batch)[1].sum()))
     return EStepResult(known.weight + expected.weight, tuple(blocks), log_likelihood, expected.recorded)
 
 
 def _with_responsibilities(model: GenerativeModel, batch: Batch) -> tuple[Batch, Array, float]:
-    """Return the rows without label, the weight of each in each component (n, Z), and their log-likelihood in nats."""
+    """Return the rows without label, their weighted responsibilities (n, Z), and their log-likelihood in nats."""
     hidden = batch.unlabelled()
     weight = cast(Assignment, hidden.assignment).weight
     responsibilities, log_likelihood = model.responsibilities(hidden)
     kernels.weight_responsibilities(responsibilities, weight)
-    counted = weight > 0
+    counted = weight > 0  # a row of weight 0 may have the log-likelihood −inf
     return hidden, responsibilities, float(weight[counted] @ log_likelihood[counted])
 
 
 def _sums_from_responsibilities(
     model: GenerativeModel, position: int, batch: Batch, responsibilities: Array, inexact: bool
 ) -> Any:
-    """Return the statistics of a block's shared rows, expected over missing cells where they matter."""
+    """Return the statistics of a block by responsibilities, expected over missing cells if they are not exact."""
     block = model.blocks[position]
     tile = block.tile(batch)
     if not inexact:
@@ -187,17 +207,17 @@ def _sums_from_responsibilities(
 def _log_likelihood_of_labelled(model: GenerativeModel, position: int, batch: Batch) -> float:
     """Return Σ w·log p(x_block | z) in nats over rows whose component is known."""
     block, labels = model.blocks[position], cast(Assignment, batch.assignment)
-    own = block.density.log_density(model.parameters[position], block.tile(batch))[
-        np.arange(len(batch)), labels.component
-    ]
+    log_density = block.density.log_density(model.parameters[position], block.tile(batch))
+    of_component = log_density[np.arange(len(batch)), labels.component]
     counted = labels.weight > 0
-    return float(labels.weight[counted] @ own[counted])
+    return float(labels.weight[counted] @ of_component[counted])
 
 
-def _of_records(batch: Batch, hidden: Batch, responsibilities: Array) -> tuple[Any, float]:
-    """Return the weight of each component among the rows of each recorded class, (C, Z), where labels say no more.
+def _recorded_weights(batch: Batch, hidden: Batch, responsibilities: Array) -> tuple[Any, float]:
+    """Return the weight of each component among the rows of each recorded class, (C, Z), if labels may be wrong.
 
-    And log p(label | z) in nats of the rows whose component is known; that of the others is in their likelihood.
+    The second value is Σ w·log p(label | z) in nats over the rows whose component is known. For the other rows it is
+    part of their log-likelihood.
     """
     labels = cast(Assignment, batch.assignment)
     if labels.label_likelihood is None:
@@ -220,44 +240,6 @@ def _expected(model: GenerativeModel, position: int, batch: Batch) -> tuple[Any,
     return density.expect(model.parameters[position], block.tile(batch), cast(Assignment, batch.assignment))
 
 
-def unrefined(blocks: tuple[Block, ...]) -> list[str]:
-    """Return what takes a second look at the rows, as a user would write it."""
-    densities = (block.density for block in blocks)
-    return [one.second_pass for one in densities if implements(one, TwoPassDensity) and one.second_pass]
-
-
-def carry_over_structure(blocks: tuple[Block, ...], earlier: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Return the blocks as they go on after an earlier call: settled as they were then."""
-    if len(blocks) != len(earlier):
-        return blocks
-    return tuple(
-        replace(block, density=block.density.carry_over_structure(past.density))
-        if implements(block.density, TwoPassDensity) and type(block.density) is type(past.density)
-        else block
-        for block, past in zip(blocks, earlier, strict=True)
-    )
-
-
-def refine(
-    source: LabelledSource, blocks: tuple[Block, ...], statistics: JointStatistics
-) -> tuple[tuple[Block, ...], JointStatistics]:
-    """Return blocks whose densities are settled, and their statistics, by further looks at the rows where needed."""
-
-    def look(block: Block, sufficient_statistics: Any) -> Any:
-        def accumulate(batch: Batch) -> Any:
-            known = batch.labelled()
-            return sufficient_statistics.of(block.tile(known), known.assignment)
-
-        return source.reduce(accumulate)
-
-    settled, sums = list(blocks), list(statistics.blocks)
-    for position, block in enumerate(blocks):
-        if implements(block.density, TwoPassDensity):
-            density, sums[position] = block.density.refine(sums[position], partial(look, block))
-            settled[position] = replace(block, density=density)
-    return tuple(settled), replace(statistics, blocks=tuple(sums))
-
-
 def learn(
     source: LabelledSource,
     blocks: tuple[Block, ...],
@@ -267,12 +249,12 @@ def learn(
     limits: EMOptions,
     start: GenerativeModel | None = None,
 ) -> FitResult:
-    """Return the model of some rows: in closed form, or by EM where labels, or cells that matter, are hidden.
+    """Fit a model: in closed form, or by EM if labels, or cells that a density needs, are hidden.
 
-    EM starts from the rows that are labelled; where labels do not say the component, from what they do say, several
-    times where classes have several. It leaps where its steps are slow (`acceleration`) and no label is hidden.
-    Densities that take a second look at the rows are settled first, by the labelled ones; the blocks of the model hold
-    what they became.
+    EM starts from the labelled rows. If labels do not determine the component, it starts from the responsibilities that
+    they imply, and `limits.n_starts` times if a class has several components. If no label is hidden, SQUAREM speeds it
+    up (`acceleration`). Two-pass densities choose their structure first, from the labelled rows; the blocks of the
+    model hold the refined densities.
 
     Parameters
     ----------
@@ -282,12 +264,12 @@ def learn(
     prior : Prior
         Of the components.
     past : JointStatistics, optional
-        The statistics of rows that are no longer at hand; every density must then be settled (`unrefined`).
+        The statistics of rows that are no longer available. No density may then need a second pass (`unrefined`).
     statistics : JointStatistics
-        Those of the rows at hand, from one pass.
+        The statistics of the rows in `source`, from one pass.
     limits : EMOptions
     start : GenerativeModel, optional
-        What EM starts from, in place of the above.
+        The start of EM, in place of the above.
 
     References
     ----------
@@ -295,34 +277,34 @@ def learn(
     McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine Learning 39
     (2000). Hastie & Tibshirani, Discriminant analysis by Gaussian mixtures, JRSS B 58 (1996).
     """
-    many_passes = statistics.hidden > 0 or not all(part.is_exact() for part in statistics.blocks)
+    many_passes = statistics.hidden > 0 or not all(sums.is_exact() for sums in statistics.blocks)
     if many_passes and source.is_streamed:
         source = source.cached()
-    begun: list[GenerativeModel | None] = [start]
+    starts: list[GenerativeModel | None] = [start]
     if start is None and source.label_model is not None and statistics.hidden > 0:
-        begun = list(starting_models(source, blocks, prior, limits))
-    ends = [run_em(source, blocks, prior, past, statistics, limits, one) for one in begun]
-    return max(ends, key=lambda end: end.trace[-1] if end.trace else 0.0)
+        starts = list(starting_models(source, blocks, prior, limits))
+    fits = [run_em(source, blocks, prior, past, statistics, limits, begin) for begin in starts]
+    return max(fits, key=lambda fit: fit.trace[-1] if fit.trace else 0.0)
 
 
 def starting_models(
     source: LabelledSource, blocks: tuple[Block, ...], prior: Prior, limits: EMOptions
 ) -> Iterator[GenerativeModel]:
-    """Yield what EM starts from: models of the rows shared out as their labels and, within a class, some seeds say."""
-    for beginning in initializations(source, blocks, prior.of_class, limits.n_starts, limits.seed):
-        yield first_model(source.schema, blocks, prior, source.reduce(beginning.collect(blocks)))
+    """Yield models to start EM from: each is estimated from the responsibilities of an initialization."""
+    for initialization in initializations(source, blocks, prior.of_class, limits.n_starts, limits.seed):
+        yield first_model(source.schema, blocks, prior, source.reduce(initialization.collect(blocks)))
 
 
 def first_model(
     schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics: JointStatistics
 ) -> GenerativeModel:
-    """Return a model of statistics of which those that missing cells make inexact are taken column by column."""
-    sums = tuple(part if part.is_exact() else part.independent() for part in statistics.blocks)
+    """Return a model to start EM from: statistics that missing cells make inexact are replaced by those per column."""
+    sums = tuple(sums if sums.is_exact() else sums.independent() for sums in statistics.blocks)
     return estimate(schema, blocks, prior, replace(statistics, blocks=sums))
 
 
 def warn_not_converged(learned: FitResult, limits: EMOptions, stacklevel: int) -> None:
-    """Warn where EM ran out of steps."""
+    """Warn if EM stopped at `max_steps`."""
     if not learned.converged:
         gain = learned.trace[-1] - learned.trace[-2] if len(learned.trace) > 1 else math.inf
         warnings.warn(
@@ -341,50 +323,121 @@ def run_em(
     limits: EMOptions,
     start: GenerativeModel | None = None,
 ) -> FitResult:
-    """Return where EM leads from a start, or from the rows that are labelled."""
+    """Return the model that EM reaches from a start, or from the labelled rows; in closed form if nothing is hidden.
 
-    def whole(part: JointStatistics) -> JointStatistics:
-        return part if past is None else past + part
-
+    Parameters are those of `learn`.
+    """
     blocks, statistics = refine(source, blocks, statistics)
-    hidden = statistics.hidden > 0
-    inexact = _inexact(blocks, statistics)
-    if not (inexact or hidden):
-        model = estimate(source.schema, blocks, prior, whole(statistics))
-        return FitResult(model, whole(statistics), label_model=source.label_model)
-    model = start if start is not None else first_model(source.schema, blocks, prior, whole(statistics))
-    known, rows = statistics, float(statistics.weight.sum()) + statistics.hidden
-    trace: list[float] = []
-    path, leap = EMHistory((model,)), Squarem(inexact)
-    positions = range(len(blocks)) if hidden else inexact
+    estimated = _estimated_by_em(blocks, statistics)
+    steps = EMSteps(blocks, prior, past, statistics, estimated)
+    if not (estimated or steps.has_hidden_labels):
+        return closed_form(source, steps)
+    if start is None:
+        start = first_model(source.schema, blocks, prior, steps.with_past(statistics))
+    # The coordinates of the densities cover no prior and no label model, which hidden labels make EM estimate too.
+    acceleration = PlainEM(start) if steps.has_hidden_labels else Squarem.start(start, estimated)
+    return em_loop(source, steps, acceleration, limits)
+
+
+@dataclass(frozen=True)
+class EMSteps:
+    """The E-step and the M-step of one fit.
+
+    Attributes
+    ----------
+    blocks : tuple of Block
+    prior : Prior
+    past : JointStatistics or None
+        The statistics of rows that are no longer available.
+    known : JointStatistics
+        The statistics of the labelled rows, from one pass.
+    estimated : list of int
+        The indices of the blocks whose statistics are expected over missing cells.
+    """
+
+    blocks: tuple[Block, ...]
+    prior: Prior
+    past: JointStatistics | None
+    known: JointStatistics
+    estimated: list[int]
+
+    @property
+    def has_hidden_labels(self) -> bool:
+        """Whether a row has weight and an unknown component."""
+        return self.known.hidden > 0
+
+    @property
+    def n_rows(self) -> float:
+        """The weight of all rows at hand, with and without label."""
+        return float(self.known.weight.sum()) + self.known.hidden
+
+    def with_past(self, statistics: JointStatistics) -> JointStatistics:
+        """Add the statistics of earlier rows."""
+        return statistics if self.past is None else self.past + statistics
+
+    def expect(self, source: LabelledSource, model: GenerativeModel) -> EStepResult:
+        """Take the E-step under a model."""
+        if self.has_hidden_labels:
+            return expect_hidden(source, model, self.estimated, self.known)
+        return source.reduce(expect(model, self.estimated))
+
+    def merge(self, statistics: JointStatistics, expected: EStepResult) -> JointStatistics:
+        """Replace the statistics that depend on hidden values by their expectations."""
+        hidden = range(len(self.blocks)) if self.has_hidden_labels else self.estimated
+        return expected.within(statistics, hidden)
+
+    def maximise(self, schema: Schema, statistics: JointStatistics) -> GenerativeModel:
+        """Take the M-step: estimate the model from the expected statistics of all rows, earlier ones included."""
+        return estimate(schema, self.blocks, self.prior, statistics)
+
+
+def closed_form(source: LabelledSource, steps: EMSteps) -> FitResult:
+    """Return the model of rows in which nothing is hidden: the M-step alone."""
+    statistics = steps.with_past(steps.known)
+    return FitResult(steps.maximise(source.schema, statistics), statistics, label_model=source.label_model)
+
+
+def em_loop(source: LabelledSource, steps: EMSteps, acceleration: Acceleration, limits: EMOptions) -> FitResult:
+    """Alternate E-steps and M-steps until the log-likelihood changes by at most the tolerance.
+
+    Parameters
+    ----------
+    source : LabelledSource
+        The rows.
+    steps : EMSteps
+    acceleration : Acceleration
+        It holds the start, and chooses the model of each E-step.
+    limits : EMOptions
+    """
+    statistics, trace = steps.known, list[float]()
+    total = steps.with_past(statistics)
     for _ in range(limits.max_steps):
-        expected = expect_hidden(source, model, inexact, known) if hidden else source.reduce(expect(model, inexact))
-        if path.extrapolated and not expected.log_likelihood >= trace[-1]:
-            leap, path = leap.shorter(), path.without_extrapolation()
-            model = path.models[-1]
+        expected = steps.expect(source, acceleration.proposal)
+        # "not >=" rather than "<": a NaN likelihood rejects the extrapolation too. A rejected E-step counts as a step.
+        if acceleration.is_extrapolated and not expected.log_likelihood >= trace[-1]:
+            acceleration = acceleration.reject()
             continue
         trace.append(expected.log_likelihood)
-        statistics = expected.within(statistics, positions)
-        model = estimate(source.schema, blocks, prior, whole(statistics))
+        statistics = steps.merge(statistics, expected)
+        total = steps.with_past(statistics)
+        model = steps.maximise(source.schema, total)
         if source.label_model is not None:
             source = source.with_label_model(source.label_model.updated(expected.recorded))
-        # A shrunk covariance is not of maximum likelihood, so that a step may also lower it: what counts is its size.
-        if len(trace) > 1 and not path.extrapolated and abs(trace[-1] - trace[-2]) <= limits.tolerance * rows:
-            break
-        if not hidden:
-            model, path, leap = leap.next(path, model, whole(statistics))
-    else:
-        if not hidden:
-            model = path.models[-1]  # no leap that nothing has judged yet
-        return FitResult(model, whole(statistics), tuple(trace), converged=False, label_model=source.label_model)
-    return FitResult(model, whole(statistics), tuple(trace), label_model=source.label_model)
+        # A shrunk covariance does not maximise the likelihood, so that a step may also lower it: compare the size of
+        # the change. After an extrapolation the change is not that of a step of EM, and does not end the loop.
+        small = len(trace) > 1 and abs(trace[-1] - trace[-2]) <= limits.tolerance * steps.n_rows
+        if small and not acceleration.is_extrapolated:
+            return FitResult(model, total, tuple(trace), label_model=source.label_model)
+        acceleration = acceleration.advance(model, total)
+    # Return the model of the last M-step, not an extrapolation whose likelihood is unknown.
+    return FitResult(acceleration.last, total, tuple(trace), converged=False, label_model=source.label_model)
 
 
-def _inexact(blocks: tuple[Block, ...], statistics: JointStatistics) -> list[int]:
-    """Return the places of the blocks whose statistics have to be expected over missing cells."""
+def _estimated_by_em(blocks: tuple[Block, ...], statistics: JointStatistics) -> list[int]:
+    """Return the indices of the blocks whose statistics have to be expected over missing cells."""
     pairs = enumerate(zip(blocks, statistics.blocks, strict=True))
     return [
-        position
-        for position, (block, sums) in pairs
+        index
+        for index, (block, sums) in pairs
         if not sums.is_exact() or (statistics.hidden > 0 and getattr(block.density, "expects", False))
     ]

@@ -1,4 +1,4 @@
-"""One pass: fold the rows into sufficient statistics, then estimate every density in closed form."""
+"""Fit in one pass: add up the sufficient statistics of the rows, then estimate every density in closed form."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ from posteriori.tables import Assignment, Batch, Schema, quote
 
 @dataclass(frozen=True)
 class Collect:
-    """Takes a batch to the sufficient statistics of its labelled rows, those that blocks need, and all columns' ranges.
+    """A function from a batch to the statistics of its labelled rows, and to the ranges of all columns.
 
-    What is wanted can be read off it, so that a database may add it up in its own way.
+    It is a value with the blocks as its field, so that a database can compute the same sums by a query.
+
+    Attributes
+    ----------
+    blocks : tuple of Block
+        The blocks whose sufficient statistics are added up.
     """
 
     blocks: tuple[Block, ...]
@@ -27,7 +32,7 @@ class Collect:
         Raises
         ------
         ValueError
-            A cell is outside what its density can produce, or its square overflows.
+            A cell is out of the support of its density, or its square overflows.
         """
         assignment = batch.assignment
         if assignment is None:
@@ -51,9 +56,9 @@ class Collect:
 
 
 def estimate(schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics: JointStatistics) -> GenerativeModel:
-    """Return the model that the statistics give, each density in closed form.
+    """Return the model with the closed-form estimates of the prior and of every density.
 
-    Its schema marks the columns without a value, where the ranges of the columns say so.
+    If the statistics hold the ranges of the columns, its schema marks the columns that are entirely missing.
     """
     if statistics.ranges is not None:
         schema = schema.with_values_in(statistics.ranges.has_numbers.tolist())

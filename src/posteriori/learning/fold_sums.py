@@ -1,4 +1,4 @@
-"""Sums kept per fold, and from them the sums of the rows outside each fold."""
+"""Sums per fold, and from them the sums over the rows outside each fold."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ T = TypeVar("T")
 
 
 def per_fold(accumulate: Callable[[Batch], T], folds: int) -> Callable[[Batch], T]:
-    """Return a function to statistics with a component for each pair of fold and class, fold first.
+    """Return a function from a batch to statistics that have a component per pair of fold and class, fold first.
 
-    Rows of no fold count in an extra one, the last.
+    Rows that are in no fold are counted in an extra fold, the last one.
     """
 
     def accumulate_per_fold(batch: Batch) -> T:
@@ -34,16 +34,17 @@ def per_fold(accumulate: Callable[[Batch], T], folds: int) -> Callable[[Batch], 
 
 
 def components_of_folds(n: int, folds: int) -> list[range]:
-    """Return the components of each fold, of n pairs of fold and class; last those of rows of no fold."""
+    """Return the components of each fold among n pairs of fold and class; last those of rows in no fold."""
     n_classes = n // (folds + 1)
     return [range(k * n_classes, (k + 1) * n_classes) for k in range(folds + 1)]
 
 
 def sums_without_each(parts: list[T]) -> list[T]:
-    """Return the sum of all parts without each fold's, and last the sum of all.
+    """Return, for each fold, the sum of all parts except that of the fold, and last the sum of all parts.
 
-    The last part is that of rows of no fold, which is in every sum.
+    The last part belongs to the rows in no fold, and is in every sum.
     """
+    # Cumulative sums from both ends: linear in the number of folds, and exact where subtracting a part would cancel.
     *of_fold, always = parts
     before = list(running([always, *of_fold], operator.add))
     after = list(running(reversed(of_fold), operator.add))[::-1]
@@ -52,7 +53,7 @@ def sums_without_each(parts: list[T]) -> list[T]:
 
 
 def outside(batch: Batch, k: int | None) -> Batch:
-    """Return the rows of a batch that are outside a fold; None for all."""
+    """Return the rows of a batch that are not in fold k; all rows if k is None."""
     if k is None:
         return batch
     assert batch.fold is not None

@@ -16,7 +16,7 @@ from posteriori.sources import LabelledSource
 from posteriori.tables import Batch, Column
 from posteriori.typing import Array
 
-MOST_EVALUATED = 200_000  # rows: the standard error of an accuracy of 0.8 is then 0.001, and memory stays small
+MOST_EVALUATED = 200_000  # rows: the standard error of an accuracy of 0.8 is then 0.001, and memory is bounded
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class FoldedData:
         folds : int or array-like (n,)
             The number of folds, or the fold of each row.
         stratified : bool
-            Whether each fold holds the classes in equal shares.
+            Whether to spread every class evenly over the folds.
         groups : array-like (n,), optional
             Rows of one group go to one fold.
         random_state : int
         at_most : bool
-            Whether fewer labelled rows than folds reduce the number of folds.
+            Whether to reduce the number of folds to the number of labelled rows if these are fewer.
         most : int, optional
             The largest number of evaluated rows. A larger table is subsampled evenly over the classes; the other rows
             train the models of all folds.
@@ -128,7 +128,10 @@ def judge_and_sample(
     progress: Callable[[int], None] | None = None,
     sampled: Array | None = None,
 ) -> tuple[Array, list[CrossFitted], Batch | None]:
-    """Return the results of `cross_fit_and_score`, and the cells of the evaluated rows at the positions `sampled`."""
+    """Return the results of `cross_fit_and_score`, and the cells of the evaluated rows at the positions `sampled`.
+
+    One pass serves both, so that the cells for feature importance need no further one.
+    """
     fold, source = folded.fold_of_rows, folded.source.cached()
     fitted = cross_fit(source, fold, folded.folds, plans, progress)
     marked = None
@@ -140,17 +143,19 @@ def judge_and_sample(
 
 
 def held_out_prior(folded: FoldedData, fitted: CrossFitted) -> Array:
-    """Return p(y) of the model of the other folds, per evaluated row, (m, C)."""
-    return np.exp(np.stack([one.model.class_log_prior for one in fitted.without]))[folded.fold]
+    """Return p(y) under the model of the other folds, per evaluated row, (m, C)."""
+    log_prior = np.stack([member.model.class_log_prior for member in fitted.without])
+    prior: Array = np.exp(log_prior)[folded.fold]
+    return prior
 
 
 def sample_of(folded: FoldedData) -> Array:
-    """Return the positions of the evaluated rows that measure feature importance: a stratified subsample."""
+    """Return the positions of the evaluated rows for feature importance: a stratified subsample."""
     return stratified_subsample(folded.y_true, most_rows(len(folded.source.schema.columns)))
 
 
 def held_out_rows(folded: FoldedData, sampled: Array, batch: Batch, predictors: Sequence[Predictor]) -> HeldOutRows:
-    """Return the sampled rows with the predictor of each fold, which was trained on the rows outside it."""
+    """Return the sampled rows, each fold with the predictor that was trained on the rows outside it."""
     fold = folded.fold[sampled]
     folds = [(np.flatnonzero(fold == k), predictor) for k, predictor in enumerate(predictors)]
     return HeldOutRows(batch, folded.y_true[sampled], folded.weight[sampled], tuple(folds))

@@ -1,4 +1,4 @@
-"""Choose the weight of rows without label by cross-validation on the labelled rows."""
+"""The weight of rows without label, chosen by cross-validation on the labelled rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from posteriori.learning import metrics
 from posteriori.learning.folded_data import FoldedData, cross_fit_and_score, held_out_prior
 from posteriori.learning.training import Plan, TrainingRows
 
-# Descending: argmin takes the first of equal losses, which is the greatest weight.
+# Descending: argmin returns the first of equal losses, which belongs to the greatest weight.
 WEIGHT_GRID = (1.0, 0.3, 0.1, 0.01, 0.0)
 _MOST_FOLDS = 5
 
@@ -23,7 +23,7 @@ def held_out_weight(rows: TrainingRows, plan: Plan) -> float:
     rows : TrainingRows
         Rows with and without label.
     plan : Plan
-        What to learn from them.
+        The model to learn from them.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def held_out_weight(rows: TrainingRows, plan: Plan) -> float:
     if per_class.min(initial=2) < 2:
         label = rows.target.categories[per_class.argmin()]
         raise ValueError(
-            f'unlabelled_weight="held_out" takes two labelled rows of each class, and {label!r} has {per_class.min()}; '
+            f'unlabelled_weight="held_out" needs two labelled rows of each class, and {label!r} has {per_class.min()}; '
             "set it to a number"
         )
     folds = min(_MOST_FOLDS, int(per_class.min()))

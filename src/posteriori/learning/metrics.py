@@ -1,4 +1,7 @@
-"""How good predictions are: accuracy, proper scores, confusions and calibration."""
+"""Metrics of probabilistic predictions: accuracy, log-loss, Brier score, confusion matrix and calibration.
+
+All take `y_true`, `posterior` and `weight`, which are documented at `accuracy`.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +26,16 @@ __all__ = [
 
 
 def accuracy(y_true: Array, posterior: Array, weight: Array | None = None) -> float:
-    """Return the share of rows whose most probable class is the true one.
+    """Return the accuracy: the share of rows whose predicted class is the true one.
 
     Parameters
     ----------
     y_true : ndarray (n,)
-        The number of each row's true class, in 0 … C − 1.
+        The class index of each row, in 0 … C − 1.
     posterior : ndarray (n, C)
-        p(y | x); the first of equally probable classes is predicted.
+        p(y | x) of each row. The predicted class is the most probable one, and the first of equally probable ones.
     weight : ndarray (n,), optional
-        The weight of each row, ≥ 0.
+        The weight of each row, ≥ 0; default 1.
 
     Returns
     -------
@@ -48,22 +51,17 @@ def accuracy(y_true: Array, posterior: Array, weight: Array | None = None) -> fl
 
 
 def log_loss(y_true: Array, posterior: Array, weight: Array | None = None) -> float:
-    """Return −(1/n) Σ_i log p(y_i | x_i) in nats.
-
-    Parameters
-    ----------
-    components, posterior, weight
-        As in `accuracy`.
+    """Return the log-loss −(1/n) Σ_i log p(y_i | x_i) in nats.
 
     Returns
     -------
     float
-        ≥ 0. A probability of 0 counts as 2.2e-16, as in scikit-learn: a row costs 36 nats at most.
+        ≥ 0. A probability of 0 counts as 2.2e-16, as in scikit-learn, so that a row adds at most 36 nats.
 
     Raises
     ------
     ValueError
-        A probability is NaN: see `fill_undefined`.
+        A probability is NaN; replace it by `fill_undefined`.
 
     Examples
     --------
@@ -71,23 +69,18 @@ def log_loss(y_true: Array, posterior: Array, weight: Array | None = None) -> fl
     1.039721
     """
     n_classes = posterior.shape[1]
-    if n_classes == 1:  # which scikit-learn refuses; a certainty that is right costs nothing
+    if n_classes == 1:  # scikit-learn refuses one class; its probability is 1, and the loss 0
         return 0.0
     return float(metrics.log_loss(y_true, posterior, sample_weight=weight, labels=np.arange(n_classes)))
 
 
 def brier_score(y_true: Array, posterior: Array, weight: Array | None = None) -> float:
-    """Return (1/n) Σ_i Σ_c (p(c | x_i) − [c = y_i])², the multi-class Brier score.
-
-    Parameters
-    ----------
-    components, posterior, weight
-        As in `accuracy`.
+    """Return the multi-class Brier score, (1/n) Σ_i Σ_c (p(c | x_i) − [c = y_i])².
 
     Returns
     -------
     float
-        In [0, 2]. For two classes this is twice the score that looks at one class only.
+        In [0, 2]. For two classes it is twice the score of one class.
 
     References
     ----------
@@ -109,12 +102,7 @@ def brier_score(y_true: Array, posterior: Array, weight: Array | None = None) ->
 
 
 def confusion_matrix(y_true: Array, posterior: Array, weight: Array | None = None) -> Array:
-    """Return the weight of the rows of each true class (rows) by predicted class (columns), (C, C).
-
-    Parameters
-    ----------
-    components, posterior, weight
-        As in `accuracy`.
+    """Return the confusion matrix (C, C): the weight of the rows by true class (rows) and predicted class (columns).
 
     Examples
     --------
@@ -129,14 +117,14 @@ def confusion_matrix(y_true: Array, posterior: Array, weight: Array | None = Non
 
 @dataclass(frozen=True)
 class PerClass:
-    """How each class fares.
+    """Precision and recall of each class.
 
     Attributes
     ----------
     precision : ndarray (C,)
-        The share of the rows predicted as the class that are of it; NaN where none is predicted so.
+        The share of correct rows among those predicted as the class; NaN if no row is.
     recall : ndarray (C,)
-        The share of the rows of the class that are predicted as it; NaN where it has no row.
+        The share of correct rows among those of the class; NaN if it has no row.
     support : ndarray (C,)
         The weight of the rows of the class.
     """
@@ -148,11 +136,6 @@ class PerClass:
 
 def precision_recall(y_true: Array, posterior: Array, weight: Array | None = None) -> PerClass:
     """Return the precision and the recall of each class.
-
-    Parameters
-    ----------
-    components, posterior, weight
-        As in `accuracy`.
 
     Examples
     --------
@@ -171,16 +154,18 @@ def precision_recall(y_true: Array, posterior: Array, weight: Array | None = Non
 
 @dataclass(frozen=True)
 class Calibration:
-    """Predictions binned by how sure they are: in a calibrated bin, accuracy equals confidence.
+    """Reliability of predictions in bins of their confidence: calibrated predictions have accuracy = confidence.
+
+    The confidence of a row is the probability of its predicted class.
 
     Attributes
     ----------
     edges : ndarray (B + 1,)
-        Bin b holds the rows whose confidence is in (edges[b], edges[b + 1]], the first bin also that of 0.
+        Bin b holds the rows whose confidence is in (edges[b], edges[b + 1]]; the first bin also holds 0.
     weight : ndarray (B,)
         The weight of the rows in each bin.
     confidence, accuracy : ndarray (B,)
-        The mean confidence and the share of right predictions of each bin; NaN where it is empty.
+        The mean confidence and the accuracy of each bin; NaN if it is empty.
     """
 
     edges: Array
@@ -196,19 +181,17 @@ class Calibration:
 
 
 def calibration(y_true: Array, posterior: Array, weight: Array | None = None, *, bins: int = 10) -> Calibration:
-    """Return how often predictions are right, by the probability of the class predicted.
+    """Return accuracy by confidence, in bins of equal width.
 
     Parameters
     ----------
-    components, posterior, weight
-        As in `accuracy`.
     bins : int, default 10
-        How many bins of equal width divide [0, 1], ≥ 1.
+        The number of bins that divide [0, 1], ≥ 1.
 
     Raises
     ------
     ValueError
-        bins is less than 1.
+        `bins` is less than 1.
 
     References
     ----------
@@ -226,19 +209,19 @@ def calibration(y_true: Array, posterior: Array, weight: Array | None = None, *,
         raise ValueError(f"bins is {bins}; give at least one")
     weight = np.ones(len(y_true)) if weight is None else weight
     confidence = posterior.max(axis=1)
-    right = posterior.argmax(axis=1) == y_true
+    correct = posterior.argmax(axis=1) == y_true
     edges = np.linspace(0.0, 1.0, bins + 1)
-    # A confidence can exceed 1 by a rounding error, and belongs to the last bin all the same.
+    # Rounding can make a confidence exceed 1: clip it into the last bin.
     position = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, bins - 1)
-    total, sure, hit = (
-        np.bincount(position, weight * amount, bins) for amount in (np.ones(len(right)), confidence, right)
+    total, sum_confidence, sum_correct = (
+        np.bincount(position, weight * amount, bins) for amount in (np.ones(len(correct)), confidence, correct)
     )
     filled = np.where(total > 0, total, np.nan)
-    return Calibration(edges, total, sure / filled, hit / filled)
+    return Calibration(edges, total, sum_confidence / filled, sum_correct / filled)
 
 
 def fill_undefined(posterior: Array, prior: Array) -> Array:
-    """Return the posterior with the prior in the rows where it is NaN: those that no class can produce.
+    """Replace the posterior by the prior where it is NaN: in rows that no class can produce.
 
     Parameters
     ----------

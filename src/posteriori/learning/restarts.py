@@ -1,4 +1,4 @@
-"""EM from several starts: short runs of all of them, long runs of the likeliest."""
+"""EM from several starts: short runs from all of them, long runs for those of the greatest likelihood."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import replace
 from posteriori.learning.em import FitResult
 from posteriori.model import GenerativeModel
 
-_FIRST_STEPS = 8  # of EM, after which the starts are compared
+_FIRST_STEPS = 8  # steps of EM before the starts are first compared
 
-Climb = Callable[[GenerativeModel, int], FitResult]
+RunEM = Callable[[GenerativeModel, int], FitResult]
 
 
-def best_of(starts: Sequence[GenerativeModel], climb: Climb, max_steps: int) -> FitResult:
-    """Return where EM leads from the best of several starts, found by successive halving.
+def best_of(starts: Sequence[GenerativeModel], run: RunEM, max_steps: int) -> FitResult:
+    """Run EM from several starts, and keep the best third of the runs in each round (successive halving).
 
-    Each start takes 8 steps of EM, the likeliest third of them goes on to 24 in all, a third of those to 56, and so on.
-    The last one goes on until EM converges or has taken max_steps.
+    Every start gets 8 steps of EM. The third of the greatest likelihood continues to 24 steps in all, a third of these
+    to 56, and so on. The last run continues until EM converges or has taken `max_steps`.
 
     Parameters
     ----------
     starts : sequence of GenerativeModel
-    climb : callable
-        climb(model, n) takes EM from a model by at most n steps.
+    run : callable
+        run(model, n) takes at most n steps of EM from a model.
     max_steps : int
 
     References
@@ -33,17 +33,17 @@ def best_of(starts: Sequence[GenerativeModel], climb: Climb, max_steps: int) -> 
     Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, AISTATS 2016, on halving.
     """
     steps = _FIRST_STEPS if len(starts) > 1 else max_steps
-    runs = [climb(start, min(steps, max_steps)) for start in starts]
+    runs = [run(start, min(steps, max_steps)) for start in starts]
     while len(runs) > 1:
-        runs = sorted(runs, key=lambda run: -run.trace[-1])[: -(-len(runs) // 3)]
+        runs = sorted(runs, key=lambda fit: -fit.trace[-1])[: -(-len(runs) // 3)]  # rounded up
         steps = 2 * steps + _FIRST_STEPS if len(runs) > 1 else max_steps
-        runs = [_continued(run, climb, min(steps, max_steps)) for run in runs]
+        runs = [_continue(fit, run, min(steps, max_steps)) for fit in runs]
     return runs[0]
 
 
-def _continued(run: FitResult, climb: Climb, steps: int) -> FitResult:
-    """Return a run of EM as it is when it has converged, or after so many steps in all."""
-    if run.converged or len(run.trace) >= steps:
-        return run
-    onward = climb(run.model, steps - len(run.trace))
-    return replace(onward, trace=run.trace + onward.trace)
+def _continue(fit: FitResult, run: RunEM, steps: int) -> FitResult:
+    """Continue a run of EM until it converges or has taken so many steps in all."""
+    if fit.converged or len(fit.trace) >= steps:
+        return fit
+    rest = run(fit.model, steps - len(fit.trace))
+    return replace(rest, trace=fit.trace + rest.trace)

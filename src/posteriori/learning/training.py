@@ -1,4 +1,4 @@
-"""What an estimator hands to the learning algorithms: the rows as it reads them, and what to learn from them."""
+"""The input of the learning algorithms: rows with their classes, and a plan of the model to learn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows to learn from, and their classes.
+    """Training rows and their classes.
 
     Attributes
     ----------
@@ -32,17 +32,17 @@ class TrainingRows:
         """The class index of each row, (n,); −1 where the row has no label."""
         labels = self.source.labels
         if labels is None:
-            raise ValueError("the rows carry no labels; read them with y")
+            raise ValueError("the rows have no labels; read them with y")
         return labels.components(self.target, slice(0, self.source.table.n_rows))
 
     def with_unlabelled_weight(self, weight: float) -> TrainingRows:
-        """Return the same rows, with another weight of the rows without label."""
+        """Return the same rows with another weight for rows without label."""
         return replace(self, source=self.source.with_unlabelled_weight(weight))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be learned: the densities and their columns, the prior, and when EM stops.
+    """The model to learn: densities and their columns, prior, and options of EM.
 
     Attributes
     ----------
@@ -51,8 +51,9 @@ class Plan:
         The prior of the components of all classes.
     limits : EMOptions
     weighed : callable, optional
-        Takes a fit, the source of its rows, the map from the codes of the source to those of the model (or None), and
-        factor weights to start from (or None). Returns the model with learned factor weights.
+        Learns factor weights. Called with a fit, the source of its rows, a function from batches in the codes of the
+        source to batches in those of the model (or None), and initial factor weights (or None). Returns the model with
+        the weights.
     """
 
     blocks: tuple[Block, ...]

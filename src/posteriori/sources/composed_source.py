@@ -85,6 +85,11 @@ class ComposedSource(ABC):
         return self.labelling.weight
 
     @property
+    def folds(self) -> Array | None:
+        """The fold of each row, (n,), −1 for none; None where the rows have no folds."""
+        return self.labelling.folds
+
+    @property
     def unlabelled_weight(self) -> float:
         """A factor on the weight of unlabelled rows."""
         return self.labelling.unlabelled_weight

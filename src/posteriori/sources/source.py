@@ -56,6 +56,10 @@ class LabelledSource(Source, Protocol):
         """The weight of each row, (n,); None where every weight is 1."""
 
     @property
+    def folds(self) -> Array | None:
+        """The fold of each row, (n,), −1 for none; None where the rows have no folds."""
+
+    @property
     def unlabelled_weight(self) -> float:
         """A factor on the weight of unlabelled rows."""
 
