@@ -266,7 +266,7 @@ def test_a_state_that_a_data_type_declares_but_the_network_lacks_is_refused_wher
         ({"alpha": 1, "equivalent_sample_size": 1}, "two ways to smooth"),
         ({"equivalent_sample_size": 0}, "must be a number of rows above 0"),
         ({"max_iter": 0}, "max_iter is 0; it must be a whole number of at least 1"),
-        ({"tol": -1.0}, "tol is -1.0; it must be at least 0 nats a row"),
+        ({"tol": -1.0}, "tol is -1.0; it must be at least 0 nats per row"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(smoothing, message):

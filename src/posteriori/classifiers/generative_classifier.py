@@ -26,11 +26,10 @@ from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.validation import (
-    generator,
     require_in_memory,
     warn_of_empty_columns,
 )
-from posteriori.draws import check_draw
+from posteriori.draws import check_draw, generator
 from posteriori.explain import Explanation
 from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.learning.cross_fitting import CrossFitted

@@ -18,7 +18,6 @@ from posteriori.classifiers.numeric_codes import numeric_codes
 from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.validation import (
     PSEUDO_COUNT,
-    generator,
     reject_target,
     warn_of_empty_columns,
     warn_of_few_rows,
@@ -26,7 +25,7 @@ from posteriori.classifiers.validation import (
 from posteriori.densities import Categorical, Density, Gaussian, MultivariateGaussian
 from posteriori.densities.pooling import Pooled, PseudoRows
 from posteriori.densities.shrinkage import Chain, ShrinkToIdentity
-from posteriori.draws import check_draw
+from posteriori.draws import check_draw, generator
 from posteriori.learning.em import EMOptions, FitResult, first_model, learn, warn_not_converged
 from posteriori.learning.fit import Collect
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds

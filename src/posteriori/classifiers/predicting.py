@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.accuracy import accuracy_of
 from posteriori.classifiers.model_estimator import ModelEstimator
 from posteriori.classifiers.partition_methods import supports_partitions
-from posteriori.classifiers.validation import generator, require_in_memory
-from posteriori.draws import check_draw
+from posteriori.classifiers.validation import require_in_memory
+from posteriori.draws import check_draw, generator
 from posteriori.explain import Explanation
 from posteriori.model import log_sum
 from posteriori.tables import Batch

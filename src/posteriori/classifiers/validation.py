@@ -9,10 +9,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from posteriori.densities import Missingness
+from posteriori.draws import generator
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import JointStatistics
@@ -138,15 +138,6 @@ def labels_to_learn(
         return replace(labels, code=code, may_miss=True)
     advice = "partial_fit learns from labelled rows, and EM needs all rows at once: drop or label such rows, or use fit"
     return replace(labels, code=code, advice=advice)
-
-
-def generator(random_state: Any) -> np.random.Generator:
-    """Return a generator for any of scikit-learn's ways to state randomness."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if random_state is None or isinstance(random_state, int | np.integer):
-        return np.random.default_rng(random_state)
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
 def columns_with_values(model: GenerativeModel, statistics: JointStatistics) -> Array:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.messages import UserError, as_user_errors, closest, similar, warn
+from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.reading import open_and_summarise, read_frame
+from posteriori.suggestions import closest, similar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -132,7 +133,7 @@ def check_target(frame: pl.DataFrame, target: str, path: Path, is_class: bool = 
 def check_column(target: str, types: Mapping[str, pl.DataType], table: str) -> None:
     """Refuse a target that is absent, is all there is, or is of a type that no class has."""
     if target not in types:
-        raise UserError(f"{table!r} has no column {target!r}; {closest(target, types)}")
+        raise UserError(f"{table!r} has no column {target!r}; {closest(target, types, 'columns')}")
     if len(types) < 2:
         raise UserError(f"{table!r} has one column only, {target!r}; a model needs a feature beside the target")
     dtype = types[target]
@@ -182,7 +183,8 @@ def columns_named(given: list[str] | None, names: list[str], option: str) -> lis
     for value in given or []:
         for name in [value] if value in names else [part.strip() for part in value.split(",") if part.strip()]:
             if name not in names:
-                raise UserError(f"{option} names {name!r}, which is no feature of the table; {closest(name, names)}")
+                hint = closest(name, names, "columns")
+                raise UserError(f"{option} names {name!r}, which is no feature of the table; {hint}")
             if name not in found:
                 found.append(name)
     return found

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from posteriori.cli.messages import UserError, closest
+from posteriori.cli.messages import UserError
 from posteriori.registry import names_with
+from posteriori.suggestions import closest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -101,7 +102,7 @@ def _components(text: str, classes: Sequence[Any]) -> int | dict[Any, int]:
     for part in text.split(","):
         name, _, many = part.rpartition("=")
         if name.strip() not in spelled:
-            hint = closest(name.strip(), list(spelled)).replace("the columns are", "the classes are")
+            hint = closest(name.strip(), spelled, "classes")
             raise UserError(f"--components names {name.strip()!r}, which is no class; {hint}")
         found[spelled[name.strip()]] = _many(many, text)
     return found

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,25 +39,6 @@ def sentence_of(error: Exception) -> str:
 def one_line(text: str) -> str:
     """Return the text with every run of white space, line ends among them, as one blank."""
     return " ".join(text.split())
-
-
-def similar(name: str, names: Iterable[str]) -> str | None:
-    """Return the name that a person may have meant."""
-    folded = {other.casefold(): other for other in names}
-    found = difflib.get_close_matches(name.casefold(), folded, n=1)
-    return folded[found[0]] if found else None
-
-
-def closest(name: str, names: Iterable[str]) -> str:
-    """Return a hint at the most similar name, or at what names there are."""
-    known = list(names)
-    found = similar(name, known)
-    if found is not None:
-        return f"did you mean {found!r}?"
-    if not known:
-        return "there is none"
-    shown = ", ".join(map(repr, known[:8])) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
-    return f"the columns are {shown}"
 
 
 @contextmanager

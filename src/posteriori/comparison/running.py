@@ -15,10 +15,10 @@ import polars as pl
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from posteriori.classifiers.validation import generator
 from posteriori.comparison.models import chosen_models, is_generative
 from posteriori.comparison.result import Comparison
 from posteriori.comparison.rows import Rows, check_sizes, read_rows, stratified_order, training_rows
+from posteriori.draws import generator
 from posteriori.learning.metrics import accuracy, brier_score, fill_undefined, log_loss
 from posteriori.typing import Array
 

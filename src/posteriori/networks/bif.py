@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,9 +11,10 @@ import numpy as np
 
 from posteriori.networks.cpt import CPT
 from posteriori.networks.decimals import as_numbers
-from posteriori.networks.naming import States, closest, first_repeated
+from posteriori.networks.naming import States, first_repeated
 from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.reading import Reading
+from posteriori.suggestions import closest, similar
 from posteriori.typing import Array
 
 # A comment ends a word, a single slash does not: Asy/Patch is one state. One that is never closed goes to the end.
@@ -181,8 +181,8 @@ class _Reader:
                 break
             block = blocks.get(token) if kind == _WORD else None
             if block is None:
-                near = difflib.get_close_matches(token, blocks, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+                near = similar(token, blocks)
+                hint = f"; did you mean {near!r}?" if near else ""
                 start += len(self.text[start:]) - len(self.text[start:].lstrip())
                 raise self.error(f"expected 'network', 'variable' or 'probability', found {token!r}{hint}", start)
             block()

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.networks.naming import States, closest
+from posteriori.networks.naming import States
 from posteriori.sources import LabelledSource, local_source
 from posteriori.statistics import StatisticsFactory
+from posteriori.suggestions import closest
 from posteriori.tables import Assignment, Batch, Codes, Column, Schema, Table, check_weights, read_table
 from posteriori.tables.schema import categorical_column
 from posteriori.typing import Array

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.networks.dag import DAG
-from posteriori.networks.naming import closest
+from posteriori.suggestions import closest
 from posteriori.typing import Array
 
 Edges = Iterable[tuple[str, str]]

@@ -10,7 +10,8 @@ import numpy as np
 
 from posteriori.networks.cpt import CPT, check_states
 from posteriori.networks.decimals import as_number
-from posteriori.networks.naming import States, closest, state_by_state, state_code
+from posteriori.networks.naming import States, state_by_state, state_code
+from posteriori.suggestions import closest
 from posteriori.typing import Array
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.networks.naming import States, closest, require_variable, state_code
+from posteriori.networks.naming import States, require_variable, state_code
 from posteriori.networks.printing import aligned, conditional_lines, heading, joint_lines, number
+from posteriori.suggestions import closest
 from posteriori.tables import Cell
 from posteriori.typing import Array
 

@@ -1,4 +1,4 @@
-"""What is known: of one case, as a mapping; of many, as a table whose missing cells are what is unknown."""
+"""Evidence (observed findings): about one case from a mapping, about many from a table with missing cells."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.networks.naming import States, closest, require_variable, state_code
+from posteriori.networks.naming import States, require_variable, state_code
+from posteriori.suggestions import closest
 from posteriori.tables import Column, Schema, read_table
 from posteriori.tables.objects import is_missing
 from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
-class Findings:
-    """A likelihood of each state, for every variable of which something is known.
+class Evidence:
+    """Likelihoods of the states of the variables with a finding, for one case.
 
     Attributes
     ----------
     states : dict from str to tuple of states
-        Of all variables of the network.
+        The states of all variables of the network.
     likelihoods : dict from str to ndarray (K,)
-        Non-negative, not all 0; a state that is known has 1 and the others 0.
+        Non-negative, not all 0; a known state has likelihood 1 and the others 0.
     """
 
     states: Mapping[str, States]
@@ -33,7 +34,7 @@ class Findings:
 
     @cached_property
     def hard(self) -> dict[int, int]:
-        """The state of each variable of which one state only is possible, both by their places."""
+        """The code of the state of each variable whose state is certain, by the index of the variable."""
         return {
             position: self.likelihoods[name].tolist().index(1.0)
             for position, name in enumerate(self.states)
@@ -42,7 +43,7 @@ class Findings:
 
     @cached_property
     def codes(self) -> Array:
-        """The states that are known, by their places, −1 where unknown: (V,)."""
+        """The codes of certain states, −1 for other variables: (V,)."""
         codes = np.full(len(self.states), -1, np.int64)
         for position, code in self.hard.items():
             codes[position] = code
@@ -50,7 +51,7 @@ class Findings:
 
     @cached_property
     def soft(self) -> dict[int, Array]:
-        """The likelihoods of the other variables of which something is known, by their places."""
+        """The likelihoods of the other variables with a finding, by the index of the variable."""
         return {
             position: self.likelihoods[name]
             for position, name in enumerate(self.states)
@@ -58,30 +59,30 @@ class Findings:
         }
 
     def _is_certain(self, name: str) -> bool:
-        # A likelihood of one state that is not 1 still says how probable the evidence is: it stays soft.
-        likelihood = self.likelihoods[name].tolist()
+        # A single likelihood other than 1 scales p(evidence), so that the finding has to stay soft.
+        likelihood: list[float] = self.likelihoods[name].tolist()
         return likelihood.count(0.0) == len(likelihood) - 1 and max(likelihood) == 1.0
 
-    def __and__(self, other: Findings) -> Findings | None:
-        """Return both findings as one; None where they contradict each other about a variable."""
+    def __and__(self, other: Evidence) -> Evidence | None:
+        """Return the evidence of both; None if they contradict each other about a variable."""
         both = dict(self.likelihoods)
         for name, likelihood in other.likelihoods.items():
             both[name] = both[name] * likelihood if name in both else likelihood
             if not both[name].any():
                 return None
-        return Findings(self.states, both)
+        return Evidence(self.states, both)
 
 
-def read_findings(evidence: Mapping[str, Any] | None, states: Mapping[str, States]) -> Findings:
+def read_evidence(evidence: Mapping[str, Any] | None, states: Mapping[str, States]) -> Evidence:
     """Read evidence about one case.
 
     Parameters
     ----------
     evidence : mapping, optional
-        Of each variable its state; a set or list of states, one of which it has; or a mapping from every state to
-        its likelihood. None or NaN says that it is unknown.
+        From variable to its state; to a set or list of states, one of which it has; or to a mapping from every state
+        to its likelihood. None or NaN means that the state is unknown.
     states : mapping from str to tuple of states
-        Of all variables of the network.
+        The states of all variables of the network.
 
     Raises
     ------
@@ -94,12 +95,12 @@ def read_findings(evidence: Mapping[str, Any] | None, states: Mapping[str, State
         evidence = {}
     if not isinstance(evidence, Mapping):
         raise TypeError(f"evidence is {evidence!r}; give it as a mapping from variable to state")
-    found: dict[str, Array] = {}
+    likelihoods: dict[str, Array] = {}
     for name, finding in evidence.items():
         require_variable(name, states)
         if isinstance(finding, Mapping | set | frozenset | list | tuple) or not is_missing(finding):
-            found[name] = _likelihood(name, finding, states[name])
-    return Findings(states, found)
+            likelihoods[name] = _likelihood(name, finding, states[name])
+    return Evidence(states, likelihoods)
 
 
 def _likelihood(name: str, finding: Any, states: States) -> Array:
@@ -110,31 +111,32 @@ def _likelihood(name: str, finding: Any, states: States) -> Array:
         absent = [state for state in states if state not in finding]
         if absent:
             raise ValueError(
-                f"the likelihood of {name!r} lacks its state {absent[0]!r}; state one for each, 0 if need be"
+                f"the likelihood of {name!r} lacks its state {absent[0]!r}; give one for each state, 0 for an "
+                "impossible one"
             )
         if not np.isfinite(likelihood).all() or (likelihood < 0).any() or not likelihood.any():
             raise ValueError(
                 f"the likelihood of {name!r} is {dict(finding)!r}; give finite numbers of at least 0, not all of them 0"
             )
         return likelihood
-    several = finding if isinstance(finding, set | frozenset | list | tuple) else [finding]
-    if not several:
+    possible = finding if isinstance(finding, set | frozenset | list | tuple) else [finding]
+    if not possible:
         raise ValueError(f"no state of {name!r} is left possible; name at least one, or leave it out")
-    for state in several:
+    for state in possible:
         likelihood[state_code(name, state, states)] = 1
     return likelihood
 
 
 def read_codes(table: Any, states: Mapping[str, States], ignored: str | None = None) -> Array:
-    """Read a table of cases as codes, (n, V), −1 where a cell is missing or a variable has no column.
+    """Read a table of cases as codes of states, (n, V); −1 where a cell is missing or a variable has no column.
 
     Parameters
     ----------
     table : table (n, d)
-        Any data frame, its columns named as the variables, in any order; or an array with a column a variable, in
-        the order of the network.
+        Any data frame whose columns have the names of the variables, in any order; or an array with one column per
+        variable, in the order of the network.
     states : mapping from str to tuple of states
-        Of all variables of the network.
+        The states of all variables of the network.
     ignored : str, optional
         A variable whose column is not read.
 
@@ -153,27 +155,30 @@ def read_codes(table: Any, states: Mapping[str, States], ignored: str | None = N
     for name in names:
         if name not in states:
             raise ValueError(f"column {name!r} is no variable of the network; {closest(name, states)}, or drop it")
-    read = [j for j, name in enumerate(names) if name != ignored]
-    columns = tuple(_column(names[j], states[names[j]], tuple(map(type, states[names[j]]))) for j in read)
-    everything = slice(0, opened.n_rows)
+    used = [j for j, name in enumerate(names) if name != ignored]
+    columns = tuple(_column(names[j], states[names[j]], tuple(map(type, states[names[j]]))) for j in used)
+    all_rows = slice(0, opened.n_rows)
     try:
-        found, strange = opened.codes(read, Schema(columns), columns, everything)
-    except ValueError:  # a column in which no cell is even of the kind of the states
-        strange = {column.name: 1 for column in columns}
-    if strange:
-        for j, column in zip(read, columns, strict=True):
-            seen = opened.column(j, categorical=True) if column.name in strange else column
+        table_codes, unseen = opened.codes(used, Schema(columns), columns, all_rows)
+    except ValueError:  # no cell of a column has the type of the states: search all columns for the culprit
+        unseen = {column.name: 1 for column in columns}
+    if unseen:
+        for j, column in zip(used, columns, strict=True):
+            seen = opened.column(j, categorical=True) if column.name in unseen else column
             if any(cell not in column.lookup for cell in seen.categories):
                 raise _unseen_category(seen, column)
     codes = np.full((opened.n_rows, len(states)), -1, np.int64)
     positions = {name: position for position, name in enumerate(states)}
-    codes[:, [positions[column.name] for column in columns]] = found.astype(np.int64) - 1
+    codes[:, [positions[column.name] for column in columns]] = table_codes.astype(np.int64) - 1
     return codes
 
 
 @functools.lru_cache(maxsize=4096)
 def _column(name: str, states: States, kinds: tuple[type, ...]) -> Column:
-    """Return a variable as a column, whose look-ups are kept from one table to the next; True is not 1."""
+    """Return a variable as a column, with look-ups that are kept from one table to the next.
+
+    The types are part of the cache key, because True == 1 and both would find the same entry.
+    """
     del kinds
     return Column(name, "categorical", states, declared=True)
 

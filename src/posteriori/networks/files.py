@@ -9,8 +9,9 @@ import zlib
 from io import BufferedIOBase, BytesIO
 from pathlib import Path
 
+from posteriori.networks.arguments import table_size
 from posteriori.networks.bif import read_bif, write_bif
-from posteriori.networks.network import BayesianNetwork, table_size
+from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.reading import MAX_TABLE_SIZE, Reading
 from posteriori.networks.xmlbif import read_xmlbif, write_xmlbif
 

@@ -1,4 +1,4 @@
-"""Exact answers: which tables a question needs, the junction tree of these, and the answer read off it."""
+"""Exact inference: the tables that a query needs, their junction tree, and the answer from it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG
-from posteriori.networks.evidence import Findings
-from posteriori.networks.junction_tree import Factor, compile_tree
+from posteriori.networks.evidence import Evidence
+from posteriori.networks.junction_tree import Factor, JunctionTree, compile_tree
 from posteriori.networks.naming import States
 from posteriori.typing import Array
 
-# Passing messages takes about a nanosecond a cell, compiling a smaller tree milliseconds: below this many cells times
-# rows the whole tree, which is compiled once, answers sooner.
+# Messages take about a nanosecond per cell and row, compiling a smaller tree takes milliseconds: below this many cells
+# times rows the whole tree, which is compiled once, is faster.
 _WORTH_PRUNING = 1 << 22
 _MOST_TREES = 16
 
@@ -31,12 +30,12 @@ class PrunedTree:
     Attributes
     ----------
     kept : tuple of int
-        The variables of the tree, by their places in the network: variable i of the tree is kept[i].
+        The variables of the tree, as indices into the network: variable i of the tree is kept[i].
     tree : JunctionTree
     """
 
     kept: tuple[int, ...]
-    tree: Any
+    tree: JunctionTree
 
     def take(self, codes: Array) -> Array:
         """Return the codes of the variables of the tree."""
@@ -45,17 +44,17 @@ class PrunedTree:
         return np.ascontiguousarray(codes[..., self.kept])
 
     def soft(self, soft: dict[int, Array]) -> dict[int, Array]:
-        """Return the likelihoods of the variables of the tree, by their places in it."""
+        """Return the likelihoods of the variables of the tree, by their index in it."""
         return {i: soft[v] for i, v in enumerate(self.kept) if v in soft}
 
     def positions(self, variables: Iterable[int]) -> tuple[int, ...]:
-        """Return the places in the tree of some variables."""
+        """Return the indices of variables in the tree."""
         return tuple(self.kept.index(v) for v in variables)
 
 
 @dataclass(frozen=True)
 class Inference:
-    """A network whose tables stay as they are, and the trees compiled for it so far.
+    """A network with fixed tables, and the trees that were compiled for it so far.
 
     Attributes
     ----------
@@ -83,40 +82,41 @@ class Inference:
 
     @cached_property
     def position(self) -> dict[str, int]:
-        """The place of each variable."""
+        """The index of each variable."""
         return {name: position for position, name in enumerate(self.dag.nodes)}
 
     @cached_property
     def scopes(self) -> tuple[tuple[int, ...], ...]:
-        """The variables of each CPT, by their places, in the order of its axes."""
+        """The variables of each CPT, as indices, in the order of its axes."""
         return tuple((*(self.position[name] for name in cpt.parents), v) for v, cpt in enumerate(self.cpts))
 
     # Which tree answers -----------------------------------------------------------------------------------------
 
     @cached_property
     def whole(self) -> PrunedTree | None:
-        """The tree of all variables; None where it would be larger than max_table_size."""
-        everything = tuple(range(len(self.cpts)))
+        """The tree of all variables; None if it has more cells than max_table_size."""
+        variables = tuple(range(len(self.cpts)))
         try:
-            return self._compiled(everything, everything)
+            return self._compiled(variables, variables)
         except ValueError:
             return None
 
     def tree(self, asked: Iterable[int], known: Iterable[int], rows: int = 1, hard: Iterable[int] = ()) -> PrunedTree:
-        """Return a tree that answers for the variables asked, given any findings about those known.
+        """Return a tree for the query variables, given evidence about the known variables.
 
         Parameters
         ----------
         asked, known : collections of int
+            The query variables, and the variables with evidence.
         rows : int, default 1
-            How often it will be asked.
+            The number of rows of evidence.
         hard : collection of int
-            Those of known whose state is certain in every row.
+            The known variables whose state is certain in every row.
 
         Raises
         ------
         ValueError
-            Its tables would be larger than max_table_size.
+            Its tables have more cells than max_table_size.
         """
         asked, known = frozenset(asked), frozenset(known)
         if self.whole is not None and self.whole.tree.total_size * rows < _WORTH_PRUNING:
@@ -127,31 +127,32 @@ class Inference:
         return self._compiled(tuple(sorted({v for f in factors for v in self.scopes[f]} | asked | known)), factors)
 
     def _relevant(self, asked: frozenset[int], known: frozenset[int], hard: frozenset[int]) -> tuple[int, ...]:
-        """Return the CPTs that the answer needs.
+        """Return the CPTs that the query needs.
 
-        A variable that is neither asked for, nor known, nor an ancestor of one that is, is barren: its table sums to 1.
-        In the moral graph of the others, taking what is certain out leaves parts that do not depend on each other; of a
-        part in which nothing is asked the tables are left out too, but only if none holds a 0: elsewhere they are what
-        tells that the evidence is impossible.
+        A variable outside the ancestors of query and evidence is barren: its table sums to 1 (Koller & Friedman 2009,
+        section 9.4). In the moral graph of the remaining variables, removing the hard evidence leaves components that
+        are independent of each other. The tables of a component without a query variable or soft evidence are only a
+        constant factor, and are left out unless one holds a 0: then they may show that the evidence is impossible.
         """
         names = self.dag.nodes
         needed = sorted(self.position[name] for name in self.dag.ancestors([names[v] for v in asked | known]))
-        part = {v: v for v in needed}
+        above = {v: v for v in needed}  # union-find: a pointer towards the root of the component
 
         def root(v: int) -> int:
-            while part[v] != v:
-                part[v] = part[part[v]]
-                v = part[v]
+            while above[v] != v:
+                above[v] = above[above[v]]  # halves the path, so that later look-ups are short
+                v = above[v]
             return v
 
         free = {f: [v for v in self.scopes[f] if v not in hard] for f in needed}
         for variables in free.values():
             for v in variables[1:]:
-                part[root(v)] = root(variables[0])
+                above[root(v)] = root(variables[0])
         kept = {root(v) for v in asked - hard} | {root(v) for v in known - hard}
-        parts = {f: root(variables[0]) if variables else None for f, variables in free.items()}
-        kept |= {parts[f] for f in needed if parts[f] is not None and not self._positive[f]}  # type: ignore[misc]
-        return tuple(f for f in needed if parts[f] in kept or not self._positive[f])
+        # −1 stands for a table of observed variables alone.
+        components = {f: root(variables[0]) if variables else -1 for f, variables in free.items()}
+        kept |= {components[f] for f in needed if components[f] >= 0 and not self._positive[f]}
+        return tuple(f for f in needed if components[f] in kept or not self._positive[f])
 
     @cached_property
     def _positive(self) -> tuple[bool, ...]:
@@ -159,13 +160,13 @@ class Inference:
 
     def _compiled(self, kept: tuple[int, ...], factors: Sequence[int]) -> PrunedTree:
         key = (*kept, -1, *factors)
-        found = self._trees.get(key)
-        if found is None:
-            found = self._compile(kept, factors)
-            while len(self._trees) >= _MOST_TREES:
+        pruned = self._trees.get(key)
+        if pruned is None:
+            pruned = self._compile(kept, factors)
+            while len(self._trees) >= _MOST_TREES:  # dicts keep their order: the oldest tree goes first
                 self._trees.pop(next(iter(self._trees)))
-            self._trees[key] = found
-        return found
+            self._trees[key] = pruned
+        return pruned
 
     def _compile(self, kept: tuple[int, ...], factors: Sequence[int]) -> PrunedTree:
         position = {v: i for i, v in enumerate(kept)}
@@ -179,75 +180,74 @@ class Inference:
 
     # One case ---------------------------------------------------------------------------------------------------
 
-    def joint(self, variables: Sequence[int], findings: Findings) -> Array:
-        """Return p(variables | findings), an axis for each variable.
+    def joint(self, variables: Sequence[int], evidence: Evidence) -> Array:
+        """Return p(variables | evidence), an axis for each variable.
 
         Raises
         ------
         ValueError
-            The findings are impossible, or the answer, or a table on the way to it, larger than max_table_size.
+            The evidence is impossible, or the joint or the tree has more cells than max_table_size.
         """
-        if len(variables) == 1:  # no table has to be put together
-            return self.each(variables, findings)[0]
+        if len(variables) == 1:  # the tree has this marginal already
+            return self.each(variables, evidence)[0]
         size = math.prod(self.cardinalities[v] for v in variables)
         if size > self.max_table_size:
             raise ValueError(
                 f"the joint distribution of these {len(variables)} variables has {size:,} cells, more than "
                 f"max_table_size = {self.max_table_size:,}; ask for fewer"
             )
-        chosen = self.tree(variables, [*findings.hard, *findings.soft], hard=findings.hard)
+        chosen = self.tree(variables, [*evidence.hard, *evidence.soft], hard=evidence.hard)
         positions = chosen.positions(variables)
         table, log_evidence = chosen.tree.joint(
-            positions, chosen.take(findings.codes), chosen.soft(findings.soft) or None
+            positions, chosen.take(evidence.codes), chosen.soft(evidence.soft) or None
         )
         require_possible(float(log_evidence))
         return table / table.sum()
 
-    def each(self, variables: Sequence[int], findings: Findings) -> list[Array]:
-        """Return p(variable | findings) of each variable.
+    def each(self, variables: Sequence[int], evidence: Evidence) -> list[Array]:
+        """Return p(variable | evidence) of each variable.
 
         Raises
         ------
         ValueError
-            The findings are impossible, or a table on the way to the answer larger than max_table_size.
+            The evidence is impossible, or the tree has more cells than max_table_size.
         """
-        chosen = self.tree(variables, [*findings.hard, *findings.soft], hard=findings.hard)
-        codes = chosen.take(findings.codes)[np.newaxis]
+        chosen = self.tree(variables, [*evidence.hard, *evidence.soft], hard=evidence.hard)
+        codes = chosen.take(evidence.codes)[np.newaxis]
         positions = chosen.positions(variables)
-        tables, log_evidence = chosen.tree.marginals(codes, chosen.soft(findings.soft) or None, 1, variables=positions)
+        tables, log_evidence = chosen.tree.marginals(codes, chosen.soft(evidence.soft) or None, 1, variables=positions)
         require_possible(float(log_evidence[0]))
         return [table[0] for table in tables]
 
-    def log_evidence(self, findings: Findings) -> float:
-        """Return log p(findings) in nats: −inf where they are impossible."""
-        if not findings.likelihoods:
+    def log_evidence(self, evidence: Evidence) -> float:
+        """Return log p(evidence) in nats; −inf if it is impossible."""
+        if not evidence.likelihoods:
             return 0.0
-        known = [*findings.hard, *findings.soft]
+        known = [*evidence.hard, *evidence.soft]
         chosen = self.tree(known, known)
-        codes = chosen.take(findings.codes)[np.newaxis]
-        return float(chosen.tree.log_evidence(codes, chosen.soft(findings.soft) or None, 1)[0])
+        codes = chosen.take(evidence.codes)[np.newaxis]
+        return float(chosen.tree.log_evidence(codes, chosen.soft(evidence.soft) or None, 1)[0])
 
-    def most_probable(self, findings: Findings) -> tuple[Array, float, float]:
-        """Return the most probable configuration, (V,), its log probability with the findings, and log p(findings)."""
-        log_evidence = self.log_evidence(findings)
+    def most_probable(self, evidence: Evidence) -> tuple[Array, float, float]:
+        """Return the most probable configuration x, (V,), log p(x, evidence), and log p(evidence)."""
+        log_evidence = self.log_evidence(evidence)
         require_possible(log_evidence)
         chosen = self._everything()
         codes, log_probability = chosen.tree.most_probable(
-            chosen.take(findings.codes)[np.newaxis], chosen.soft(findings.soft) or None, 1
+            chosen.take(evidence.codes)[np.newaxis], chosen.soft(evidence.soft) or None, 1
         )
         return codes[0], float(log_probability[0]), log_evidence
 
-    def sample(self, findings: Findings, n: int, rng: np.random.Generator) -> Array:
-        """Draw n configurations given the findings, (n, V)."""
-        require_possible(self.log_evidence(findings))
+    def sample(self, evidence: Evidence, n: int, rng: np.random.Generator) -> Array:
+        """Draw n configurations given evidence, (n, V)."""
+        require_possible(self.log_evidence(evidence))
         chosen = self._everything()
-        drawn: Array = chosen.tree.sample(chosen.take(findings.codes), n, rng, chosen.soft(findings.soft) or None)
-        return drawn
+        return chosen.tree.sample(chosen.take(evidence.codes), n, rng, chosen.soft(evidence.soft) or None)
 
     def _everything(self) -> PrunedTree:
-        """Return the tree of all variables; ValueError if it would be larger than max_table_size."""
-        everything = range(len(self.cpts))
-        return self.whole or self.tree(everything, everything)
+        """Return the tree of all variables; ValueError if it has more cells than max_table_size."""
+        variables = range(len(self.cpts))
+        return self.whole or self.tree(variables, variables)
 
     # Many cases -------------------------------------------------------------------------------------------------
 
@@ -258,14 +258,14 @@ class Inference:
         soft = soft or {}
         known = [v for v in range(len(self.cpts)) if v in soft or (codes[:, v] >= 0).any()]
         chosen = self.tree(asked, known, len(codes))
-        found: tuple[list[Array], Array] = chosen.tree.marginals(
+        tables, log_evidence = chosen.tree.marginals(
             chosen.take(codes), chosen.soft(soft) or None, n_jobs, variables=chosen.positions(asked)
         )
-        _warn_of_impossible(found[1])
-        return found[0]
+        _warn_of_impossible(log_evidence)
+        return tables
 
     def log_likelihood(self, codes: Array, n_jobs: int | None = None) -> Array:
-        """Return log p(the known cells of each row) in nats, (n,): −inf where a row is impossible."""
+        """Return log p(the known cells of each row) in nats, (n,); −inf in impossible rows."""
         out = np.zeros(len(codes))
         present = codes >= 0
         complete = present.all(axis=1)
@@ -279,7 +279,7 @@ class Inference:
         return out
 
     def _log_joint(self, codes: Array) -> Array:
-        """Return Σ_v log p(x_v | its parents) of complete rows: no tree is needed."""
+        """Return Σ_v log p(x_v | x_parents(v)) of complete rows, which need no tree."""
         total = np.zeros(len(codes))
         with np.errstate(divide="ignore"):
             for cpt, scope in zip(self.cpts, self.scopes, strict=True):
@@ -288,11 +288,11 @@ class Inference:
 
 
 def require_possible(log_evidence: float) -> None:
-    """Raise ValueError where evidence has probability 0."""
+    """Raise ValueError if evidence has probability 0."""
     if not log_evidence > -np.inf:
         raise ValueError(
-            "the evidence has probability 0 under this network, so nothing follows from it; correct a finding, or the "
-            "table that rules it out"
+            "the evidence has probability 0 under this network, so that no posterior exists; correct a finding, or the "
+            "table that excludes it"
         )
 
 
@@ -304,5 +304,5 @@ def _warn_of_impossible(log_evidence: Array) -> None:
         warnings.warn(
             f"the evidence of {row} ({listed}) has probability 0 under this network; the answers there are NaN",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,  # the caller of the method of BayesianNetwork
         )

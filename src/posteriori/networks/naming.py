@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
+from posteriori.suggestions import closest
 from posteriori.tables import Cell
 
 States = tuple[Cell, ...]
 T = TypeVar("T", bound=Hashable)
-
-
-def closest(name: Any, names: Iterable[Any]) -> str:
-    """Return a hint at the most similar name, or at what names there are."""
-    known = list(names)
-    folded = {str(other).casefold(): other for other in known}
-    found = difflib.get_close_matches(str(name).casefold(), folded, n=1)
-    if found:
-        return f"did you mean {folded[found[0]]!r}?"
-    if not known:
-        return "there is none"
-    shown = ", ".join(map(repr, known[:8])) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
-    return f"there are {shown}" if len(known) > 1 else f"there is {shown}"
 
 
 def require_variable(name: Any, names: Collection[str]) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.networks.cases import Cases
-from posteriori.networks.naming import closest
 from posteriori.statistics.distinct_rows import DistinctRows
+from posteriori.suggestions import closest
 from posteriori.tables import quote
 from posteriori.typing import Array
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from posteriori.densities.spanning_tree import Penalty, dependence_of_categories, spanning_forest
-from posteriori.networks import queries
+from posteriori.draws import generator
 from posteriori.networks.cases import Cases, open_cases
 from posteriori.networks.constraints import EdgeConstraints, Edges
 from posteriori.networks.cpt import check_states
@@ -202,7 +202,7 @@ def learn_structure(
     if root is not None:
         raise ValueError("root is stated, but only a tree has one; use method='chow_liu', or leave it out")
     scores = FamilyScores.of(read_rows(cases, "hill climbing"), as_score("bic" if score is None else score), n_jobs)
-    found = climb(scores, constraints, int(tabu), int(restarts), queries.generator(random_state))
+    found = climb(scores, constraints, int(tabu), int(restarts), generator(random_state))
     edges = tuple((names[u], names[v]) for u, v in np.argwhere(found.edges).tolist())
     return LearnedStructure(DAG(names, edges), found.score, found.trace, scores.n_counted)
 

@@ -16,9 +16,10 @@ import numpy as np
 from posteriori.networks.bif import state_names
 from posteriori.networks.cpt import CPT
 from posteriori.networks.decimals import as_numbers
-from posteriori.networks.naming import States, closest
+from posteriori.networks.naming import States
 from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.reading import Reading
+from posteriori.suggestions import closest
 
 # Without a document type: pyAgrum cannot read a file that has one, and no reader known to us needs it.
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'

@@ -1,0 +1,173 @@
+"""The specification of a Bayesian network, its graph, states and tables, as one value that never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from posteriori.networks.arguments import given_edge, items, mapping, text
+from posteriori.networks.cpt import CPT, check_states
+from posteriori.networks.cpt_input import cpt_from
+from posteriori.networks.dag import DAG
+from posteriori.networks.inference import Inference
+from posteriori.networks.naming import States, as_names, require_variable
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkSpec:
+    """Graph, states and conditional probability tables of a network; some tables may still be missing.
+
+    Attributes
+    ----------
+    dag : DAG
+    states : dict from str to tuple of states
+        Of the variables whose states are known.
+    tables : dict from str to CPT
+        The tables so far. Each fits the graph, and they agree on the states.
+    """
+
+    dag: DAG
+    states: dict[str, States] = field(default_factory=dict)
+    tables: dict[str, CPT] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, edges: Any, variables: Any, states: Any, tables: Sequence[CPT]) -> NetworkSpec:
+        """Check the arguments of `BayesianNetwork` and return the specification that they give.
+
+        Raises
+        ------
+        TypeError
+            A name is no string, or an edge no pair.
+        ValueError
+            The edges form a cycle, one occurs twice, or a table does not fit them or the states of another.
+        """
+        dag = _graph(edges, variables, tables)
+        declared: dict[str, States] = {}
+        for variable, listed in mapping("states", states).items():
+            declared[variable] = check_states(variable, listed)
+        for name in declared:
+            require_variable(name, dag.parents)
+        return cls(dag, declared).with_tables(tables)
+
+    def with_tables(self, tables: Iterable[CPT]) -> NetworkSpec:
+        """Return the specification with more tables; a table replaces the earlier one of its variable.
+
+        Raises
+        ------
+        ValueError
+            A table does not fit the graph, or its states differ from the known ones.
+        """
+        states, known_tables = dict(self.states), dict(self.tables)
+        for cpt in tables:
+            require_variable(cpt.variable, self.dag.parents)
+            self._require_parents(cpt.variable, cpt.parents)
+            self._require_same_states(cpt, states, known_tables)
+            states.update({cpt.variable: cpt.states, **cpt.parents})
+            known_tables[cpt.variable] = cpt
+        return replace(self, states=states, tables=known_tables)
+
+    def with_learned(self, cpts: Iterable[CPT]) -> NetworkSpec:
+        """Return the same graph with the states and tables that were learned for all of its variables."""
+        learned = {cpt.variable: cpt for cpt in cpts}
+        return NetworkSpec(self.dag, {name: cpt.states for name, cpt in learned.items()}, learned)
+
+    def read_table(
+        self, variable: str, probabilities: Any, states: Sequence[Any] | None, parents: Sequence[str] | None
+    ) -> CPT:
+        """Return the CPT that the arguments of `BayesianNetwork.add_cpt` describe.
+
+        Raises
+        ------
+        ValueError
+            The table does not fit the graph, or the states of a parent are unknown.
+        """
+        require_variable(variable, self.dag.parents)
+        if probabilities is None:
+            raise ValueError(f"the table of {variable!r} is missing; give its probabilities, or a CPT alone")
+        order = self.dag.parents[variable] if parents is None else as_names(parents)
+        self._require_parents(variable, order)
+        for parent in order:
+            if parent not in self.states:
+                raise ValueError(
+                    f"the states of {parent!r}, a parent of {variable!r}, are not known; add its table first, "
+                    "or name them in BayesianNetwork(…, states={…})"
+                )
+        # The known states of the variable itself give way to those in the call.
+        known = {name: listed for name, listed in self.states.items() if name in order or states is None}
+        return cpt_from(variable, probabilities, states, order, known)
+
+    def _require_parents(self, variable: str, given: Iterable[str]) -> None:
+        expected = self.dag.parents[variable]
+        if sorted(given) != sorted(expected):
+            raise ValueError(
+                f"the table of {variable!r} has the parents {', '.join(map(repr, given)) or 'none'}, but in the graph "
+                f"they are {', '.join(map(repr, expected)) or 'none'}; change the table or the edges"
+            )
+
+    def _require_same_states(self, cpt: CPT, states: Mapping[str, States], tables: Mapping[str, CPT]) -> None:
+        for name, listed in {cpt.variable: cpt.states, **cpt.parents}.items():
+            known = states.get(name)
+            if known is None or known == listed:
+                continue
+            # A new table may change the states of its own variable, as long as no table of a child lists them.
+            if name != cpt.variable or any(child in tables for child in self.dag.children[name]):
+                raise ValueError(
+                    f"the table of {cpt.variable!r} gives {name!r} the states {', '.join(map(repr, listed))}; "
+                    f"elsewhere they are {', '.join(map(repr, known))}, and must be the same in the same order"
+                )
+
+    @property
+    def cpts(self) -> tuple[CPT, ...]:
+        """The tables so far, in the order of the variables."""
+        return tuple(self.tables[name] for name in self.dag.nodes if name in self.tables)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every variable has a table."""
+        return len(self.tables) == len(self.dag.nodes)
+
+    def table_of(self, variable: str) -> CPT:
+        """Return the table of a variable; ValueError if it has none."""
+        require_variable(variable, self.dag.parents)
+        if variable not in self.tables:
+            raise ValueError(f"{variable!r} has no table yet; add it: net.add_cpt({variable!r}, …)")
+        return self.tables[variable]
+
+    def states_of(self, variable: str) -> States:
+        """Return the states of a variable in their order; ValueError if they are unknown."""
+        require_variable(variable, self.dag.parents)
+        if variable not in self.states:
+            raise ValueError(f"the states of {variable!r} are not known yet; add its table")
+        return self.states[variable]
+
+    def inference(self, max_table_size: int) -> Inference:
+        """Return exact inference with these tables; ValueError if a variable has none."""
+        return Inference(self.dag, tuple(self.table_of(name) for name in self.dag.nodes), max_table_size)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NetworkSpec):
+            return NotImplemented
+        return (
+            self.dag.nodes == other.dag.nodes
+            and self.states == other.states
+            and self.cpts == other.cpts
+            and _parent_sets(self.dag) == _parent_sets(other.dag)
+        )
+
+
+def _graph(edges: Any, variables: Any, tables: Sequence[CPT]) -> DAG:
+    """Return the graph of the edges, and of the parents that tables have without an edge of their own."""
+    given = [given_edge(edge) for edge in items("edges", edges)]
+    names = as_names(variables) if isinstance(variables, str) else items("variables", variables)
+    for name in names:
+        text("the name of a variable", name)
+    known = set(given)
+    implied = [(parent, cpt.variable) for cpt in tables for parent in cpt.parents]
+    # Without edges the tables give the order of the variables; with edges the edges do.
+    order = names or () if given else (*names, *(cpt.variable for cpt in tables))
+    return DAG.of([*given, *(edge for edge in implied if edge not in known)], order)
+
+
+def _parent_sets(dag: DAG) -> dict[str, set[str]]:
+    return {name: set(parents) for name, parents in dag.parents.items()}

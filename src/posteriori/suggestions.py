@@ -1,0 +1,46 @@
+"""Hints for errors about unknown names: the most similar known name, or the list of known names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+_MOST_LISTED = 8
+
+
+def similar(name: Any, names: Iterable[Any]) -> Any:
+    """Return the most similar of the names, letter case ignored; None if no name is similar.
+
+    Parameters
+    ----------
+    name : str, or a state of another type, which is compared as text
+    names : iterable of the same
+    """
+    folded = {str(other).casefold(): other for other in names}
+    matches = difflib.get_close_matches(str(name).casefold(), folded, n=1)
+    return folded[matches[0]] if matches else None
+
+
+def closest(name: Any, names: Iterable[Any], kind: str = "") -> str:
+    """Return a hint at the most similar name, or a list of the names if none is similar.
+
+    Parameters
+    ----------
+    name, names :
+        As in `similar`.
+    kind : str
+        What the names are, in the plural, such as "columns": the list is then "the columns are …" instead of
+        "there are …".
+    """
+    known = list(names)
+    match = similar(name, known)
+    if match is not None:
+        return f"did you mean {match!r}?"
+    if not known:
+        return "there is none"
+    shown = ", ".join(map(repr, known[:_MOST_LISTED]))
+    more = f" and {len(known) - _MOST_LISTED} more" if len(known) > _MOST_LISTED else ""
+    if kind:
+        return f"the {kind} are {shown}{more}"
+    return f"there {'are' if len(known) > 1 else 'is'} {shown}{more}"
