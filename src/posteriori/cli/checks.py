@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from posteriori.cli.messages import UserError, as_user_errors, warn
+from posteriori.cli.options import split_names
 from posteriori.cli.reading import open_and_summarise, read_frame
 from posteriori.suggestions import closest, similar
 
@@ -18,16 +17,6 @@ if TYPE_CHECKING:
 
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.tables import Scan, TargetCuts
-
-Classes = Annotated[
-    int | None,
-    typer.Option(
-        "--classes", metavar="K", min=2, help="Cut a target of numbers into K classes of about as many rows each."
-    ),
-]
-TargetIsClass = Annotated[
-    bool, typer.Option("--target-is-class", help="Take each whole number of the target for a class, however many.")
-]
 
 
 def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
@@ -177,11 +166,73 @@ def check_whole(target: str, labels: Iterable[Any]) -> None:
         )
 
 
-def columns_named(given: list[str] | None, names: list[str], option: str) -> list[str]:
-    """Return the columns that an option names: each value is one, or some with commas between."""
+class LabelledTable(NamedTuple):
+    """A table in memory, with its features, those of them that are categorical, and the column of groups."""
+
+    frame: pl.DataFrame
+    features: list[str]
+    categorical: list[str]
+    groups: str | None
+
+
+def read_labelled(
+    path: Path,
+    target: str,
+    *,
+    ignore: list[str] | None,
+    categorical: list[str] | None,
+    classes: int | None,
+    target_is_class: bool,
+    groups: str | None = None,
+) -> LabelledTable:
+    """Read a table whose target holds classes, and apply the options on its columns.
+
+    Raises
+    ------
+    UserError
+        The file cannot be read, an option names an unknown column, no feature is left, or the target is unsuitable.
+    """
+    frame = target_as_classes(read_frame(path), target, path, classes, target_is_class)
+    features = features_left(frame.columns, target, ignore, path.name)
+    if groups is not None:
+        grouping = columns_named([groups], [name for name in frame.columns if name != target], "--groups")
+        if len(grouping) != 1:
+            raise UserError(f"--groups is {groups!r}; name one column")
+        groups = grouping[0]
+        features = _require_features([name for name in features if name != groups], target, path.name)
+    return LabelledTable(frame, features, columns_named(categorical, features, "--categorical"), groups)
+
+
+def features_left(names: Sequence[str], target: str, ignore: list[str] | None, table: str) -> list[str]:
+    """Return the columns that are neither the target nor ignored.
+
+    Raises
+    ------
+    UserError
+        There is none, or --ignore names an unknown column.
+    """
+    features = [name for name in names if name != target]
+    ignored = columns_named(ignore, features, "--ignore")
+    return _require_features([name for name in features if name not in ignored], target, table)
+
+
+def _require_features(features: list[str], target: str, table: str) -> list[str]:
+    if not features:
+        raise UserError(f"{table!r} has no column left beside the target {target!r}; a model needs a feature")
+    return features
+
+
+def columns_named(given: list[str] | None, names: Sequence[str], option: str) -> list[str]:
+    """Return the columns that an option names: each value is a column, or several separated by commas.
+
+    Raises
+    ------
+    UserError
+        There is no such column.
+    """
     found: list[str] = []
     for value in given or []:
-        for name in [value] if value in names else [part.strip() for part in value.split(",") if part.strip()]:
+        for name in [value] if value in names else split_names([value]):
             if name not in names:
                 hint = closest(name, names, "columns")
                 raise UserError(f"{option} names {name!r}, which is no feature of the table; {hint}")

@@ -12,7 +12,8 @@ import polars as pl
 
 from posteriori.classifiers import MixtureModel
 from posteriori.cli.facts import Facts, model_facts
-from posteriori.cli.tables import console, count, label_text, new_table, number, print_grid, print_table
+from posteriori.cli.tables import console, label_text, new_table, print_grid, print_table
+from posteriori.formatting import count, number
 from posteriori.tables import quote
 from posteriori.typing import Array
 

@@ -11,8 +11,8 @@ import typer
 
 from posteriori.cli.checks import columns_named
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.options import AsJson, TablePath
-from posteriori.cli.overwriting import Force, check_overwrite
+from posteriori.cli.options import AsJson, Force, TablePath
+from posteriori.cli.overwriting import check_overwrite
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import check_place, names_table, read_frame, stem_of
 from posteriori.cli.writing import open_output

@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
-from posteriori.cli.checks import Classes, TargetIsClass, columns_named, target_as_classes
+from posteriori.cli.checks import read_labelled
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import (
     AsJson,
     Categorical,
+    Classes,
     Ignore,
     SplitSeed,
     TablePath,
     Target,
-    models_help,
+    TargetIsClass,
+    models_option,
     split_names,
 )
 from posteriori.cli.progress import progress_bar
-from posteriori.cli.reading import check_place, read_frame
+from posteriori.cli.reading import check_place
 from posteriori.registry import COMPARED
 
 if TYPE_CHECKING:
@@ -35,14 +37,7 @@ _MEASURES = {"accuracy": "accuracy", "log_loss": "log-loss (nats a row)", "fit_s
 def compare(
     table: TablePath,
     target: Target,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="A,B",
-            help=models_help(COMPARED),
-            show_default=False,
-        ),
-    ] = None,
+    models: Annotated[list[str] | None, models_option(COMPARED)] = None,
     categorical: Categorical = None,
     ignore: Ignore = None,
     sizes: Annotated[
@@ -80,14 +75,10 @@ def compare(
     """
     if plot is not None:
         _check_picture(plot, table)
-    frame = read_frame(table)
-    frame = target_as_classes(frame, target, table, classes, target_is_class)
-    features = [name for name in frame.columns if name != target]
-    ignored = columns_named(ignore, features, "--ignore")
-    features = [name for name in features if name not in ignored]
-    if not features:
-        raise UserError(f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature")
-    stated = columns_named(categorical, features, "--categorical")
+    data = read_labelled(
+        table, target, ignore=ignore, categorical=categorical, classes=classes, target_is_class=target_is_class
+    )
+    frame = data.frame
     n_classes = frame[target].alias("labels").n_unique()
     if n_classes < 2:
         raise UserError(f"the target {target!r} has one class only, {frame[target][0]!r}; a comparison needs two")
@@ -103,13 +94,13 @@ def compare(
     total = len(names) * repeats * sum(set(chosen))
     with as_user_errors(), numbers_as_classes(), progress_bar("comparing", total) as progress:
         comparison = measure(
-            frame.select(exactly(*features, target)),
+            frame.select(exactly(*data.features, target)),
             target,
             names,
             sizes=chosen,
             repeats=repeats,
             test_share=_TEST_SHARE,
-            categorical_features=stated or "from_dtype",
+            categorical_features=data.categorical or "from_dtype",
             random_state=seed,
             progress=progress,
         )
@@ -199,7 +190,7 @@ def _print(comparison: Comparison, found: dict[str, Any]) -> None:
 
 
 def _cell(row: dict[str, Any], measure: str) -> str:
-    from posteriori.cli.tables import number
+    from posteriori.formatting import number
 
     if measure == "fit_seconds":
         return number(row[measure], 2)

@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
-from posteriori.cli.checks import Classes, TargetIsClass, columns_named, target_as_classes
+from posteriori.cli.checks import read_labelled
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import (
     AsJson,
     Categorical,
+    Classes,
     Ignore,
     SplitSeed,
     TablePath,
     Target,
-    models_help,
+    TargetIsClass,
+    models_option,
     split_names,
 )
 from posteriori.cli.progress import progress_bar
-from posteriori.cli.reading import read_frame
 from posteriori.registry import CROSS_VALIDATED
 
 if TYPE_CHECKING:
@@ -40,14 +41,7 @@ _SHOWN = {
 def cv(
     table: TablePath,
     target: Target,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="A,B",
-            help=models_help(CROSS_VALIDATED),
-            show_default=False,
-        ),
-    ] = None,
+    models: Annotated[list[str] | None, models_option(CROSS_VALIDATED)] = None,
     folds: Annotated[int, typer.Option(metavar="N", min=2, help="Number of folds.")] = 5,
     groups: Annotated[
         str | None,
@@ -74,17 +68,16 @@ def cv(
 
         posteriori cv penguins.csv --target species --models nb,tan,lda
     """
-    frame = read_frame(table)
-    frame = target_as_classes(frame, target, table, classes, target_is_class)
-    features = [name for name in frame.columns if name != target]
-    ignored = columns_named(ignore, features, "--ignore")
-    grouping = columns_named(None if groups is None else [groups], features, "--groups")
-    if groups is not None and len(grouping) != 1:
-        raise UserError(f"--groups is {groups!r}; name one column")
-    kept = [name for name in features if name not in (*ignored, *grouping)]
-    if not kept:
-        raise UserError(f"{table.name!r} has no column left beside the target {target!r}; a model needs a feature")
-    stated = columns_named(categorical, kept, "--categorical")
+    data = read_labelled(
+        table,
+        target,
+        ignore=ignore,
+        categorical=categorical,
+        classes=classes,
+        target_is_class=target_is_class,
+        groups=groups,
+    )
+    frame = data.frame
     names = split_names(models) or list(CROSS_VALIDATED)
 
     from posteriori.comparison import cross_validate
@@ -98,11 +91,11 @@ def cv(
     ):
         found = cross_validate(
             names,
-            frame.select(exactly(*kept, target)),
+            frame.select(exactly(*data.features, target)),
             target,
             folds=folds,
-            groups=_groups_of(frame, grouping[0]) if grouping else None,
-            categorical_features=stated or "from_dtype",
+            groups=None if data.groups is None else _groups_of(frame, data.groups),
+            categorical_features=data.categorical or "from_dtype",
             random_state=seed,
             progress=progress,
         )

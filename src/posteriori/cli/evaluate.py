@@ -39,7 +39,8 @@ def evaluate(
         frame = frame.with_columns(cuts.expression(target))
     check_target(frame, target, table)
 
-    from posteriori.cli import facts, pages, tables
+    from posteriori.cli import evaluation, tables
+    from posteriori.cli.facts import labels_of
     from posteriori.tables import read_labels, read_table
     from posteriori.tables.names import exactly
 
@@ -47,16 +48,16 @@ def evaluate(
         labels = read_labels(target, read_table(frame))
         unseen = [label for label in labels.infer().categories if label not in estimator.target_.lookup]
     if unseen:
-        known = ", ".join(map(repr, facts.labels_of(estimator)[:8]))
+        known = ", ".join(map(repr, labels_of(estimator)[:8]))
         raise UserError(f"the target {target!r} holds {unseen[0]!r}, which is no class of the model ({known})")
     features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator)
     with as_user_errors():
-        components = labels.components(estimator.target_, slice(0, frame.height))
+        y_true = labels.components(estimator.target_, slice(0, frame.height))
         posterior = estimator.predict_proba(features)
     found = {
         "command": "evaluate",
         "table": str(table),
         "target": target,
-        **facts.evaluation_facts(estimator, components, posterior),
+        **evaluation.evaluation_facts(estimator, y_true, posterior),
     }
-    (tables.print_json if as_json else pages.print_evaluation)(found)
+    (tables.print_json if as_json else evaluation.print_evaluation)(found)

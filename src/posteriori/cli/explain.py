@@ -29,7 +29,7 @@ def explain(
 
     import numpy as np
 
-    from posteriori.cli.pages import print_explanation
+    from posteriori.cli.explanation_page import print_explanation
 
     with as_user_errors():
         explanation = estimator.explain(frame.slice(row, 1))

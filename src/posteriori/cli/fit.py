@@ -13,11 +13,22 @@ import typer
 from posteriori.cli import label_options
 
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
-from posteriori.cli.checks import Classes, TargetIsClass, check_column, check_labels, columns_named, cuts_of
+from posteriori.cli.checks import check_column, check_labels, check_whole, columns_named, cuts_of, features_left
 from posteriori.cli.label_options import Unlabelled
 from posteriori.cli.messages import UserError, as_user_errors, warn
-from posteriori.cli.options import AsJson, Categorical, Ignore, TablePaths, Target, model_help, model_named
-from posteriori.cli.overwriting import Force, check_overwrite
+from posteriori.cli.options import (
+    AsJson,
+    Categorical,
+    Classes,
+    Force,
+    Ignore,
+    TablePaths,
+    Target,
+    TargetIsClass,
+    model_help,
+    model_named,
+)
+from posteriori.cli.overwriting import check_overwrite
 from posteriori.cli.progress import pass_bars, progress_bar
 from posteriori.cli.reading import check_place, names_table, open_and_summarise, stem_of, title_of
 from posteriori.cli.reports import check_report, write_report
@@ -26,8 +37,8 @@ from posteriori.registry import ModelSpec, names_with
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.cli.summary import Summary
     from posteriori.model_selection import OutOfFold
+    from posteriori.statistics.description import ScannedTable
     from posteriori.tables import Scan, TargetCuts
 
 
@@ -132,10 +143,10 @@ class FitRequest:
 
 
 class _TrainingTable(NamedTuple):
-    """The rows with their target as classes, their summary, the columns of each option, and the target's cuts."""
+    """The rows with their target as classes, a description, the columns of each option, and the cuts of the target."""
 
     scan: Scan
-    summary: Summary
+    description: ScannedTable
     chosen: dict[str, list[str]]
     cuts: TargetCuts | None
 
@@ -207,9 +218,9 @@ def fit(
     )
     facts = run(request)
 
-    from posteriori.cli import pages, tables
+    from posteriori.cli import fit_page, tables
 
-    (tables.print_json if as_json else pages.print_fit)(facts)
+    (tables.print_json if as_json else fit_page.print_fit)(facts)
 
 
 def run(request: FitRequest) -> dict[str, Any]:
@@ -226,8 +237,8 @@ def run(request: FitRequest) -> dict[str, Any]:
 
     import polars as pl
 
-    labels = pl.Series(request.target, list(data.summary.labels), dtype=data.scan.types[request.target])
-    folds = _check_rows(request, data.summary, labels)
+    labels = pl.Series(request.target, list(data.description.labels), dtype=data.scan.types[request.target])
+    folds = _check_rows(request, data.description, labels)
     learner = _make_estimator(spec, request, data.chosen)
     estimator, use = label_options.apply_label_options(
         learner,
@@ -271,27 +282,23 @@ def resolve_model(request: FitRequest) -> ModelSpec:
 
 def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     """Return the features and labels with their summary, and the features that each option names."""
-    from posteriori.cli.summary import summarise
+    from posteriori.statistics.description import describe_scan
 
     target = request.target
     check_column(target, scan.types, request.title)
     cuts = cuts_of(scan.frame, target, request.classes, request.target_is_class)
     if cuts is not None:
         scan = scan.with_target_cut(target, cuts)
-    features = [name for name in scan.names if name != target]
-    ignored = columns_named(request.ignore, features, "--ignore")
-    features = [name for name in features if name not in ignored]
-    if not features:
-        raise UserError(f"{request.title!r} has no column left beside the target {target!r}; a model needs a feature")
+    features = features_left(scan.names, target, request.ignore, request.title)
     chosen = _columns_of_options(request, features)
-    with progress_bar("looking", scan.n_rows) as progress:
-        summary = summarise(scan, features, target, progress)
-    check_labels(target, summary.labels, request.target_is_class)
+    with progress_bar("reading", scan.n_rows) as progress:
+        description = describe_scan(scan, features, target, progress, lambda labels: check_whole(target, labels))
+    check_labels(target, description.labels, request.target_is_class)
     for option, held in (("poisson", "numbers of events"), ("binned", "numbers")):
         for name in chosen[option]:
             if not scan.types[name].is_numeric():
                 raise UserError(f"--{option} names {name!r}, which holds no {held}; leave it categorical")
-    return _TrainingTable(scan, summary, chosen, cuts)
+    return _TrainingTable(scan, description, chosen, cuts)
 
 
 def _columns_of_options(request: FitRequest, features: list[str]) -> dict[str, list[str]]:
@@ -303,16 +310,16 @@ def _columns_of_options(request: FitRequest, features: list[str]) -> dict[str, l
     return chosen
 
 
-def _check_rows(request: FitRequest, summary: Summary, labels: pl.Series) -> int:
+def _check_rows(request: FitRequest, description: ScannedTable, labels: pl.Series) -> int:
     """Return the number of folds that the labelled rows allow."""
-    n_labelled = summary.n_labelled
+    n_labelled = description.n_labelled
     if n_labelled < 2:
-        few = "row" if summary.n_rows < 2 else "row with a label"
+        few = "row" if description.n_rows < 2 else "row with a label"
         raise UserError(f"{request.title!r} has one {few} only; cross-validation needs two at least")
     if len(labels) == 1:
         warn(f"the target {request.target!r} has one class only, {labels[0]!r}: every prediction will be that")
     if request.folds > n_labelled:
-        rows = "rows" if n_labelled == summary.n_rows else "rows with a label"
+        rows = "rows" if n_labelled == description.n_rows else "rows with a label"
         warn(f"there are only {n_labelled} {rows}, so there are as many folds")
     return min(request.folds, n_labelled)
 
@@ -342,23 +349,23 @@ def _fit_and_save(
     request: FitRequest, spec: ModelSpec, data: _TrainingTable, estimator: Any, use: Unlabelled, folds: int
 ) -> dict[str, Any]:
     """Fit, save and write the report; return the facts."""
-    from posteriori.cli import facts
-    from posteriori.cli.summary import summarise
+    from posteriori.cli.fit_facts import fit_facts
     from posteriori.persistence import save
+    from posteriori.statistics.description import describe_scan
 
-    target, summary = request.target, data.summary
-    features, n_unlabelled = list(summary.columns), summary.n_rows - summary.n_labelled
+    target, description = request.target, data.description
+    features, n_unlabelled = list(description.columns), description.n_rows - description.n_labelled
     left_out = target if n_unlabelled and use is Unlabelled.ignore else None
     rows = data.scan.narrowed([*features, target], left_out)
     if left_out is not None:
         with as_user_errors():
-            summary = summarise(rows, features, target, None)
+            description = describe_scan(rows, features, target)
     scored = _cross_validate(spec, estimator, rows, target, folds)
     found = {
         "command": "fit",
         "table": " ".join(request.tables),
         "model": spec.name,
-        **facts.fit_facts(rows, summary, scored),
+        **fit_facts(rows, description, scored),
         "unlabelled": label_options.unlabelled_facts(scored.estimator, n_unlabelled, use),
         "output": str(request.output),
         "report": None if request.report is None else str(request.report),
@@ -381,5 +388,6 @@ def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, fo
     # The command has refused targets that look like a quantity; what is left are classes.
     with as_user_errors(), pass_bars(), numbers_as_classes():
         if spec.name == "pool":
-            return estimator.set_params(folds=folds).fit(rows, target).out_of_fold_
+            pooled: OutOfFold = estimator.set_params(folds=folds).fit(rows, target).out_of_fold_
+            return pooled
         return out_of_fold(estimator, rows, target, folds=folds, most=MOST_EVALUATED)

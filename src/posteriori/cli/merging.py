@@ -11,8 +11,8 @@ import typer
 # Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import load_model
 from posteriori.cli.messages import UserError, as_user_errors, one_line
-from posteriori.cli.options import AsJson
-from posteriori.cli.overwriting import Force, check_overwrite
+from posteriori.cli.options import AsJson, Force
+from posteriori.cli.overwriting import check_overwrite
 from posteriori.cli.reading import check_place, names_table
 
 

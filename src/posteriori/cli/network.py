@@ -14,8 +14,8 @@ import typer
 from posteriori.cli.checks import columns_named
 from posteriori.cli.expressions import parse_findings, parse_question
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.options import AsJson
-from posteriori.cli.overwriting import Force, check_overwrite
+from posteriori.cli.options import AsJson, DrawSeed, Force, Ignore, OutputTable, RowCount
+from posteriori.cli.overwriting import check_overwrite
 from posteriori.cli.reading import check_place, read_frame
 from posteriori.cli.writing import open_output
 
@@ -103,7 +103,7 @@ def query(
     question: Annotated[str, typer.Argument(metavar="EXPRESSION", help='As in "P(lung | smoke=yes)".')],
     method: Annotated[Method, typer.Option(help="By a junction tree, or by likelihood weighting.")] = Method.exact,
     samples: Annotated[int, typer.Option(metavar="N", min=1, help="Samples of likelihood weighting.")] = 10_000,
-    seed: Annotated[int | None, typer.Option(min=0, help="Makes sampling repeatable.", show_default=False)] = None,
+    seed: DrawSeed = None,
     tolerance: Tolerance = None,
     max_table_size: MaxTableSize = None,
     as_json: AsJson = False,
@@ -165,12 +165,10 @@ def show(
 
 def sample(
     network: NetworkPath,
-    rows: Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="How many rows to draw.")] = 10,
+    rows: RowCount = 10,
     evidence: Annotated[str, typer.Option(metavar="A=x,B=y", help="What is known of every row.")] = "",
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write a table. Default: CSV on stdout.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Makes the draw repeatable.", show_default=False)] = None,
+    output: OutputTable = None,
+    seed: DrawSeed = None,
     tolerance: Tolerance = None,
     max_table_size: MaxTableSize = None,
 ) -> None:
@@ -198,7 +196,7 @@ def learn(
     max_parents: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Of a variable, in hill climbing.", show_default=False)
     ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")] = None,
+    ignore: Ignore = None,
     binned: Annotated[
         bool, typer.Option("--binned", help="Cut columns of numbers into four bins of like weight.")
     ] = False,
@@ -300,7 +298,8 @@ def _print_json(found: dict[str, Any]) -> None:
 
 
 def _print_answer(found: dict[str, Any], is_event: bool) -> None:
-    from posteriori.cli.tables import console, label_text, new_table, number, print_table
+    from posteriori.cli.tables import console, label_text, new_table, print_table
+    from posteriori.formatting import number
 
     out = console()
     sampled = found["method"] == "sampling"

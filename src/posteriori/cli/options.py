@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and the texts about models that they show.
+"""Arguments and options that several commands share, and their help on models.
 
 Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,11 +28,26 @@ Categorical = Annotated[
     typer.Option(metavar="A,B", help="Columns that are categorical although they hold numbers."),
 ]
 Ignore = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")]
+Classes = Annotated[
+    int | None,
+    typer.Option(
+        "--classes", metavar="K", min=2, help="Cut a numeric target into K classes of about as many rows each."
+    ),
+]
+TargetIsClass = Annotated[
+    bool, typer.Option("--target-is-class", help="Take each whole number of the target as a class, however many.")
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Overwrite the output file, also if it holds another target's model.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")]
-Rows = Annotated[
-    Path | None, typer.Option("--output", metavar="FILE", help=f"Where to write: {FORMATS}. Default: CSV on stdout.")
+RowCount = Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="Number of rows to draw.")]
+OutputTable = Annotated[
+    Path | None,
+    typer.Option("--output", metavar="FILE", help=f"Where to write the rows: {FORMATS}. Default: CSV on stdout."),
 ]
 SplitSeed = Annotated[int, typer.Option(min=0, help="Seed of the random split of the rows.")]
+DrawSeed = Annotated[int | None, typer.Option(min=0, help="Seed; makes the draw repeatable.", show_default=False)]
 
 
 def base_models() -> list[ModelSpec]:
@@ -50,14 +65,15 @@ def model_help() -> str:
     )
 
 
-def models_help(default: Sequence[str]) -> str:
-    """Return the help of --models: generative models, discriminative ones, and the default."""
+def models_option(default: Sequence[str]) -> Any:
+    """Return the option --models of a command that compares models, given its default."""
     generative = ", ".join(spec.name for spec in base_models())
     discriminative = ", ".join(name for name, spec in MODELS.items() if not spec.generative)
-    return (
+    text = (
         f"Generative: {generative}, and the variants that fit --model lists. Discriminative: {discriminative}. "
         f"Default: {','.join(default)}."
     )
+    return typer.Option(metavar="A,B", help=text, show_default=False)
 
 
 def model_named(option: str, name: str) -> ModelSpec:
@@ -66,7 +82,7 @@ def model_named(option: str, name: str) -> ModelSpec:
     Raises
     ------
     UserError
-        There is none, or fit cannot save it.
+        There is none, or it is discriminative, and fit cannot save it.
     """
     try:
         spec = find_model(name)
@@ -78,5 +94,5 @@ def model_named(option: str, name: str) -> ModelSpec:
 
 
 def split_names(values: Sequence[str] | None) -> list[str]:
-    """Return the names of an option that takes several, as A,B or repeated."""
+    """Return the names in an option that takes several: separated by commas, or the option repeated."""
     return [part.strip() for value in values or [] for part in value.split(",") if part.strip()]

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from posteriori.cli.messages import UserError
-
-Force = Annotated[
-    bool, typer.Option("--force", help="Overwrite the output file, also where it holds another target's model.")
-]
 
 
 def check_overwrite(path: Path, kind: str, target: str | None, force: bool) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from posteriori.cli.checks import load_model, scan_for
 from posteriori.cli.messages import as_user_errors
-from posteriori.cli.options import ModelPath, Rows, TablePaths
+from posteriori.cli.options import ModelPath, OutputTable, TablePaths
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.writing import check_output, write_out
 
@@ -18,7 +18,7 @@ from posteriori.cli.writing import check_output, write_out
 def predict(
     model: ModelPath,
     table: TablePaths,
-    output: Rows = None,
+    output: OutputTable = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add p(class | row) of every class, as p_CLASS.")] = False,
 ) -> None:
     """Predict the class of every row of a table, in its order, as a column called prediction.

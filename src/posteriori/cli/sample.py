@@ -8,20 +8,20 @@ import typer
 
 from posteriori.cli.checks import as_frame, load_model
 from posteriori.cli.messages import as_user_errors
-from posteriori.cli.options import ModelPath, Rows
+from posteriori.cli.options import DrawSeed, ModelPath, OutputTable, RowCount
 from posteriori.cli.writing import open_output
 
 
 def sample(
     model: ModelPath,
-    rows: Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="How many rows to draw.")] = 10,
-    output: Rows = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Makes the draw repeatable.", show_default=False)] = None,
+    rows: RowCount = 10,
+    output: OutputTable = None,
+    seed: DrawSeed = None,
     ignore_ranges: Annotated[
         bool,
         typer.Option(
             "--ignore-ranges",
-            help="Draw numbers from the densities themselves, also beyond those of the training rows.",
+            help="Draw numbers from the densities as they are, also outside the range of the training rows.",
         ),
     ] = False,
 ) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from posteriori.cli.checks import load_model
 from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.options import ModelPath, split_names
 
 
 def sql(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that fit has saved.", show_default=False)],
+    model: ModelPath,
     table: Annotated[
         str, typer.Option(metavar="TABLE", help="What stands after FROM: a name, or a SELECT in parentheses.")
     ] = "rows",
@@ -39,7 +39,7 @@ def sql(
             f"{str(model)!r} holds a {type(estimator).__name__}, which no SELECT is written for; fit --model nb, lda, "
             "qda, rda, tan or chow-liu"
         )
-    kept = None if columns is None else [part for value in columns for part in value.split(",") if part]
+    kept = None if columns is None else split_names(columns)
     with as_user_errors():
         try:
             select = estimator.to_sql(table, dialect, kept)

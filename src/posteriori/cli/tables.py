@@ -1,32 +1,31 @@
-"""Tables, numbers and names on a terminal of any width."""
+"""Tables and labels on a terminal of any width, and facts as JSON."""
 
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from posteriori.cli.facts import Facts, plain
+from posteriori.formatting import cell_text, escaped, shortened
 
-_NARROWEST = 60  # columns of a terminal; on one still narrower the lines wrap
-NAME = 32  # characters of a name, before it is cut short
+_NARROWEST = 60  # columns; on a narrower terminal the lines wrap
+NAME = 32  # characters of a name
 
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Leave it to `main`, which is told of closed pipes by whatever writes."""
+        """Raise the error, which `main` turns into an exit code; rich would end the process."""
         raise BrokenPipeError
 
 
 def console() -> Console:
-    """Return a console on today's stdout, to which names and cells are text, never markup."""
+    """Return a console on the current stdout that prints names and cells as they are, not as markup."""
     out = _Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
     out.width = max(out.width, _NARROWEST)
     return out
@@ -38,44 +37,14 @@ def print_json(facts: Facts) -> None:
 
 
 def label_text(label: Any) -> str:
-    """Return a class or a category as a file would spell it, without line ends, cut to 32 characters."""
-    text = str(label).lower() if isinstance(label, bool | np.bool_) else str(label)
-    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return text if len(text) <= NAME else text[: NAME - 1] + "…"
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """Return a number with some significant digits, in full where that is not long."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    if value == 0:
-        return "0"
-    magnitude = math.floor(math.log10(abs(value)))
-    if -4 < magnitude < 9:
-        text = f"{value:.{max(digits - 1 - magnitude, 0)}f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    return f"{value:.{digits}g}"
-
-
-def count(value: int | None) -> str:
-    """Return a count with its thousands set apart; one of more than 15 digits as a power of ten."""
-    if value is None:
-        return "–"
-    if value < 10**15:
-        return f"{value:,}"
-    power = int(math.log10(value))
-    return f"about {math.exp((math.log10(value) - power) * math.log(10)):.1f}e{power}"
-
-
-def share(value: float) -> str:
-    """Return a probability with four decimals; of a small one, that it is small."""
-    if value != value:
-        return "–"
-    return f"{value:.2g}" if 0 < value < 5e-5 else f"{value:.4f}"
+    """Return a class or a category as a file spells it, on one line, cut to 32 characters."""
+    # A float is not rounded here: two labels must not look the same.
+    text = str(label) if isinstance(label, float) else cell_text(label, longest=None)
+    return shortened(escaped(text), NAME)
 
 
 def new_table(*headers: str, left: int = 1) -> Table:
-    """Return an empty table, the first columns to the left and the others to the right, one line a row."""
+    """Return an empty table with one line per row; all columns except the first `left` ones are right-aligned."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for position, header in enumerate(headers):
         table.add_column(
@@ -95,14 +64,14 @@ def print_table(out: Console, table: Table) -> None:
 
 
 def fits(out: Console, table: Table) -> bool:
-    """Whether a table fits the width of the console without cutting anything short."""
+    """Return whether a table fits the width of the console without cutting any cell."""
     return out.measure(table, options=out.options.update(max_width=10_000)).maximum <= out.width
 
 
 def print_grid(
     out: Console, title: str, rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]]
 ) -> None:
-    """Print a grid as one table, turned over if it only fits so, else as tables of some columns each."""
+    """Print a grid as one table if it fits, else transposed if that fits, else as several narrower tables."""
     out.print(title, style="bold", soft_wrap=True)
     for table in (_grid(rows, columns, cells), _grid(columns, rows, list(zip(*cells, strict=True)))):
         if fits(out, table):

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
+from posteriori.formatting import cell_text, exponential
 from posteriori.model import GenerativeModel, log_sum
 from posteriori.tables import quote
 from posteriori.typing import Array
@@ -116,7 +117,7 @@ class Explanation:
         if value is None:
             return f"× {name} missing"
         shown = ", ".join(known if len(known) <= _MOST_GIVEN else (*known[: _MOST_GIVEN - 1], "…", known[-1]))
-        factor = f"p({name} = {_cell(value)}{' | ' if known else ''}{shown})"
+        factor = f"p({name} = {cell_text(value, longest=None)}{' | ' if known else ''}{shown})"
         return f"× {factor}, weighted" if self.weighted else f"× {factor}"
 
     def _pair(self, row: int, label: Any, against: Any) -> tuple[int, int]:
@@ -154,17 +155,17 @@ class Explanation:
         log_evidence = float(self.log_evidence[row])
         table = [
             ["given class", *names],
-            ["bias of the class" if self.weighted else "prior p(class)", *map(_power, self.log_prior)],
-            *([label, *map(_power, factors)] for label, factors in likelihoods),
-            ["= product" if self.weighted else "= joint p(x, class)", *map(_power, self.log_joint[row])],
+            ["bias of the class" if self.weighted else "prior p(class)", *map(exponential, self.log_prior)],
+            *([label, *map(exponential, factors)] for label, factors in likelihoods),
+            ["= product" if self.weighted else "= joint p(x, class)", *map(exponential, self.log_joint[row])],
             ["posterior", *(f"{p:.6f}" for p in self.posterior[row])],
         ]
         widths = [max(len(line[k]) for line in table) for k in range(len(table[0]))]
         lines = ["  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in table]
         rule = "─" * len(lines[0])
-        evidence = f"evidence p(x) = {_power(log_evidence)}, the sum of the joint; posterior = joint / evidence"
+        evidence = f"evidence p(x) = {exponential(log_evidence)}, the sum of the joint; posterior = joint / evidence"
         if self.weighted:
-            evidence = f"sum of the products = {_power(log_evidence)}; posterior = product / sum"
+            evidence = f"sum of the products = {exponential(log_evidence)}; posterior = product / sum"
         return "\n".join([lines[0], rule, *lines[1:-2], rule, lines[-2], evidence, rule, lines[-1]])
 
 
@@ -243,17 +244,3 @@ def _one_row(model: ExplainableModel, x: Any) -> Any:
 def _plain(cell: Any) -> Any:
     cell = cell.item() if isinstance(cell, np.generic) else cell
     return None if isinstance(cell, float) and cell != cell else cell
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _power(log_value: float) -> str:
-    """Write exp(log_value), in powers of ten where a float could not hold it."""
-    if log_value == -np.inf:
-        return "0"
-    if -600 < log_value < 600:  # a float holds it
-        return f"{np.exp(log_value):.6g}"
-    exponent = int(np.floor(log_value / np.log(10)))
-    return f"{np.exp(log_value - exponent * np.log(10)):.4g}e{exponent:+d}"

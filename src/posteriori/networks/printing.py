@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.formatting import probability
 from posteriori.typing import Array
 
 _MOST_ROWS = 40
@@ -66,9 +67,7 @@ def conditional_lines(
 
 def number(value: float) -> str:
     """Write a probability with six digits after the point; a small one in powers of ten; one that is undefined as –."""
-    if value != value:
-        return "–"
-    return f"{value:.3e}" if 0 < value < 1e-4 else f"{value:.6f}"
+    return probability(value, decimals=6, smallest=1e-4, small=".3e")
 
 
 def _left_out(n_rows: int) -> list[str]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posteriori.formatting import cell_text
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -14,7 +16,8 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 INK, GREY = "#333333", "#8C8C8C"
 OBSERVED = "observed"
 
-_LETTERS_AN_INCH = 11.0
+_LETTERS_PER_INCH = 11.0
+_LONGEST = 24  # characters of a name
 
 
 def open_axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
@@ -52,9 +55,8 @@ def class_name(label: Any, target: str | None = None) -> str:
 
 
 def shorten(value: Any) -> str:
-    """Return a cell or a label as text of at most 24 characters."""
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 24 else f"{text[:23]}…"
+    """Return a name, a cell or a label as text that is short enough for a figure."""
+    return cell_text(value, longest=_LONGEST)
 
 
 def draw_legend(ax: Axes) -> None:
@@ -71,7 +73,7 @@ def draw_legend(ax: Axes) -> None:
 
 
 def _legend_place(ax: Axes, names: tuple[str, ...]) -> dict[str, Any]:
-    letters = _LETTERS_AN_INCH * ax.bbox.width / ax.figure.dpi
+    letters = _LETTERS_PER_INCH * ax.bbox.width / ax.figure.dpi
     lengths = [len(name) + 5 for name in names]
     columns = len(names) if sum(lengths) <= letters else max(int(letters // max(lengths)), 1)
     if len(names) > 3 * columns:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.model import GenerativeModel
-from posteriori.statistics import Counts, Moments
+from posteriori.explain.column_distributions import column_distributions
+from posteriori.statistics import Counts
+from posteriori.statistics.description import Cells, NumericColumns
 from posteriori.tables import Assignment, Batch, Column
 from posteriori.typing import Array
 
@@ -22,54 +23,30 @@ class ColumnFacts:
     column : Column
     distribution : str
         Name of the density of the column; "pooled" for a pool.
-    missing : int
-        Number of missing cells.
-    mean, sd, low, high : float or None
-        Of a numeric column, in its unit; None if it has no value.
+    cells : Cells
+        Number of missing cells; mean, standard deviation and range of a numeric column.
     counts : ndarray (K,) or None
         Number of rows of each category.
     """
 
     column: Column
     distribution: str
-    missing: int
-    mean: float | None = None
-    sd: float | None = None
-    low: float | None = None
-    high: float | None = None
+    cells: Cells
     counts: Array | None = None
 
 
 @dataclass(frozen=True)
 class _Tally:
-    """Additive statistics: moments and range of the numbers, counts of the categories."""
-
-    rows: int
-    moments: Moments
-    low: Array
-    high: Array
+    numbers: NumericColumns
     counts: Counts
 
     @classmethod
     def of(cls, batch: Batch) -> _Tally:
-        everyone = Assignment(np.zeros(len(batch), np.int32), np.ones(len(batch)), 1)
-        values = batch.numbers.values
-        return cls(
-            len(batch),
-            Moments.of(batch.numbers, everyone),
-            np.fmin.reduce(values, axis=0, initial=np.inf),
-            np.fmax.reduce(values, axis=0, initial=-np.inf),
-            Counts.of(batch.codes, everyone),
-        )
+        one_component = Assignment(np.zeros(len(batch), np.int32), np.ones(len(batch)), 1)
+        return cls(NumericColumns.of(batch), Counts.of(batch.codes, one_component))
 
     def __add__(self, other: _Tally) -> _Tally:
-        return _Tally(
-            self.rows + other.rows,
-            self.moments + other.moments,
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-            self.counts + other.counts,
-        )
+        return _Tally(self.numbers + other.numbers, self.counts + other.counts)
 
 
 def column_facts(estimator: Any, X: Any) -> list[ColumnFacts]:
@@ -82,38 +59,17 @@ def column_facts(estimator: Any, X: Any) -> list[ColumnFacts]:
     X : table (n, d)
     """
     schema, tally = estimator.schema_, estimator._source(X).reduce(_Tally.of)
-    name_of = dict.fromkeys(range(len(schema.columns)), "pooled")
-    if not hasattr(estimator, "members_"):
-        model: GenerativeModel = estimator.model_
-        makers = sorted(
-            (block for block in model.blocks if not block.models_missingness), key=lambda block: block.shared
-        )
-        name_of |= {j: block.density.name for block in makers for j in block.columns}
+    pooled = hasattr(estimator, "members_")
+    name_of = {} if pooled else column_distributions(estimator.model_)
     continuous = schema.of_kind("continuous")
-    return [
-        _facts_of_number(column, name_of[j], tally, continuous.index(j))
-        if column.kind == "continuous"
-        else _facts_of_category(column, name_of[j], tally.counts, schema.coded.index(j))
-        for j, column in enumerate(schema.columns)
-    ]
-
-
-def _facts_of_number(column: Column, distribution: str, tally: _Tally, position: int) -> ColumnFacts:
-    present = float(tally.moments.weight[0, position])
-    missing = tally.rows - round(present)
-    if not present:
-        return ColumnFacts(column, distribution, missing)
-    variance = tally.moments.scatter[0, position] / max(present - 1.0, 1.0)
-    return ColumnFacts(
-        column,
-        distribution,
-        missing,
-        float(tally.moments.mean[0, position]),
-        float(np.sqrt(variance)),
-        float(tally.low[position]),
-        float(tally.high[position]),
-    )
-
-
-def _facts_of_category(column: Column, distribution: str, counts: Counts, position: int) -> ColumnFacts:
-    return ColumnFacts(column, distribution, round(counts.missing(position)[0]), counts=counts.column(position)[0])
+    facts = []
+    for j, column in enumerate(schema.columns):
+        distribution = name_of.get(j, "pooled")
+        if column.kind == "continuous":
+            facts.append(ColumnFacts(column, distribution, tally.numbers.column(continuous.index(j))))
+            continue
+        position = schema.coded.index(j)
+        missing = round(tally.counts.missing(position)[0])
+        cells = Cells(tally.numbers.n_rows - missing, missing)
+        facts.append(ColumnFacts(column, distribution, cells, tally.counts.column(position)[0]))
+    return facts

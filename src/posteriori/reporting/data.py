@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.validation import labels_to_learn
+from posteriori.formatting import cell_text
 from posteriori.model import GenerativeModel
-from posteriori.reporting.writing import cell_text
 from posteriori.tables import read_labels, read_table
 from posteriori.typing import Array
 

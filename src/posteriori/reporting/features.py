@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posteriori.formatting import cell_text, count, plural
 from posteriori.learning.importance import Importance
 from posteriori.plotting import plot_densities, plot_tree
 from posteriori.reporting.data import ReportData, take_rows
 from posteriori.reporting.density_strips import MOST_SHADES, plot_density_strips
 from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, table
 from posteriori.reporting.pictures import draw, draw_own, figure
-from posteriori.reporting.writing import cell_text, count, number, plural
+from posteriori.reporting.writing import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

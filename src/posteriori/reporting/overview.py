@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from posteriori.densities import column_label
+from posteriori.formatting import cell_text, count, plural
 from posteriori.reporting.columns import ColumnFacts
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, bar, element, paragraph, table
-from posteriori.reporting.writing import cell_text, count, number, percent, plural
+from posteriori.reporting.writing import number, percent
+from posteriori.statistics.description import Cells
 from posteriori.typing import Array
 
 _MOST_CLASSES = 40
@@ -25,7 +27,7 @@ def summary(subject: ReportData, evaluated: HeldOutPredictions, facts: Sequence[
     accuracy = float(np.average(evaluated.right, weights=evaluated.weight))
     commonest = int(np.bincount(evaluated.y_true, evaluated.weight).argmax())
     baseline = float(np.average(evaluated.y_true == commonest, weights=evaluated.weight))
-    missing, cells = sum(one.missing for one in facts), n_rows * len(facts)
+    missing, cells = sum(one.cells.missing for one in facts), n_rows * len(facts)
     columns = plural(len(facts), "column")
     sentence = paragraph(
         "How well does the model predict ",
@@ -94,14 +96,14 @@ def classes_table(target: str, labels: Sequence[str], counts: Array) -> Html:
 def columns_table(facts: Sequence[ColumnFacts], n_rows: int) -> Html:
     """Return the kind, the values and the missing cells of each column."""
     shown = facts[:_MOST_COLUMNS]
-    most = max((one.missing for one in facts), default=0)
+    most = max((one.cells.missing for one in facts), default=0)
     rows = [
         [
             one.column.name,
             _kind(one),
             _values(one),
-            f"{count(one.missing)} ({percent(one.missing / n_rows)})" if one.missing else "0",
-            *([bar(one.missing / n_rows, "quiet optional")] if most else []),
+            f"{count(one.cells.missing)} ({percent(one.cells.missing / n_rows)})" if one.cells.missing else "0",
+            *([bar(one.cells.missing / n_rows, "quiet optional")] if most else []),
         ]
         for one in shown
     ]
@@ -127,18 +129,20 @@ def _kind(facts: ColumnFacts) -> str:
 def _values(facts: ColumnFacts) -> str:
     if facts.counts is not None:
         return _categories(facts)
-    if facts.mean is None:
+    cells = facts.cells
+    if cells.mean is None:
         return "none"
-    mean, low, high = (number(value, _digits(facts)) for value in (facts.mean, facts.low, facts.high))
-    return f"{mean} ± {number(facts.sd, 3)}, from {low} to {high}"
+    mean, low, high = (number(value, _digits(cells)) for value in (cells.mean, cells.lowest, cells.highest))
+    spread = f" ± {number(cells.sd, 3)}" if cells.sd is not None else ""
+    return f"{mean}{spread}, from {low} to {high}"
 
 
-def _digits(facts: ColumnFacts) -> int:
+def _digits(cells: Cells) -> int:
     """Return the digits needed to distinguish the numbers of a column: more if they are far from 0."""
-    if not facts.mean or not facts.sd:
+    if not cells.mean or not cells.sd:
         return 4
     # An offset of 10^k standard deviations hides the first k digits.
-    return int(np.clip(np.log10(abs(facts.mean) / facts.sd) + 3.0, 4, 15))
+    return int(np.clip(np.log10(abs(cells.mean) / cells.sd) + 3.0, 4, 15))
 
 
 def _categories(facts: ColumnFacts) -> str:

@@ -9,12 +9,13 @@ import numpy as np
 
 from posteriori.explain import Explanation
 from posteriori.explain.merging import merge_classes
+from posteriori.formatting import cell_text, listed, plural
 from posteriori.plotting.reading import Feature
 from posteriori.reporting.columns import ColumnFacts
 from posteriori.reporting.data import ReportData, take_rows
 from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, details, element, paragraph, table
-from posteriori.reporting.writing import cell_text, listed, number, percent, plural, times
+from posteriori.reporting.writing import number, percent, times
 from posteriori.tables import Batch
 from posteriori.typing import Array
 
@@ -50,7 +51,7 @@ def strangest_section(subject: ReportData, facts: Sequence[ColumnFacts]) -> Sect
     head = ["row (from 0)", "log p(x)", subject.target, "unusual cells"]
     grid = table(f"{plural(len(rows), 'row')} of lowest log p(x)", head, rows, text=(0, 2, 3), stacks=True)
     note = ""
-    if any(one.missing for one in facts):
+    if any(one.cells.missing for one in facts):
         note = "A row is judged by its observed cells only."
     typical = f"The median of log p(x) is {number(middle, 3)}. "
     return Section("strange", "Outliers", lead, (grid, paragraph(typical + note, class_="note")))
@@ -113,9 +114,9 @@ def _unusual(facts: ColumnFacts, cell: float, share: float) -> str:
         name = f"{facts.column.name} = {cell_text(facts.column.categories[position])}"
         return f"{name} ({plural(facts.counts[position], 'such row')})"
     name = f"{facts.column.name} = {cell_text(float(cell))}"
-    if facts.mean is None:
+    if facts.cells.mean is None:
         return name
-    usual = f"mean {number(facts.mean, 3)} ± {number(facts.sd, 2)}"
+    usual = f"mean {number(facts.cells.mean, 3)} ± {number(facts.cells.sd, 2)}"
     return f"{name} ({usual}; {percent(share)} of cells are as unlikely)"
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.formatting import cell_text, plural
 from posteriori.learning import metrics
 from posteriori.learning.against_prior import compare_with_prior
 from posteriori.registry import describe_variant
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, bar, element, paragraph, table
-from posteriori.reporting.writing import cell_text, number, percent, plural
+from posteriori.reporting.writing import number, percent
 
 # Optional measures of a candidate in display order: heading, and whether the value is a share of 1.
 _MEASURES = {

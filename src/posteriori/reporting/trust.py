@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from posteriori.formatting import count
 from posteriori.learning import metrics
 from posteriori.plotting import plot_calibration
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, bar, details, element, paragraph, table
 from posteriori.reporting.pictures import draw, figure
-from posteriori.reporting.writing import count, percent
+from posteriori.reporting.writing import percent
 
 _MOST_CURVES = 6
 _MOST_IN_MATRIX = 40

@@ -1,48 +1,24 @@
-"""Formatting of numbers, names and lists for display."""
+"""Formatting that only reports need: typographic numbers, percentages and factors."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numpy as np
+from posteriori import formatting
 
-_LONGEST = 40  # characters of a cell
 _NARROW = "\N{NARROW NO-BREAK SPACE}"
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Format a number with the given significant digits, without an exponent if it is not too long.
+    """Format a number with commas between thousands and a typographic minus sign.
 
     Examples
     --------
     >>> number(3.14159), number(1234567.0), number(1e-9), number(-2.5), number(None)
     ('3.142', '1,234,567', '1e-09', '−2.5', '–')
     """
-    if value is None or not math.isfinite(value):
-        return "–"
-    if value == 0:
-        return "0"
-    magnitude = math.floor(math.log10(abs(value)))
-    if -4 < magnitude < max(9, digits):
-        text = f"{value:,.{max(digits - 1 - magnitude, 0)}f}"
-        if magnitude < 4:  # a year has no comma
-            text = text.replace(",", "")
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-    else:
-        text = f"{value:.{digits}g}"
-    return text.replace("-", "−", 1) if value < 0 else text
-
-
-def count(value: float) -> str:
-    """Format a number of rows, which may be a sum of weights.
-
-    Examples
-    --------
-    >>> count(12345), count(2.5)
-    ('12,345', '2.5')
-    """
-    return f"{round(value):,}" if abs(value - round(value)) < 1e-9 else number(value)
+    text = formatting.number(value, digits, separator=",")
+    return f"\N{MINUS SIGN}{text[1:]}" if text.startswith("-") else text
 
 
 def percent(share: float | None) -> str:
@@ -78,43 +54,3 @@ def times(factor_in_nats: float) -> str:
     if factor < 9.95:
         return f"× {factor:.1f}"
     return f"× {float(f'{factor:.2g}'):,.0f}"
-
-
-def cell_text(cell: Any) -> str:
-    """Format a cell or a label as in a file, cut to 40 characters.
-
-    Examples
-    --------
-    >>> cell_text(True), cell_text(1.0), cell_text(None), cell_text("a" * 50)
-    ('true', '1', 'missing', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…')
-    """
-    if cell is None:
-        return "missing"
-    if isinstance(cell, bool | np.bool_):
-        return str(cell).lower()
-    text = f"{cell:.6g}" if isinstance(cell, float) else str(cell)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def listed(words: list[str], most: int = 8) -> str:
-    """Join words with commas, and the last one with "and".
-
-    Examples
-    --------
-    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b", "c"], most=2)
-    ('a', 'a, b and c', 'a, b and 1 more')
-    """
-    shown = words if len(words) <= most else [*words[:most], f"{len(words) - most} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def plural(amount: float, noun: str) -> str:
-    """Format an amount with its noun in singular or plural.
-
-    Examples
-    --------
-    >>> plural(1, "row"), plural(1200, "row"), plural(2, "class")
-    ('1 row', '1,200 rows', '2 classes')
-    """
-    ending = "" if amount == 1 else "es" if noun.endswith("s") else "s"
-    return f"{count(amount)} {noun}{ending}"

@@ -1,0 +1,102 @@
+"""Facts and terminal page of evaluate: scores of predictions for labelled rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+
+from posteriori.cli.facts import Facts, labels_of, scores
+from posteriori.cli.score_tables import print_scores
+from posteriori.cli.tables import console, fits, label_text, new_table, print_table
+from posteriori.formatting import probability
+from posteriori.learning import metrics
+
+if TYPE_CHECKING:
+    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.typing import Array
+
+_MOST_MISTAKES = 20
+
+
+def evaluation_facts(estimator: GenerativeEstimator, y_true: Array, posterior: Array) -> Facts:
+    """Return the scores of predictions: overall, per class, and per bin of confidence.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+    y_true : ndarray (n,)
+        Index of the true class of each row.
+    posterior : ndarray (n, C)
+        p(y | x); NaN in a row that no class can produce.
+    """
+    prior = np.broadcast_to(estimator.class_prior_, posterior.shape)
+    posterior = metrics.fill_undefined(posterior, prior)
+    per_class = metrics.precision_recall(y_true, posterior)
+    bins = metrics.calibration(y_true, posterior)
+    return {
+        "rows": len(y_true),
+        "model": scores(y_true, posterior),
+        "class_prior": scores(y_true, prior),
+        "classes": [
+            {"class": label, "rows": round(support), "precision": precision, "recall": recall}
+            for label, precision, recall, support in zip(
+                labels_of(estimator), per_class.precision, per_class.recall, per_class.support, strict=True
+            )
+        ],
+        "confusion": metrics.confusion_matrix(y_true, posterior),
+        "calibration": [
+            {"from": low, "to": high, "rows": round(rows), "confidence": confidence, "accuracy": accuracy}
+            for low, high, rows, confidence, accuracy in zip(
+                bins.edges[:-1], bins.edges[1:], bins.weight, bins.confidence, bins.accuracy, strict=True
+            )
+        ],
+        "expected_calibration_error": bins.expected_error,
+    }
+
+
+def print_evaluation(facts: Facts) -> None:
+    """Print scores, confusion matrix, precision and recall per class, and calibration."""
+    out = console()
+    print_scores(out, f"{facts['table']}, {facts['rows']:,} rows", facts)
+    labels = [label_text(entry["class"]) for entry in facts["classes"]]
+    _print_confusion(out, labels, facts["confusion"])
+    table = new_table("class", "rows", "precision", "recall")
+    for label, entry in zip(labels, facts["classes"], strict=True):
+        table.add_row(label, f"{entry['rows']:,}", probability(entry["precision"]), probability(entry["recall"]))
+    print_table(out, table)
+    table = new_table("calibration: p(class predicted)", "rows", "mean p", "accuracy", "gap")
+    for entry in facts["calibration"]:
+        if entry["rows"]:
+            gap = f"{entry['accuracy'] - entry['confidence']:+.4f}"
+            bounds = f"{entry['from']:.1f} to {entry['to']:.1f}"
+            confidence, accuracy = probability(entry["confidence"]), probability(entry["accuracy"])
+            table.add_row(bounds, f"{entry['rows']:,}", confidence, accuracy, gap)
+    print_table(out, table)
+    out.print(f"expected calibration error {facts['expected_calibration_error']:.4f}")
+
+
+def _print_confusion(out: Console, labels: Sequence[str], confusion: Any) -> None:
+    """Print the confusion matrix; with numbered columns or only its largest errors if it does not fit."""
+    cells = [[str(cell) if cell else "·" for cell in row] for row in confusion]
+    named = new_table("true ↓  predicted →", *labels)
+    positions = [str(position) for position in range(1, len(labels) + 1)]
+    numbered = new_table("true ↓  predicted →", *positions)
+    for position, label, row in zip(positions, labels, cells, strict=True):
+        named.add_row(label, *row)
+        numbered.add_row(f"{position:>{len(positions[-1])}} {label}", *row)
+    for table in (named, numbered):
+        if fits(out, table):
+            print_table(out, table)
+            return
+    mistakes = [(amount, t, p) for t, row in enumerate(confusion) for p, amount in enumerate(row) if t != p and amount]
+    mistakes.sort(key=lambda mistake: -mistake[0])
+    table = new_table("most frequent mistakes: true", "predicted", "rows", left=2)
+    for amount, t, p in mistakes[:_MOST_MISTAKES]:
+        table.add_row(labels[t], labels[p], f"{amount:,}")
+    out.print(table)
+    if len(mistakes) > _MOST_MISTAKES:
+        out.print(f"and {len(mistakes) - _MOST_MISTAKES} more kinds of mistakes (all with --json)")
+    out.print()

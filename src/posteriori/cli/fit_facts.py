@@ -1,0 +1,106 @@
+"""The facts that fit prints: columns, cross-validated scores and feature importance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from posteriori.cli.facts import (
+    Facts,
+    candidate_facts,
+    information,
+    labels_of,
+    parameter_counts,
+    scores,
+)
+from posteriori.cli.hints import hints
+from posteriori.explain.column_distributions import column_distributions
+from posteriori.learning import metrics
+from posteriori.learning.against_prior import compare_with_prior
+
+if TYPE_CHECKING:
+    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.model_selection import OutOfFold
+    from posteriori.statistics.description import ScannedTable
+    from posteriori.tables import Scan
+
+_FIRST_CATEGORIES = 12
+_SCORED_ROWS = 1 << 18  # at a time
+
+
+def fit_facts(scan: Scan, description: ScannedTable, scored: OutOfFold) -> Facts:
+    """Return the facts about a fit: columns, hints, scores, number of parameters and feature importance."""
+    estimator = scored.estimator
+    schema = estimator.schema_
+    model, class_prior = _mean_scores(scored)
+    return {
+        "rows": description.n_rows,
+        "target": schema.target,
+        "classes": [
+            {"class": label, "rows": description.labels.get(category, 0)}
+            for label, category in zip(labels_of(estimator), estimator.target_.categories, strict=True)
+        ],
+        "columns": _column_facts(description, estimator),
+        "hints": list(hints(scan, description, schema)),
+        "cross_validation": {
+            "folds": int(scored.fold.max()) + 1,
+            "rows": len(scored.fold),
+            "model": model,
+            "class_prior": class_prior,
+            **_against_prior(scored),
+        },
+        **parameter_counts(estimator),
+        **information(estimator),
+        "candidates": candidate_facts(estimator),
+        "left_out": getattr(estimator, "left_out_", {}),
+    }
+
+
+def _mean_scores(scored: OutOfFold) -> tuple[Facts, Facts]:
+    """Return the scores of the model and of its class prior on held-out rows, as means over blocks of rows."""
+    sums: list[Facts] = [{}, {}]
+    n_rows = len(scored.y_true)
+    for start in range(0, n_rows, _SCORED_ROWS):
+        rows = slice(start, start + _SCORED_ROWS)
+        prior, y_true = scored.prior[rows], scored.y_true[rows]
+        posterior = metrics.fill_undefined(np.exp(scored.log_posterior[rows]), prior)
+        for total, predicted in zip(sums, (posterior, prior), strict=True):
+            for name, value in scores(y_true, predicted).items():
+                total[name] = total.get(name, 0.0) + value * (len(y_true) / n_rows)
+    return sums[0], sums[1]
+
+
+def _against_prior(scored: OutOfFold) -> Facts:
+    """Return the log-loss minus that of the class prior, with its standard error and a verdict on the columns."""
+    found = compare_with_prior(scored.y_true, scored.posterior, scored.prior, scored.weight)
+    return {
+        "log_loss_above_prior": found.difference,
+        "log_loss_above_prior_se": found.standard_error,
+        "verdict": found.verdict,
+    }
+
+
+def _column_facts(description: ScannedTable, estimator: GenerativeEstimator) -> list[Facts]:
+    """Return kind, distribution, missing cells and values of each feature."""
+    pooled = hasattr(estimator, "members_")
+    name_of = {} if pooled else column_distributions(estimator.model_)
+    facts = []
+    for j, column in enumerate(estimator.schema_.columns):
+        cells = description.columns[column.name].cells
+        found: Facts = {
+            "name": column.name,
+            "kind": column.kind,
+            "distribution": name_of.get(j, "pooled"),
+            "missing": cells.missing,
+            "missing_share": cells.missing / description.n_rows,
+        }
+        if column.kind == "categorical":
+            found["n_categories"] = len(column.categories)
+            found["first_categories"] = list(column.categories[:_FIRST_CATEGORIES])
+        else:
+            found |= {"mean": cells.mean, "sd": cells.sd, "min": cells.lowest, "max": cells.highest}
+            if column.cuts is not None:
+                found["cuts"] = list(column.cuts)
+        facts.append(found)
+    return facts

@@ -1,0 +1,76 @@
+"""Hints of fit on columns that are probably not what their type makes of them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from posteriori.formatting import plural
+from posteriori.tables import Column, Schema, quote
+from posteriori.tables.names import exactly
+
+if TYPE_CHECKING:
+    from posteriori.statistics.description import ScannedTable
+    from posteriori.tables import Scan
+
+_FEWEST_ROWS = 10  # with fewer rows, a row counter or as many categories as rows may be chance
+_IDENTIFIER_SHARE = 0.8  # categories per present cell
+_MOST_WORDS = 3  # that a column of numbers may contain as codes of a missing cell
+
+
+def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str]:
+    """Yield a sentence with a remedy for each suspicious column.
+
+    The suspects are columns that count the rows, have one value or two whole numbers, mix numbers with a few words, or
+    have almost as many categories as cells.
+    """
+    constant, binary = [], []
+    for column in schema.columns:
+        scanned = description.columns[column.name]
+        present = scanned.cells.present
+        if present >= _FEWEST_ROWS and scanned.counts_rows:
+            yield f"{quote([column.name])} counts the rows; leave it out: --ignore {shlex.quote(column.name)}"
+        if scanned.n_values == 1:
+            constant.append(column.name)
+        if scanned.n_values == 2 and scanned.dtype.is_integer() and column.kind == "continuous":
+            binary.append(column.name)
+        if column.kind == "categorical" and column.holds_strings and present >= _FEWEST_ROWS:
+            yield from _hints_on_strings(scan, column, present)
+    if binary:
+        yield (
+            f"{quote(binary)} {_have(binary)} only two values; if they are codes rather than quantities, "
+            f"add --categorical {shlex.quote(','.join(binary))}"
+        )
+    if constant:
+        yield f"{quote(constant)} {_have(constant)} only one value and cannot inform on the class"
+
+
+def _have(names: list[str]) -> str:
+    return "has" if len(names) == 1 else "have"
+
+
+def _hints_on_strings(scan: Scan, column: Column, present: int) -> Iterable[str]:
+    n_categories = len(column.categories)
+    words = _words_among_numbers(column)
+    if words:
+        found = scan.frame.select(exactly(column.name).cast(pl.String).is_in(words).sum())
+        n_cells = found.collect(engine="streaming").item()
+        yield (
+            f"{quote([column.name])} would be a number except for {', '.join(map(repr, words))} in "
+            f"{plural(n_cells, 'cell')}; if that means missing, write NA or leave the cell empty"
+        )
+    elif n_categories > _IDENTIFIER_SHARE * present:
+        yield (
+            f"{quote([column.name])} has {n_categories} categories in {present} cells: an identifier or "
+            f"free text? leave it out: --ignore {shlex.quote(column.name)}"
+        )
+
+
+def _words_among_numbers(column: Column) -> list[str]:
+    """Return the categories that are not numbers, if they are few and the other categories are all numbers."""
+    cells = pl.Series([str(category) for category in column.categories])
+    words = cells.filter(cells.cast(pl.Float64, strict=False).is_null()).to_list()
+    return words if 0 < len(words) <= _MOST_WORDS and len(cells) - len(words) >= _FEWEST_ROWS else []
