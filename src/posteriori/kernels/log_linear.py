@@ -13,8 +13,11 @@ _RARE = 1e-4  # posteriors below this contribute no relevant curvature
 def log_linear_loss(features, component, row_weight, bias, weight, gradient, hessian, curved):
     """Return −Σ_i r_i·log p(y_i | x_i), p ∝ exp(bias_c + Σ_j weight_j·features[i, c, j]), and add its derivatives.
 
-    gradient (C + d) and, where `curved`, the upper triangle of hessian (C + d, C + d): biases first. One read of the
-    features (n, C, d) serves all. O(n·C·d), and O(n·C·d²) where `curved`.
+    The derivatives are gradient (C + d,) and, if `curved`, the upper triangle of hessian (C + d, C + d), biases first.
+    With the posterior p and the mean m = Σ_c p_c·f_c of the features, the blocks of the Hessian of a row are
+    diag(p) − p·pᵀ for the biases, p_c·(f_c − m) for a bias and the weights, and Σ_c p_c·(f_c − m)(f_c − m)ᵀ for the
+    weights. Centring on m before multiplying avoids cancellation. One pass over the features (n, C, d):
+    O(n·C·d), and O(n·C·d²) if `curved`.
     """
     n, n_classes, d = features.shape
     score, mean, apart = np.empty(n_classes), np.empty(d), np.empty(d)
