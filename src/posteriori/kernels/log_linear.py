@@ -53,21 +53,27 @@ def log_linear_loss(features, component, row_weight, bias, weight, gradient, hes
         row = features[i, y]
         for j in range(d):
             gradient[n_classes + j] += r * (mean[j] - row[j])
-        if not curved:
-            continue
-        for c in range(n_classes):
-            share = r * score[c]
-            if share < _RARE * r:
-                continue
-            hessian[c, c] += share
-            for e in range(c, n_classes):
-                hessian[c, e] -= share * score[e]
-            row = features[i, c]
-            for j in range(d):
-                apart[j] = row[j] - mean[j]
-                hessian[c, n_classes + j] += share * apart[j]
-            for j in range(d):
-                scaled = share * apart[j]
-                for k in range(j, d):
-                    hessian[n_classes + j, n_classes + k] += scaled * apart[k]
+        if curved:
+            _add_curvature(features[i], r, score, mean, apart, hessian)
     return loss
+
+
+@kernel(fastmath=REORDERED)
+def _add_curvature(features, r, posterior, mean, apart, hessian):
+    """Add the Hessian of one row of weight r, from its features (C, d) and their mean under the posterior (C,)."""
+    n_classes, d = features.shape
+    for c in range(n_classes):
+        share = r * posterior[c]
+        if share < _RARE * r:
+            continue
+        hessian[c, c] += share
+        for e in range(c, n_classes):
+            hessian[c, e] -= share * posterior[e]
+        row = features[c]
+        for j in range(d):
+            apart[j] = row[j] - mean[j]
+            hessian[c, n_classes + j] += share * apart[j]
+        for j in range(d):
+            scaled = share * apart[j]
+            for k in range(j, d):
+                hessian[n_classes + j, n_classes + k] += scaled * apart[k]
