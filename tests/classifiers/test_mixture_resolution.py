@@ -193,7 +193,7 @@ def test_expected_shares_are_those_of_one_component_after_the_other():
     shares = rng.dirichlet(np.ones(3), 60) * (rng.random((60, 3)) < 0.8)
     density = MultivariateGaussian()
     parameters = po.MixtureModel(3, random_state=0).fit(X).model_.parameters[0]
-    at_once = density.expect_shares(parameters, Numbers(X), shares)
+    at_once = density.expect_from_responsibilities(parameters, Numbers(X), shares)
     parts = [density.expect(parameters, *part)[0] for part in split_by_component(Numbers(X), shares)]
     summed = parts[0] + parts[1] + parts[2]
     for name in ("weight", "mean", "scatter"):

@@ -232,14 +232,14 @@ class ExpectingDensity(Density, Protocol):
     def expect(self, parameters: Any, tile: Any, assignment: Assignment) -> tuple[Statistics, float]:
         """Return the expected statistics of the rows and the log-likelihood of their present cells, in nats."""
 
-    def expect_shares(self, parameters: Any, tile: Any, shares: Array) -> Statistics:
+    def expect_from_responsibilities(self, parameters: Any, tile: Any, responsibilities: Array) -> Statistics:
         """Return the expected statistics of rows weighted by their responsibilities, (n, Z)."""
 
     def to_unconstrained(self, parameters: Any, reference: Any) -> Array:
         """Return the parameters as an unconstrained real vector, scaled by the units of the reference."""
 
-    def from_unconstrained(self, to_unconstrained: Array, reference: Any, statistics: Any) -> Any:
-        """Return the parameters at these coordinates, regularised as `estimate` does."""
+    def from_unconstrained(self, vector: Array, reference: Any, statistics: Any) -> Any:
+        """Return the parameters with this unconstrained vector, regularised as `estimate` does."""
 
 
 @runtime_checkable

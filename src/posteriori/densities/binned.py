@@ -236,7 +236,7 @@ def check_bins(bins: Any) -> Bins:
     Raises
     ------
     ValueError
-        It is neither a number ≥ 2, nor "mdlp", nor strictly increasing finite numbers.
+        It is not a number ≥ 2, not "mdlp", and not a sequence of strictly increasing finite numbers.
     """
     if isinstance(bins, str) and bins == "mdlp":
         return "mdlp"

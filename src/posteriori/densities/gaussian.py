@@ -96,9 +96,9 @@ class Gaussian:
     has_full_support = True
 
     def check(self) -> None:
-        """Raise ValueError if the smoothing is negative, or ddof is neither 0 nor 1."""
+        """Raise ValueError if the smoothing is negative, or ddof is not 0 or 1."""
         check_not_negative("smoothing", self.smoothing)
-        require(self.ddof in (0, 1), f"ddof is {self.ddof}, and neither 0 nor 1")
+        require(self.ddof in (0, 1), f"ddof is {self.ddof}; it must be 0 or 1")
 
     def check_fitted(self, parameters: GaussianParameters) -> None:
         """Raise ValueError unless there is a least variance for each column, or none."""

@@ -67,8 +67,8 @@ class MultivariateGaussian:
     has_full_support = True
 
     def check(self) -> None:
-        """Raise ValueError if ddof is neither 0 nor 1."""
-        require(self.ddof in (0, 1), f"ddof is {self.ddof}, and neither 0 nor 1")
+        """Raise ValueError if ddof is not 0 or 1."""
+        require(self.ddof in (0, 1), f"ddof is {self.ddof}; it must be 0 or 1")
 
     def check_fitted(self, parameters: MultivariateGaussianParameters) -> None:
         """Raise ValueError unless there is a least variance for each column, or none."""
@@ -249,15 +249,17 @@ class MultivariateGaussian:
         cells = Moments.of(tile, assignment)
         return Scatter(weight, parameters.mean.copy(), offset, scatter, cells), log_likelihood
 
-    def expect_shares(self, parameters: MultivariateGaussianParameters, tile: Numbers, shares: Array) -> Scatter:
+    def expect_from_responsibilities(
+        self, parameters: MultivariateGaussianParameters, tile: Numbers, responsibilities: Array
+    ) -> Scatter:
         """Return the expected second moments of rows weighted by their responsibilities, (n, Z)."""
         n_components, d = parameters.mean.shape
         offset, scatter = np.zeros((n_components, d)), np.zeros((n_components, d, d))
-        weight = sums_from_responsibilities(shares)
+        weight = sums_from_responsibilities(responsibilities)
         absent = np.isnan(tile.values)
         for z in range(n_components):
-            rows = np.flatnonzero(shares[:, z])
-            w, missing, g = shares[rows, z], absent[rows], parameters.group(z)
+            rows = np.flatnonzero(responsibilities[:, z])
+            w, missing, g = responsibilities[rows, z], absent[rows], parameters.group(z)
             deviation = np.where(missing, 0.0, tile.values[rows] - parameters.mean[z])
             whitened = deviation @ parameters.whitener[g]
             kernels.expect_missing(
@@ -266,7 +268,9 @@ class MultivariateGaussian:
             offset[z] = w @ deviation / (weight[z] if weight[z] > 0 else 1.0)
             apart = (deviation - offset[z]) * np.sqrt(w)[:, np.newaxis]
             scatter[z] += apart.T @ apart
-        return Scatter(weight, parameters.mean.copy(), offset, scatter, Moments.from_responsibilities(tile, shares))
+        return Scatter(
+            weight, parameters.mean.copy(), offset, scatter, Moments.from_responsibilities(tile, responsibilities)
+        )
 
     def to_unconstrained(
         self, parameters: MultivariateGaussianParameters, reference: MultivariateGaussianParameters
@@ -283,14 +287,14 @@ class MultivariateGaussian:
         return np.concatenate([((parameters.mean - reference.mean) / unit).ravel(), factor.ravel()])
 
     def from_unconstrained(
-        self, to_unconstrained: Array, reference: MultivariateGaussianParameters, statistics: Scatter
+        self, vector: Array, reference: MultivariateGaussianParameters, statistics: Scatter
     ) -> MultivariateGaussianParameters:
         """Return the parameters at these coordinates, regularised if singular."""
         unit = np.sqrt(np.diagonal(reference.covariance[0]))
-        factor = to_unconstrained[reference.mean.size :].reshape(reference.covariance.shape).copy()
+        factor = vector[reference.mean.size :].reshape(reference.covariance.shape).copy()
         position = np.arange(len(unit))
         factor[:, position, position] = np.exp(factor[:, position, position])
-        mean = reference.mean + to_unconstrained[: reference.mean.size].reshape(reference.mean.shape) * unit
+        mean = reference.mean + vector[: reference.mean.size].reshape(reference.mean.shape) * unit
         covariance = factor @ factor.transpose(0, 2, 1) * np.outer(unit, unit)
         return MultivariateGaussianParameters(mean, self._regularised(covariance, statistics))
 

@@ -33,7 +33,7 @@ class MultivariateGaussianParameters:
         check_numbers("the means", self.mean, (n_components, d))
         require(
             len(self.covariance.shape) == 3 and len(self.covariance) in (1, n_components),
-            "there are neither as many covariances as components nor one for all",
+            "the number of covariances is not 1 and not the number of components",
         )
         check_numbers("the covariances", self.covariance, (len(self.covariance), d, d), -LARGEST_SQUARE, LARGEST_SQUARE)
         require(bool(np.isfinite(self.whitener).all()), "a covariance is singular")

@@ -77,7 +77,7 @@ class Tree:
         """Raise ValueError unless the parameters have the trees of the density."""
         require(
             self.one_tree == (len(parameters.parents) == 1) or parameters.n_components == 1,
-            "there are neither as many trees as components nor one for all",
+            "the number of trees does not fit the density: one for all components, or one per component",
         )
         if self.forest is not None:
             check_equal("the trees", parameters.forest.parents, self.forest.parents)
@@ -178,9 +178,9 @@ class Tree:
             )
         return out
 
-    def expect_shares(self, parameters: TreeParameters, tile: Mixed, shares: Array) -> Pairs:
+    def expect_from_responsibilities(self, parameters: TreeParameters, tile: Mixed, responsibilities: Array) -> Pairs:
         """Return the expected counts along the trees of rows weighted by their responsibilities, (n, Z)."""
-        pairs = split_by_component(tile, shares)
+        pairs = split_by_component(tile, responsibilities)
         parts = (self.expect(parameters, cast(Mixed, part), given)[0] for part, given in pairs)
         return functools.reduce(operator.add, parts)
 
@@ -222,17 +222,15 @@ class Tree:
         del reference
         return np.maximum(parameters.table, -700.0)
 
-    def from_unconstrained(
-        self, to_unconstrained: Array, reference: TreeParameters, statistics: Pairs
-    ) -> TreeParameters:
+    def from_unconstrained(self, vector: Array, reference: TreeParameters, statistics: Pairs) -> TreeParameters:
         """Return the parameters of these log-probabilities, normalised."""
         del statistics
-        table = np.zeros_like(to_unconstrained)
+        table = np.zeros_like(vector)
         for j, width in enumerate(reference.widths.tolist()):
             for z, start in enumerate(reference.start[:, j].tolist()):
                 parent = int(reference.of_each(reference.parents)[z, j])
                 size = width if parent < 0 else width * int(reference.widths[parent])
-                logits = to_unconstrained[start : start + size].reshape(-1, width)[:, 1:]
+                logits = vector[start : start + size].reshape(-1, width)[:, 1:]
                 lines = np.zeros((len(logits), width))
                 lines[:, 1:] = logits - logsumexp(logits, axis=1, keepdims=True) if width > 1 else logits
                 table[start : start + size] = lines.ravel()

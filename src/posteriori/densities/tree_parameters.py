@@ -57,7 +57,7 @@ class TreeParameters:
         check_equal("which columns are numbers", self.continuous, continuous)
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in coded))
         d = len(columns)
-        require(len(self.parents) in (1, n_components), "the number of trees is neither 1 nor the number of components")
+        require(len(self.parents) in (1, n_components), "the number of trees is not 1 and not the number of components")
         check_places("the parents", self.parents, (len(self.parents), d), -1, d)
         check_numbers("the weights of edges", self.edge_weights, self.parents.shape)
         require(all(len(parents_first(tree)) == d for tree in self.parents.tolist()), "a column is its own ancestor")

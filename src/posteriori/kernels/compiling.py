@@ -1,4 +1,4 @@
-"""How a hot loop is compiled, and where its machine code is kept."""
+"""The decorator that compiles kernels with Numba and caches their machine code."""
 
 import functools
 import inspect
@@ -34,27 +34,26 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool | set[s
 
 
 def _keeps_machine_code(kernel: Any, sources: Path) -> bool:
-    """Let Numba keep machine code where its settings say, or else in `writable_folder`; return whether it can.
+    """Enable Numba's cache in the folder of its settings, or else in `writable_folder`; return whether it is enabled.
 
-    Numba by itself raises RuntimeError where neither the folder of the source nor the home of the user can be written
-    to.
+    Without this, Numba raises RuntimeError if it cannot write to the folder of the source or to the user's home.
     """
     if _settings.CACHE_DIR or getattr(_settings, "CACHE_LOCATOR_CLASSES", ""):
         try:
             kernel.enable_caching()
             return True
-        except RuntimeError:  # nor can that folder be written to
+        except RuntimeError:  # that folder cannot be written to either
             pass
     folder = _folder_for(sources)
     if folder is None:
         _warn_of_no_folder()
         return False
     stated = _settings.CACHE_DIR
-    # Read when caching is enabled, and by nobody later: other users of Numba in this process keep their own folder.
+    # Numba reads the setting only while it enables caching, so other users of Numba in this process are not affected.
     _settings.CACHE_DIR = "" if folder == sources / "__pycache__" else str(folder)
     try:
         kernel.enable_caching()
-    except RuntimeError:  # a source that is no file, as in a zip archive
+    except RuntimeError:  # the source is not a file, as in a zip archive
         _warn_of_no_folder()
         return False
     finally:
@@ -73,7 +72,7 @@ def _warn_of_no_folder() -> None:
 
 
 class _Notifier(event.Listener):
-    """Passes on when a kernel of ours is compiled; Numba has looked in its cache before."""
+    """Reports the compilation of a kernel. Numba sends this event only after a miss in its cache."""
 
     def on_start(self, event: Any) -> None:
         if event.data["dispatcher"] in _kept:
@@ -83,5 +82,5 @@ class _Notifier(event.Listener):
         pass
 
 
-_register: Any = event.register  # which Numba does not annotate
+_register: Any = event.register  # Numba does not annotate it
 _register("numba:compile", _Notifier())

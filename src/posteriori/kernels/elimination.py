@@ -203,13 +203,8 @@ def plan_elimination(m, n_factors, families, most_cells, factors):
     The column to drop is the one whose table has the most cells when the limit is exceeded.
     """
     joined, weight, left = factors.joined, factors.weight, factors.left
-    joined[:m, :m] = False
+    _join_columns(m, n_factors, factors)
     left[:m] = True
-    for f in range(n_factors):
-        for a in range(m):
-            if factors.stride[f, a] > 0:
-                for b in range(m):
-                    joined[a, b] |= b != a and factors.stride[f, b] > 0
     for a in range(m):
         weight[a] = _log_cells(a, m, families, factors)
     total = 0.0
@@ -226,15 +221,37 @@ def plan_elimination(m, n_factors, families, most_cells, factors):
             return v
         factors.turn[step] = v
         left[v] = False
-        for a in range(m):
-            if joined[v, a]:
-                for b in range(m):
-                    joined[a, b] |= b != a and joined[v, b]
-                joined[a, v] = False
+        _join_neighbours(v, m, factors)
         for a in range(m):
             if joined[v, a]:
                 weight[a] = _log_cells(a, m, families, factors)
     return -1
+
+
+@kernel
+def _join_columns(m, n_factors, factors):
+    """Set which hidden columns share a factor: the interaction graph."""
+    joined = factors.joined
+    joined[:m, :m] = False
+    for f in range(n_factors):
+        for a in range(m):
+            if factors.stride[f, a] > 0:
+                for b in range(m):
+                    joined[a, b] |= b != a and factors.stride[f, b] > 0
+
+
+@kernel
+def _join_neighbours(v, m, factors):
+    """Connect the neighbours of v with each other, because they share its message, and disconnect them from v.
+
+    The row of v stays: it is the scope of the message.
+    """
+    joined = factors.joined
+    for a in range(m):
+        if joined[v, a]:
+            for b in range(m):
+                joined[a, b] |= b != a and joined[v, b]
+            joined[a, v] = False
 
 
 @kernel

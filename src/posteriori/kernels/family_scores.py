@@ -8,54 +8,59 @@ from posteriori.kernels.compiling import kernel
 
 
 @kernel
-def encode_configurations(columns, cardinalities, members, spelled):
-    """Set spelled[i] to the number that the codes of some columns spell in row i; columns is (d, n)."""
-    spelled[:] = 0
+def encode_configurations(columns, cardinalities, members, configuration):
+    """Set configuration[i] to the mixed-radix number whose digits are the codes of some columns; columns is (d, n)."""
+    configuration[:] = 0
     for j in members:
         width = np.uint32(cardinalities[j])
         codes = columns[j]
-        for i in range(len(spelled)):
-            spelled[i] = spelled[i] * width + codes[i]
+        for i in range(len(configuration)):
+            configuration[i] = configuration[i] * width + codes[i]
 
 
 @kernel
-def score_families(columns, weight, cardinalities, spelled, n_parents, n_states, added, penalty, pseudo_rows, out):
-    """Set out[c] to the score of the family that spelled holds with the parent added[c] as well.
+def score_families(
+    columns, weight, cardinalities, configuration, n_parents, n_states, added, penalty, pseudo_rows, out
+):
+    """Set out[c] to the score of a family after the parent added[c] is added to it.
 
-    spelled (n,) is a number a row, the configuration of the parents, one of n_parents, before the state of the child,
-    one of n_states. The score is Σ n_ak·log(n_ak / n_a) less penalty a parameter, or, if pseudo_rows is positive,
-    the log of the Dirichlet-multinomial likelihood with so many spread evenly over the cells (BDeu).
+    configuration (n,) encodes the current parents (one of n_parents combinations) and then the child (one of n_states)
+    of each row. The score is Σ n_ak·log(n_ak / n_a) − penalty per parameter. If pseudo_rows is positive, it is the log
+    Dirichlet-multinomial likelihood with that many pseudo-rows spread evenly over the cells (BDeu: Heckerman, Geiger &
+    Chickering 1995).
     """
     c = 0
     while c < len(added):
         two = c + 1 < len(added)
         a, b = added[c], added[c + 1] if two else added[c]
         table_a = np.zeros(n_parents * n_states * cardinalities[a], weight.dtype)
-        if two:  # the increments of one wait for each other, those of two do not
+        if two:  # two tables at a time: an increment waits for the previous one of its own table only
             table_b = np.zeros(n_parents * n_states * cardinalities[b], weight.dtype)
-            _count_two(columns[a], columns[b], weight, cardinalities[a], cardinalities[b], spelled, table_a, table_b)
+            _count_two(
+                columns[a], columns[b], weight, cardinalities[a], cardinalities[b], configuration, table_a, table_b
+            )
             out[c + 1] = _score(table_b, n_parents, n_states, cardinalities[b], penalty, pseudo_rows)
         else:
             width = np.uint32(cardinalities[a])
             codes = columns[a]
-            for i in range(len(spelled)):
-                table_a[spelled[i] * width + codes[i]] += weight[i]
+            for i in range(len(configuration)):
+                table_a[configuration[i] * width + codes[i]] += weight[i]
         out[c] = _score(table_a, n_parents, n_states, cardinalities[a], penalty, pseudo_rows)
         c += 2
 
 
 @kernel
-def _count_two(codes_a, codes_b, weight, k_a, k_b, spelled, table_a, table_b):
+def _count_two(codes_a, codes_b, weight, k_a, k_b, configuration, table_a, table_b):
     width_a, width_b = np.uint32(k_a), np.uint32(k_b)
-    for i in range(len(spelled)):
+    for i in range(len(configuration)):
         x = weight[i]
-        table_a[spelled[i] * width_a + codes_a[i]] += x
-        table_b[spelled[i] * width_b + codes_b[i]] += x
+        table_a[configuration[i] * width_a + codes_a[i]] += x
+        table_b[configuration[i] * width_b + codes_b[i]] += x
 
 
 @kernel
 def _score(table, n_parents, n_states, width, penalty, pseudo_rows):
-    """Return the score of counts (n_parents, n_states, width): the last axis is a parent as well."""
+    """Return the score of counts (n_parents, n_states, width). The last axis is the added parent."""
     n_configurations = n_parents * width
     total = 0.0
     alpha = pseudo_rows / (n_configurations * n_states)

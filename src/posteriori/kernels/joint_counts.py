@@ -1,20 +1,20 @@
-"""Adding up rows: weights of combinations of categories."""
+"""Weights of combinations of categories, and the mutual information of pairs."""
 
 import numpy as np
 
 from posteriori.kernels.compiling import kernel
 
-_ROWS = 512  # a column of so many codes stays in the first-level cache while all its pairs are counted
+_ROWS = 512  # per block: the codes of a column stay in the first-level cache while all its pairs are counted
 
 
 @kernel
 def add_joint_counts(codes, component, weight, widths, members, starts, offsets, table):
-    """Add each row's weight to table[offsets[s] + its cell] for every scope s, first digit the component.
+    """Add the weight of each row to table[offsets[s] + cell] for every scope s.
 
-    Scope s holds the columns members[starts[s]:starts[s + 1]]; its cell is the number that the component and the
-    codes of those columns spell, a column having widths[j] digits. Scopes that differ in their last column alone
-    should be neighbours: they share the work of the others. Four are counted at a time: where rows are alike, an
-    increment waits for the last one of its table, but not for those of other tables.
+    Scope s holds the columns members[starts[s]:starts[s + 1]]. The cell is a mixed-radix number: its first digit is the
+    component, followed by the codes of the columns, where column j has widths[j] codes. Neighbouring scopes that differ
+    only in their last column share the number of the other columns. Four scopes are counted at a time: if rows repeat,
+    an increment waits for the previous one in the same table, but not for increments of other tables.
     """
     n, d = codes.shape
     n_scopes = len(starts) - 1
@@ -68,7 +68,7 @@ def _add_four(weight, cells, table, offsets, s):
 
 @kernel
 def _same_prefix(members, starts, s):
-    """Return whether scopes s and s + 1 differ in their last column alone."""
+    """Return whether scopes s and s + 1 differ at most in their last column."""
     length = starts[s + 1] - starts[s]
     if starts[s + 2] - starts[s + 1] != length:
         return False
@@ -80,7 +80,11 @@ def _same_prefix(members, starts, s):
 
 @kernel
 def pair_information(cells, offsets, width_a, width_b, n_components, weight, information):
-    """Set weight[s, z] and information[s, z], Σ_ab n_ab·log(n_ab·n / (n_a·n_b)), of pair s over the present cells."""
+    """Set weight[s, z] to n and information[s, z] to n·I = Σ_ab n_ab·log(n_ab·n / (n_a·n_b)) of pair s.
+
+    The sums are over rows in which both cells are present (codes from 1). Two divisions instead of one product n_a·n_b
+    avoid overflow for large weights; rounding below 0 is cut off, because mutual information is not negative.
+    """
     for s in range(len(offsets) - 1):
         rows, columns = width_a[s], width_b[s]
         row_sum = np.empty(rows)

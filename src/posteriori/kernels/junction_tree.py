@@ -1,12 +1,12 @@
-"""Messages up and down a junction tree: many rows of evidence side by side, one flat buffer of clique tables.
+"""Message passing in a junction tree (Koller & Friedman 2009, chapter 10), for many rows of evidence at a time.
 
-Every node has a table, of which the cells that can occur are kept. A *clique* grows out of the separator above it: its
-table is p(clique | separator), in the order of the separator's cells, and its map says which of them each cell
-extends. A *separator* shrinks the node above it: its map says into which of its cells each cell of that node is
-summed. Node 0 is the empty separator, of one cell.
+Every node has a table without the cells that cannot occur. The table of a *clique* is p(clique | separator above it),
+in the order of the cells of the separator. Its map gives, for each cell, the cell of the separator that it extends. The
+map of a *separator* gives, for each cell of the node above it, the cell of the separator into which it is summed. Node
+0 is the empty separator with one cell.
 
-LANES rows travel together: a message says LANES numbers, side by side, about a cell, so that tables and maps are
-read once for all of them and the arithmetic is done by vectors.
+LANES rows are processed together: a message holds LANES numbers per cell, side by side. Tables and maps are then read
+once for all of these rows, and the arithmetic uses vector instructions.
 """
 
 from typing import NamedTuple
@@ -16,8 +16,8 @@ import numpy as np
 from posteriori.kernels.compiling import kernel
 from posteriori.kernels.lanes import LANES, add_row, divide_row, multiply_row, raise_row, scale_row
 
-_TILE = 64  # cells, whose lanes then stay in the first-level cache
-_FADING = 1e-9  # a message whose largest number is below is scaled: thirty such may meet before they underflow
+_TILE = 64  # cells; their lanes then stay in the first-level cache
+_FADING = 1e-9  # messages with a smaller maximum are rescaled; a product of thirty such does not underflow
 
 
 class Layout(NamedTuple):
@@ -32,82 +32,82 @@ class Layout(NamedTuple):
     )  # (N,) of a clique: its first cell in a buffer of messages, each as large as the separator above
     cell: np.ndarray  # (N,) of a clique: its first cell in the table
     map_at: np.ndarray  # (N,) the node's first entry in the maps
-    child_at: np.ndarray  # (N + 1,) where a node's children begin in the list of children
+    child_at: np.ndarray  # (N + 1,) where the children of a node begin in the list of children
     children: np.ndarray  # (N − 1,)
     home: np.ndarray  # (V,) the separator that holds exactly this variable
-    state: np.ndarray  # (V + 1,) where its states begin, were all states of all variables in a row
+    state: np.ndarray  # (V + 1,) where its states begin in the concatenated states of all variables
     table: np.ndarray  # (cells of all cliques,)
     maps: np.ndarray  # int32: the index maps of all nodes
 
 
 class Evidence(NamedTuple):
-    """What is known of each row."""
+    """The findings of each row."""
 
     codes: np.ndarray  # int64 (n, V): −1 where unknown
-    soft: np.ndarray  # (n, S): likelihoods of the states of some variables, side by side
-    soft_at: np.ndarray  # int64 (V,): where a variable's begin; −1 where there are none
+    soft: np.ndarray  # (n, S): likelihoods of the states of some variables, side by side (soft evidence)
+    soft_at: np.ndarray  # int64 (V,): where the likelihoods of a variable begin; −1 if it has none
 
 
 class Buffers(NamedTuple):
-    """What a thread writes to."""
+    """The work space of one thread."""
 
     below: np.ndarray  # (cells of all separators, LANES): p(evidence below | cell), scaled
     belief: np.ndarray  # the same shape: p(cell | evidence)
-    message: np.ndarray  # (cells above all cliques, LANES): a clique's factor of what is below its separator
+    message: np.ndarray  # (cells above all cliques, LANES): the message of a clique to the separator above it
     tile: np.ndarray  # (_TILE, LANES)
     active: np.ndarray  # bool (N,): whether there is evidence below in any lane
     log_scale: np.ndarray  # (LANES,)
 
 
 @kernel
-def propagate(layout, evidence, wanted, marginals, log_evidence, weight, counts):
-    """Write log p(evidence) of every row and the marginals of the variables wanted; add up expected counts.
+def propagate(layout, evidence, requested, marginals, log_evidence, weight, counts):
+    """Write log p(evidence) of every row and the marginals of the requested variables; add up expected counts.
 
     Parameters
     ----------
     layout : Layout
     evidence : Evidence
-    wanted : ndarray of bool (N,)
-        The nodes whose beliefs are wanted: those of a whole way down from the root, or none.
+    requested : ndarray of bool (N,)
+        The nodes whose beliefs are computed: a subtree that contains the root, or none.
     marginals : ndarray of float64 (n, total number of states)
     log_evidence : ndarray of float64 (n,)
     weight : ndarray of float64 (n,) or (0,)
     counts : ndarray of float64 (cells of all cliques,) or (0,)
-        Gains Σ weight · p(cell | evidence), over the rows that are possible, of the cliques wanted.
+        Gains Σ weight · p(cell | evidence) of the requested cliques, over the rows with p(evidence) > 0.
     """
-    buffers = _allocate(layout, wanted[0])
+    buffers = _allocate(layout, requested[0])
     n = len(evidence.codes)
     lane_weight = np.zeros(LANES)
     for start in range(0, n, LANES):
         stop = min(start + LANES, n)
-        _enter(layout, evidence, start, stop, buffers)
+        _enter_evidence(layout, evidence, start, stop, buffers)
         _collect(layout, buffers, False)
         for row in range(start, stop):
             log_evidence[row] = np.log(buffers.below[0, row - start]) + buffers.log_scale[row - start]
-        if not wanted[0]:
+        if not requested[0]:
             continue
         if len(counts):
             lane_weight[:] = 0.0
             for row in range(start, stop):
                 if log_evidence[row] > -np.inf:
                     lane_weight[row - start] = weight[row]
-        _distribute(layout, buffers, wanted, lane_weight, counts)
+        _distribute(layout, buffers, requested, lane_weight, counts)
         if len(marginals):
-            _write_marginals(layout, buffers.belief, wanted, log_evidence[start:stop], marginals[start:stop])
+            _write_marginals(layout, buffers.belief, requested, log_evidence[start:stop], marginals[start:stop])
 
 
 @kernel
 def maximise(layout, evidence, codes, log_probability):
-    """Write the most probable configuration of every row, −1 where there is none, and its log probability.
+    """Write the most probable configuration of every row and its log probability; −1 if the evidence is impossible.
 
-    Of equally probable cells of a clique the first is taken.
+    Among equally probable cells of a clique, the first is chosen.
     """
     buffers = _allocate(layout, False)
     n = len(evidence.codes)
     chosen = np.zeros(len(layout.parent), np.int64)
     for start in range(0, n, LANES):
         stop = min(start + LANES, n)
-        _enter(layout, evidence, start, stop, buffers)
+        _enter_evidence(layout, evidence, start, stop, buffers)
         _collect(layout, buffers, True)
         for row in range(start, stop):
             lane = row - start
@@ -132,15 +132,15 @@ def maximise(layout, evidence, codes, log_probability):
 
 @kernel
 def accumulate(layout, evidence, cumulative):
-    """Write the running sums of p(clique's cell, evidence | separator's cell) given one row; return log p(evidence).
+    """Write the cumulative sums of p(cell of clique, evidence | cell of separator) for one row; return log p(evidence).
 
     Parameters
     ----------
     cumulative : ndarray of float64 (cells of all cliques,)
-        They start anew at each cell of the separator above.
+        The sums restart from 0 at each cell of the separator above.
     """
     buffers = _allocate(layout, False)
-    _enter(layout, evidence, 0, 1, buffers)
+    _enter_evidence(layout, evidence, 0, 1, buffers)
     _collect(layout, buffers, False)
     for node in range(len(layout.parent)):
         if layout.is_clique[node]:
@@ -173,7 +173,7 @@ def draw(layout, cumulative, uniform, codes):
                 continue
             first, last = _extensions(layout, node, chosen[layout.parent[node]])
             sums = cumulative[layout.cell[node] + first : layout.cell[node] + last]
-            # Below the last sum, so that no cell of probability 0 is drawn.
+            # uniform < 1 keeps the search below the last sum, so that no cell of probability 0 is drawn.
             chosen[node] = first + np.searchsorted(sums, uniform[i, n_drawn] * sums[-1], side="right")
             n_drawn += 1
         for v in range(len(layout.home)):
@@ -199,8 +199,8 @@ def _allocate(layout, beliefs):
 
 
 @kernel
-def _enter(layout, evidence, start, stop, buffers):
-    """Write the likelihood of each state of each variable of which any row says something; the root says 1."""
+def _enter_evidence(layout, evidence, start, stop, buffers):
+    """Write the likelihood of each state of every variable that is observed in some row; 1 at the root."""
     below, active = buffers.below, buffers.active
     active[:] = False
     active[0] = True
@@ -228,7 +228,7 @@ def _enter(layout, evidence, start, stop, buffers):
 
 @kernel
 def _collect(layout, buffers, most):
-    """From the leaves to the root: p(evidence below | separator), or of the most probable configuration below."""
+    """Pass messages from the leaves to the root: p(evidence below | separator), or its maximum over configurations."""
     below, message, active = buffers.below, buffers.message, buffers.active
     for node in range(len(layout.parent) - 1, -1, -1):
         first, last = layout.child_at[node], layout.child_at[node + 1]
@@ -259,7 +259,7 @@ def _collect(layout, buffers, most):
 
 @kernel
 def _send_up(layout, node, buffers, most):
-    """Sum a clique's table times all that is below it, or take the largest product, into its message."""
+    """Write the message of a clique: its table times the messages from below, summed, or maximised if `most`."""
     message, tile = buffers.message, buffers.tile
     size, cell, at = layout.size[node], layout.cell[node], layout.message[node]
     above = layout.map_at[node]
@@ -279,7 +279,7 @@ def _send_up(layout, node, buffers, most):
 
 @kernel
 def _multiply_children(layout, node, first, n_cells, buffers):
-    """Multiply the cells of a clique that are in the tile by what is below its separators."""
+    """Multiply the cells of a clique in the tile by the messages of its separators."""
     below, tile = buffers.below, buffers.tile
     for child in layout.children[layout.child_at[node] : layout.child_at[node + 1]]:
         if buffers.active[child]:
@@ -290,7 +290,7 @@ def _multiply_children(layout, node, first, n_cells, buffers):
 
 @kernel
 def _scale(below, lane, size, buffers):
-    """Divide what fades by its largest number, lane by lane, and keep the logarithm."""
+    """Divide a small message by its maximum, per lane, and add the logarithm to the scale, to avoid underflow."""
     largest = buffers.tile
     largest[0] = 0.0
     for k in range(lane, lane + size):
@@ -303,29 +303,32 @@ def _scale(below, lane, size, buffers):
 
 
 @kernel
-def _distribute(layout, buffers, wanted, lane_weight, counts):
-    """From the root to the leaves: p(cell | evidence) of the nodes wanted."""
+def _distribute(layout, buffers, requested, lane_weight, counts):
+    """Pass beliefs p(cell | evidence) from the root to the leaves, for the requested nodes."""
     belief = buffers.belief
     for node in range(len(layout.parent)):
-        if wanted[node] and not layout.is_clique[node]:
+        if requested[node] and not layout.is_clique[node]:
             belief[layout.lane[node] : layout.lane[node] + layout.size[node]] = 0.0
     belief[0] = 1.0
     for node in range(len(layout.parent)):
-        if not wanted[node]:
+        if not requested[node]:
             continue
         if layout.is_clique[node]:
-            _send_down(layout, node, buffers, wanted, lane_weight, counts)
+            _send_down(layout, node, buffers, requested, lane_weight, counts)
             continue
         for child in layout.children[layout.child_at[node] : layout.child_at[node + 1]]:
-            if wanted[child] and not layout.is_clique[child]:
+            if requested[child] and not layout.is_clique[child]:
                 at, lane, own = layout.map_at[child], layout.lane[child], layout.lane[node]
                 for k in range(layout.size[node]):
                     add_row(belief, lane + layout.maps[at + k], belief, own + k)
 
 
 @kernel
-def _send_down(layout, node, buffers, wanted, lane_weight, counts):
-    """Sum the belief in a clique's cells, p(cell | s) · below · belief(s) / message(s), into its separators."""
+def _send_down(layout, node, buffers, requested, lane_weight, counts):
+    """Add the belief p(cell | s)·below·belief(s) / message(s) of the cells of a clique to its separators.
+
+    The division takes the clique's own message out of the belief of the separator; 0/0 counts as 0.
+    """
     belief, message, tile = buffers.belief, buffers.message, buffers.tile
     size, cell, above = layout.size[node], layout.cell[node], layout.map_at[node]
     at, lane, source = layout.message[node], layout.lane[layout.parent[node]], belief
@@ -339,7 +342,7 @@ def _send_down(layout, node, buffers, wanted, lane_weight, counts):
             scale_row(tile, k, layout.table[cell + first + k], source, lane + layout.maps[above + first + k])
         _multiply_children(layout, node, first, n_cells, buffers)
         for child in layout.children[layout.child_at[node] : layout.child_at[node + 1]]:
-            if wanted[child]:
+            if requested[child]:
                 part, into = layout.map_at[child] + first, layout.lane[child]
                 for k in range(n_cells):
                     add_row(belief, into + layout.maps[part + k], tile, k)
@@ -369,11 +372,11 @@ def _extensions(layout, node, above):
 
 
 @kernel
-def _write_marginals(layout, belief, wanted, log_evidence, marginals):
-    """Write the beliefs about the variables wanted, each summing to 1; NaN in rows that are impossible."""
+def _write_marginals(layout, belief, requested, log_evidence, marginals):
+    """Write the beliefs about the variables requested, each summing to 1; NaN in rows that are impossible."""
     for v in range(len(layout.home)):
         node = layout.home[v]
-        if not wanted[node]:
+        if not requested[node]:
             continue
         lane, state = layout.lane[node], layout.state[v]
         for r in range(len(marginals)):

@@ -13,9 +13,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 8
-# Kernels call these without the first argument, which type checkers do not know.
+# Kernels call these without the first argument, but type checkers do not know that.
 operation: Any = intrinsic
-_struct_proxy: Any = cgutils.create_struct_proxy  # which Numba does not annotate
+_struct_proxy: Any = cgutils.create_struct_proxy  # Numba does not annotate it
 
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
@@ -82,7 +82,7 @@ def _combine(out: Any, j: Any, other: Any, k: Any, combine: Callable[[Any, Any, 
 
 
 def _row(context: Any, builder: Any, array: Any, position: Any) -> Any:
-    """Return a pointer to a row; array and place are pairs of Numba's type and LLVM's value."""
+    """Return a pointer to a row; array and position are pairs of a Numba type and an LLVM value."""
     data = _struct_proxy(array[0])(context, builder, array[1]).data
     first = builder.mul(context.cast(builder, position[1], position[0], types.intp), ir.IntType(64)(LANES))
     return builder.bitcast(builder.gep(data, [first]), _VECTOR.as_pointer())

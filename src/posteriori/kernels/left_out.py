@@ -1,4 +1,7 @@
-"""Leave-one-out log factors."""
+"""Leave-one-out log factors: each row under the counts or covariances without it.
+
+Removing a row changes only the cells that contain it, so each factor takes O(1) updates instead of a new estimate.
+"""
 
 import math
 from typing import NamedTuple
@@ -18,7 +21,7 @@ class SmoothedCounts(NamedTuple):
     """
 
     counts: np.ndarray  # (slots, Z)
-    pooled: np.ndarray  # (slots,) of all components together
+    pooled: np.ndarray  # (slots,) summed over the components
     strength: float
     alpha: float
     stepwise: bool  # whether tables back off
@@ -49,7 +52,7 @@ def families_left_out(codes, component, weight, families, counts, first, out):
                 for z in range(n_out):
                     out[i, z, j] = 0.0
                 continue
-            _write_shares(j, codes[i], codes[i], weight[i], component[i], families, counts, first, share)
+            _write_probabilities(j, codes[i], codes[i], weight[i], component[i], families, counts, first, share)
             for z in range(n_out):
                 out[i, z, j] = math.log(share[z]) if share[z] > 0.0 else -math.inf
 
@@ -111,7 +114,7 @@ def _write_factor(j, f, m, own, asked, w, y, families, counts, factors, cells):
             size *= families.cardinalities[factors.hidden[a]]
             asked[factors.hidden[a]] = 1
     for c in range(size):
-        _write_shares(j, own, asked, w, y, families, counts, 0, cells[c])
+        _write_probabilities(j, own, asked, w, y, families, counts, 0, cells[c])
         for z in range(cells.shape[1]):
             cells[c, z] = math.log(cells[c, z]) if cells[c, z] > 0.0 else -math.inf
         for a in range(m):
@@ -124,7 +127,7 @@ def _write_factor(j, f, m, own, asked, w, y, families, counts, factors, cells):
 
 
 @kernel
-def _write_shares(j, own, asked, w, y, families, counts, first, share):
+def _write_probabilities(j, own, asked, w, y, families, counts, first, share):
     """Write p(asked child | asked parents, z), z from first, of family j without a row of weight w in component y.
 
     The row is subtracted from the counts where the requested cells equal its own. A parent with requested code 0 is
@@ -169,9 +172,11 @@ def _write_shares(j, own, asked, w, y, families, counts, first, share):
 def tree_left_out(
     codes, y, w, parents, widths, start, offsets, counts, pooled, strength, alpha, stepwise, first, table
 ):
-    """Write the tables log p(x_j | x_parent, z) without one row of codes (d,) to where start (Z, d) says, for some z.
+    """Write the tables log p(x_j | x_parent, z) without one row of codes (d,), for the components from `first` on.
 
-    counts and pooled are those of `SmoothedCounts`, for families of a parent (d,) or none (−1) and the child.
+    The table of column j and component z starts at table[start[z − first, j]]. counts and pooled are those of
+    `SmoothedCounts`, for families of a child and its parent; parents (d,) is −1 at a root. The smoothing is that of
+    `BackOff`: p(x | z) backs off to p(x), and p(x | a, z) to the mean of p(x | z) and p(x | a).
     """
     d = len(codes)
     overall = np.empty(widths.max())
@@ -211,11 +216,13 @@ def tree_left_out(
 
 @kernel
 def chain_left_out(whitened, means, own, away, z, rows, scale, share, pivot, weak, out):
-    """Write log p(x_j | x_1 … x_{j−1}, z) of some rows to out[i, z, j], by covariances scale·(D − share·δδᵀ).
+    """Write log p(x_j | x_1 … x_{j−1}, z) of the listed rows to out[i, z, j], for covariances scale·(D − share·δδᵀ).
 
-    whitened (n, d) and means (Z, d) are L⁻¹x and L⁻¹mean for D = LLᵀ, pivot the squares of L's diagonal; δ is the row
-    less the mean of its own class, away[i] times which it lies from that mean without itself. A row is left as it is
-    where a pivot falls to what weak (2, d) says: of D, or of the covariance itself.
+    whitened (n, d) and means (Z, d) are L⁻¹x and L⁻¹mean for D = LLᵀ; pivot holds the squared diagonal of L. δ is the
+    row minus the mean of its own class. Without the row, its distance from that mean is away[i]·δ. The inverse and the
+    determinant of the downdated covariance follow from the Sherman–Morrison formula and the matrix determinant lemma,
+    column by column, with running sums of v², u·v and u². A row keeps its values in out if a pivot falls to weak[0]
+    (of D) or weak[1] (of the covariance), because the downdate then loses its digits.
     """
     d = whitened.shape[1]
     chain = np.empty(d)

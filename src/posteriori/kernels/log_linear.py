@@ -13,8 +13,11 @@ _RARE = 1e-4  # posteriors below this contribute no relevant curvature
 def log_linear_loss(features, component, row_weight, bias, weight, gradient, hessian, curved):
     """Return −Σ_i r_i·log p(y_i | x_i), p ∝ exp(bias_c + Σ_j weight_j·features[i, c, j]), and add its derivatives.
 
-    gradient (C + d) and, where `curved`, the upper triangle of hessian (C + d, C + d): biases first. One read of the
-    features (n, C, d) serves all. O(n·C·d), and O(n·C·d²) where `curved`.
+    The derivatives are gradient (C + d,) and, if `curved`, the upper triangle of hessian (C + d, C + d), biases first.
+    With the posterior p and the mean m = Σ_c p_c·f_c of the features, the blocks of the Hessian of a row are
+    diag(p) − p·pᵀ for the biases, p_c·(f_c − m) for a bias and the weights, and Σ_c p_c·(f_c − m)(f_c − m)ᵀ for the
+    weights. Centring on m before multiplying avoids cancellation. One pass over the features (n, C, d):
+    O(n·C·d), and O(n·C·d²) if `curved`.
     """
     n, n_classes, d = features.shape
     score, mean, apart = np.empty(n_classes), np.empty(d), np.empty(d)
@@ -50,21 +53,27 @@ def log_linear_loss(features, component, row_weight, bias, weight, gradient, hes
         row = features[i, y]
         for j in range(d):
             gradient[n_classes + j] += r * (mean[j] - row[j])
-        if not curved:
-            continue
-        for c in range(n_classes):
-            share = r * score[c]
-            if share < _RARE * r:
-                continue
-            hessian[c, c] += share
-            for e in range(c, n_classes):
-                hessian[c, e] -= share * score[e]
-            row = features[i, c]
-            for j in range(d):
-                apart[j] = row[j] - mean[j]
-                hessian[c, n_classes + j] += share * apart[j]
-            for j in range(d):
-                scaled = share * apart[j]
-                for k in range(j, d):
-                    hessian[n_classes + j, n_classes + k] += scaled * apart[k]
+        if curved:
+            _add_curvature(features[i], r, score, mean, apart, hessian)
     return loss
+
+
+@kernel(fastmath=REORDERED)
+def _add_curvature(features, r, posterior, mean, apart, hessian):
+    """Add the Hessian of one row of weight r, from its features (C, d) and their mean under the posterior (C,)."""
+    n_classes, d = features.shape
+    for c in range(n_classes):
+        share = r * posterior[c]
+        if share < _RARE * r:
+            continue
+        hessian[c, c] += share
+        for e in range(c, n_classes):
+            hessian[c, e] -= share * posterior[e]
+        row = features[c]
+        for j in range(d):
+            apart[j] = row[j] - mean[j]
+            hessian[c, n_classes + j] += share * apart[j]
+        for j in range(d):
+            scaled = share * apart[j]
+            for k in range(j, d):
+                hessian[n_classes + j, n_classes + k] += scaled * apart[k]

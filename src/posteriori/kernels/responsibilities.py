@@ -12,7 +12,7 @@ _AT_ONCE = 64  # rows
 
 @kernel
 def weight_responsibilities(responsibilities, weight):
-    """Multiply each row of responsibilities by its weight, with 0 for shares that are too small to change a sum."""
+    """Multiply each row of responsibilities by its weight, with 0 for those that are too small to change a sum."""
     n, n_components = responsibilities.shape
     for i in range(n):
         w = weight[i]
@@ -23,7 +23,7 @@ def weight_responsibilities(responsibilities, weight):
 
 @kernel
 def add_responsibilities(responsibilities, total):
-    """Add the shares (n, Z) of each component to total (Z,)."""
+    """Add the responsibilities (n, Z) of each component to total (Z,)."""
     n, n_components = responsibilities.shape
     for i in range(n):
         for z in range(n_components):
@@ -36,7 +36,7 @@ def weightiest_numbers(values, responsibilities, shift):
     n, d = values.shape
     n_components = responsibilities.shape[1]
     largest = np.zeros((n_components, d))
-    least = np.zeros(n_components)  # the minimum over columns of `largest`: a smaller share changes nothing
+    least = np.zeros(n_components)  # the minimum over columns of `largest`: a smaller responsibility changes nothing
     for i in range(n):
         for z in range(n_components):
             if responsibilities[i, z] > least[z]:
@@ -80,7 +80,7 @@ def add_complete_moments(values, responsibilities, shift, total, first, second):
 
 @kernel(fastmath=REORDERED)
 def add_weighted_moments(values, responsibilities, shift, total, first, second):
-    """Add w, w·(x − shift) and w·(x − shift)² of every present cell to (Z, d) sums, for each component's share w."""
+    """Add w, w·(x − shift) and w·(x − shift)² of every present cell to (Z, d) sums; w is the responsibility of z."""
     n, d = values.shape
     n_components = responsibilities.shape[1]
     # Column by column, so that the sums of a component stay in registers.
@@ -115,7 +115,7 @@ def add_weighted_moments(values, responsibilities, shift, total, first, second):
 
 @kernel
 def add_weighted_counts(codes, responsibilities, offsets, table):
-    """Add each row's shares to the line of each of its cells in the (S, Z) table: offset of the column + code."""
+    """Add each row's responsibilities to the lines of its cells in the (S, Z) table: offset of the column + code."""
     n, d = codes.shape
     n_components = responsibilities.shape[1]
     for i in range(n):
@@ -127,7 +127,7 @@ def add_weighted_counts(codes, responsibilities, offsets, table):
 
 @kernel
 def shared_deviations(values, responsibilities, z, shift, deviation):
-    """Write √w·(x − shift[z]) and √w side by side, for the rows that have a share w in component z; return how many."""
+    """Write √w·(x − shift[z]) and √w side by side, for the rows with a responsibility w > 0 of z; return how many."""
     n, d = values.shape
     row_shift = shift[z]
     m = 0

@@ -14,12 +14,12 @@ _LOG_TWO_PI = np.log(2.0 * np.pi)
 
 @kernel
 def tree_log_density(codes, numbers, position, continuous, widths, order, parent, start, table, normal, rows, out):
-    """Set out[i, z] to log p(x_i | z) for the rows i listed.
+    """Set out[i, z] to log p(x_i | z) for the listed rows i.
 
-    Node j is column position[j] of numbers where continuous[j], else of codes. order (Z, d) lists parents before their
-    children; parent (Z, d) is −1 at a root. Of a category, table[start[z, j] + code of parent·widths[j] + code] is
-    its log-probability, slot 0 meaning no parent; of a number, normal[start[z, j] + code of parent] is
-    (intercept, slope, variance), one line where the parent is a number.
+    Node j is column position[j] of numbers if continuous[j], otherwise of codes. order (Z, d) lists parents before
+    children; parent (Z, d) is −1 at a root. The log-probability of a category is
+    table[start[z, j] + code of parent·widths[j] + code], with parent code 0 at a root. The (intercept, slope, variance)
+    of a number is normal[start[z, j] + code of parent], or the one line normal[start[z, j]] if the parent is a number.
     """
     n_components, d = parent.shape
     widest = 1

@@ -201,7 +201,7 @@ def _sums_from_responsibilities(
         if sums.is_exact():
             return sums
     density = cast(ExpectingDensity, block.density)  # or its statistics would be exact
-    return density.expect_shares(model.parameters[position], tile, responsibilities)
+    return density.expect_from_responsibilities(model.parameters[position], tile, responsibilities)
 
 
 def _log_likelihood_of_labelled(model: GenerativeModel, position: int, batch: Batch) -> float:

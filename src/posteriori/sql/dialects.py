@@ -193,6 +193,11 @@ def otherwise(node: Node, value: Node) -> Node:
     return exp.Coalesce(this=node, expressions=[value])
 
 
+def less(a: Node, b: Node) -> Node:
+    """Return whether a < b."""
+    return exp.LT(this=a, expression=b)
+
+
 def missing(name: str) -> Node:
     """Return whether a column of an earlier step is NULL."""
     return exp.Is(this=column(name), expression=exp.Null())

@@ -21,6 +21,7 @@ from posteriori.sql.dialects import (
     cases,
     choice,
     column,
+    less,
     minus,
     missing,
     number,
@@ -95,7 +96,7 @@ def poisson_factors(context: FactorContext, columns: Sequence[int], parameters: 
     cells = context.cells
     for position, j in enumerate(columns):
         x = cells.number(j)
-        cells.refuse(exp.LT(this=column(x), expression=number(0.0)))
+        cells.refuse(less(column(x), number(0.0)))
         cells.refuse(exp.NEQ(this=column(x), expression=exp.Floor(this=column(x))))
         for z, (rate, log_rate) in enumerate(
             zip(parameters.rate[:, position], parameters.log_rate[:, position], strict=True)

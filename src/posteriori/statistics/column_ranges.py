@@ -40,8 +40,11 @@ class ColumnRanges:
         check_numbers("the highest numbers", self.highest, (n_columns,), -np.inf, np.inf)
         empty = (self.lowest == np.inf) & (self.highest == -np.inf)
         filled = np.isfinite(self.lowest) & np.isfinite(self.highest) & (self.lowest <= self.highest)
-        require(bool((empty | filled).all()), "a range is neither empty nor from a lower to a higher number")
-        require(self.whole.shape == (n_columns,) and self.whole.dtype == np.bool_, "a range is neither whole nor not")
+        require(bool((empty | filled).all()), "a range is not empty and does not run from a lower to a higher number")
+        require(
+            self.whole.shape == (n_columns,) and self.whole.dtype == np.bool_,
+            "there is not one flag per column for whole numbers",
+        )
 
     @classmethod
     def empty(cls, n_columns: int) -> ColumnRanges:

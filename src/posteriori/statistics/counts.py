@@ -75,7 +75,7 @@ class Counts:
         return Counts(self.cardinalities, difference(self.table, other.table))
 
     def would_go_negative(self, other: Counts) -> Array:
-        """Return where other holds what these counts do not, (Z, d)."""
+        """Return where other holds more than these counts, (Z, d)."""
         over = exceeds(other.table, self.table).astype(np.int64)
         return np.asarray(np.add.reduceat(over, self.offsets[:-1], axis=1) > 0)
 
@@ -113,7 +113,7 @@ class Counts:
         return Counts(tuple(len(positions) for positions in columns), np.concatenate(parts, axis=1))
 
     def placed(self, positions: Sequence[int], weight: Array) -> Counts:
-        """Return the counts of other columns, by their places here, −1 for one without categories or present cells.
+        """Return the counts of other columns, by their indices here, −1 for one without categories or present cells.
 
         weight (Z,) is that of all rows of each component.
         """

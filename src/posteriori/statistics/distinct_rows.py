@@ -30,7 +30,7 @@ class DistinctRows:
 
     @classmethod
     def of(cls, tile: Codes, assignment: Assignment) -> DistinctRows:
-        """Return the distinct rows of a tile; those of no weight are left out."""
+        """Return the distinct rows of a tile; rows of weight 0 are omitted."""
         counted = assignment.weight > 0
         codes, weight = tile.values, assignment.weight
         if not counted.all():

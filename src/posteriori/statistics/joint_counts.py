@@ -20,26 +20,26 @@ from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import Column
 from posteriori.typing import Array
 
-MAX_CELLS = 1 << 28  # 2 GB: more is rather a mistake than a wish
+MAX_CELLS = 1 << 28  # 2 GB: larger tables are more likely a mistake than intended
 
 Scope = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class JointCounts:
-    """Per component and scope, a set of columns: the weight of each combination of their codes, missing included.
+    """Per component and scope (a set of columns): the weight of each combination of their codes, 0 for missing.
 
-    The counts of the single columns, and so naive Bayes, are among those of the pairs.
+    The counts of all pairs contain those of the single columns, and so are sufficient for naive Bayes too.
 
     Attributes
     ----------
     cardinalities : tuple of int
         K of each column.
     scopes : tuple of tuple of int
-        The columns counted together, by their places.
+        The columns that are counted together, by their positions.
     n_components : int
     cells : ndarray (Σ_s Z·Π_{j in s} (K_j + 1))
-        One scope after another; see `table`.
+        The tables of the scopes, one after the other; see `table`.
     """
 
     cardinalities: tuple[int, ...]
@@ -53,10 +53,10 @@ class JointCounts:
         return cls(cardinalities, scopes, n_components, np.zeros(_layout(cardinalities, scopes, n_components)[2][-1]))
 
     def check_scopes(self, scopes: tuple[Scope, ...], columns: Sequence[Column], n_components: int) -> None:
-        """Raise ValueError unless these scopes of these columns are counted, of so many components."""
+        """Raise ValueError unless these are the counts of these scopes, columns and number of components."""
         cardinalities = tuple(column.cardinality for column in columns)
         check_equal("the number of categories of the counts", self.cardinalities, cardinalities)
-        check_equal("what is counted together", self.scopes, scopes)
+        check_equal("the columns that are counted together", self.scopes, scopes)
         check_equal("the number of components of the counts", self.n_components, n_components)
         positions = set(range(len(columns)))
         require(all(scope and positions.issuperset(scope) for scope in scopes), "there is no such column to count")
@@ -64,26 +64,26 @@ class JointCounts:
 
     @cached_property
     def positions(self) -> dict[Scope, int]:
-        """The number of each scope."""
+        """The position of each scope."""
         return {scope: number for number, scope in enumerate(self.scopes)}
 
     @cached_property
     def offsets(self) -> Array:
-        """Where the table of each scope starts, and where the last ends."""
+        """The start of the table of each scope, and the end of the last table."""
         return _layout(self.cardinalities, self.scopes, self.n_components)[2]
 
     def table(self, scope: Scope) -> Array:
-        """Return the weights of a scope, (Z, K_a + 1, K_b + 1, …), a view: code 0 is a missing cell."""
+        """Return the weights of a scope, (Z, K_a + 1, K_b + 1, …), a view; code 0 is a missing cell."""
         number = self.positions[scope]
         shape = (self.n_components, *(self.cardinalities[j] + 1 for j in scope))
         return self.cells[self.offsets[number] : self.offsets[number + 1]].reshape(shape)
 
     def pair(self, i: int, j: int) -> Array:
-        """Return the weights of two columns, (Z, K_i + 1, K_j + 1), where every pair was counted."""
+        """Return the weights of two columns, (Z, K_i + 1, K_j + 1), if all pairs were counted."""
         return self.table((i, j)) if i < j else self.table((j, i)).swapaxes(1, 2)
 
     def single(self, j: int) -> Array:
-        """Return the weights of one column, (Z, K_j + 1), by summing the others out."""
+        """Return the weights of one column, (Z, K_j + 1), by summing the other columns of a scope out."""
         scope = next(scope for scope in self.scopes if j in scope)
         others = tuple(axis for axis, member in enumerate(scope, start=1) if member != j)
         return np.asarray(self.table(scope).sum(axis=others))
@@ -104,7 +104,7 @@ class JointCounts:
         return replace(self, cells=difference(self.cells, other.cells))
 
     def would_go_negative(self, other: JointCounts) -> Array:
-        """Return where other holds what these counts do not, (Z, d): single columns, or else the first scope."""
+        """Return where other holds more than these counts, (Z, d): single columns, or else the first such scope."""
         alone = self.singles().would_go_negative(other.singles())
         if alone.any():
             return alone
@@ -116,16 +116,16 @@ class JointCounts:
         return alone
 
     def without(self, tile: Codes, assignment: Assignment) -> JointCounts:
-        """Return the counts without some of the rows they are of."""
+        """Return the counts without some of their rows."""
         gone = CountTogether(self.scopes).of(tile, assignment)
         return replace(self, cells=less(self.cells, gone.cells))
 
     def finite(self) -> Array:
-        """Return which columns can be computed with, (d,): all, for codes are finite."""
+        """Return which columns can be computed with, (d,): all, because codes are finite."""
         return np.ones(len(self.cardinalities), np.bool_)
 
     def is_exact(self) -> bool:
-        """Whether the sums are those of the rows: they are, a missing cell being counted as such."""
+        """Return True: missing cells are counted as a code of their own, so nothing is an expectation."""
         return True
 
     def observed(self) -> Array:
@@ -133,7 +133,7 @@ class JointCounts:
         return self.singles().observed()
 
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> JointCounts:
-        """Return the counts of other components or categories, by their places here, −1 where one is new."""
+        """Return the counts of other components or categories, by their indices here, −1 for a new one."""
         if columns is None:
             tables = [gather(self.table(scope), components).ravel() for scope in self.scopes]
             cells = np.concatenate([np.empty(0), *tables])
@@ -155,12 +155,12 @@ class JointCounts:
 
 @dataclass(frozen=True)
 class CountTogether:
-    """What to count: the combinations of these scopes, or of all pairs of columns.
+    """The statistics factory that counts the combinations of codes of some scopes, or of all pairs of columns.
 
     Attributes
     ----------
     scopes : tuple of tuple of int, optional
-        Scopes that differ in their last column alone are counted faster as neighbours. Default: all pairs.
+        Default: all pairs. Scopes that differ only in their last column are counted faster if they are neighbours.
     """
 
     scopes: tuple[Scope, ...] | None = None
@@ -174,7 +174,7 @@ class CountTogether:
     def of(self, tile: Codes, assignment: Assignment) -> JointCounts:
         """Return the counts of the rows of a tile.
 
-        Cost: a table increment a row and scope; memory 8·Σ_s Z·Π_{j in s} (K_j + 1) bytes.
+        Cost: one table increment per row and scope; memory 8·Σ_s Z·Π_{j in s} (K_j + 1) bytes.
 
         Raises
         ------
@@ -199,17 +199,17 @@ class CountTogether:
 
 
 def all_pairs(d: int) -> tuple[Scope, ...]:
-    """Return the pairs of d columns, in lexical order; where there is one column, itself."""
+    """Return all pairs of d columns in lexicographic order; for one column, the scope of that column."""
     return ((0,),) if d == 1 else tuple(itertools.combinations(range(d), 2))
 
 
 @functools.lru_cache(maxsize=64)
 def _layout(cardinalities: tuple[int, ...], scopes: tuple[Scope, ...], n_components: int) -> tuple[Array, Array, Array]:
-    """Return the columns of all scopes side by side, where each scope starts among them, and where its table does."""
+    """Return the concatenated columns of the scopes, where each scope starts among them, and where its table starts."""
     starts = np.cumsum([0, *map(len, scopes)])
     members = np.fromiter(itertools.chain.from_iterable(scopes), np.int64, starts[-1])
     widths = (np.asarray(cardinalities, np.int64) + 1)[members]
-    # As floats, sizes that no memory holds are still ordered by size.
+    # Floats do not wrap around, so that a size beyond any memory still exceeds MAX_CELLS.
     sizes = np.multiply.reduceat(widths.astype(np.float64), starts[:-1]) if len(scopes) else np.empty(0)
     offsets = np.concatenate([[0.0], np.cumsum(n_components * sizes)])
     return members, starts, np.minimum(offsets, 2.0**62).astype(np.int64)

@@ -15,8 +15,8 @@ from posteriori.typing import Array
 class RowSample:
     """A uniform sample without replacement of the rows of positive weight: all rows, up to a limit.
 
-    The rows whose numbers have the smallest hashes are kept, so the sample depends neither on the order nor on
-    the size of the batches: + is associative and commutative.
+    The rows whose numbers have the smallest hashes are kept, so the sample does not depend on the order or the
+    size of the batches: + is associative and commutative.
 
     Attributes
     ----------

@@ -1,0 +1,364 @@
+"""The optional methods of densities: their laws, and the recipe of CONTRIBUTING.md in every feature of a model."""
+
+import contextlib
+import io
+import json
+import re
+import sqlite3
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import posteriori as po
+from posteriori.cli import main
+from posteriori.densities import (
+    REGISTRY,
+    BackOff,
+    Binned,
+    Categorical,
+    CorrelatedDensity,
+    DescribedDensity,
+    Gaussian,
+    KDependence,
+    LinearDensity,
+    Missingness,
+    MultivariateGaussian,
+    Poisson,
+    Registration,
+    TabularDensity,
+    Tree,
+    UnrestrictedDensity,
+    VarianceDensity,
+    column_label,
+    registry,
+)
+from posteriori.densities.capabilities import __dict__ as capabilities
+from posteriori.densities.pooling import Pooled
+from posteriori.statistics import Scatter
+from posteriori.tables import Assignment, Codes, Column, Numbers
+
+MODULE = "posteriori.densities.exponential"
+PROTOCOLS = {
+    DescribedDensity: {"gaussian", "multivariate gaussian", "poisson", "tree"},
+    LinearDensity: {"gaussian", "multivariate gaussian", "poisson", "categorical", "missingness"},
+    TabularDensity: {"categorical", "k-dependence", "tree"},
+    CorrelatedDensity: {"multivariate gaussian"},
+    VarianceDensity: {"gaussian", "multivariate gaussian", "tree"},
+    UnrestrictedDensity: {"gaussian", "poisson"},
+}
+
+
+def recipe():
+    """Return the two blocks of code of the recipe that adds a density."""
+    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
+    section = page[page.index("## Add a density") : page.index("## Add a model")]
+    return re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """Run the recipe as if it were in the library."""
+    code, entry = recipe()
+    module = types.ModuleType(MODULE)
+    exec(code, module.__dict__)
+    module.Exponential.__module__ = MODULE
+    monkeypatch.setitem(sys.modules, MODULE, module)
+    namespace = {}
+    exec(entry, namespace)
+    monkeypatch.setattr(registry, "REGISTRY", (*REGISTRY, namespace["EXPONENTIAL"]))
+    return module.Exponential
+
+
+@pytest.fixture
+def waits():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    wait = rng.exponential(np.array([1.0, 6.0])[y]).round(6)
+    return pl.DataFrame(
+        {"wait": wait, "size": (rng.normal(y, 1.0)).round(6), "kind": np.array(["a", "b"])[y]},
+    ).with_columns(pl.when(pl.Series(rng.random(300) > 0.1)).then(pl.col("wait")).alias("wait"))
+
+
+def command(*arguments):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+        assert main([str(argument) for argument in arguments]) == 0
+    return out.getvalue()
+
+
+def fitted(waits, **parameters):
+    distributions = parameters.pop("distributions", {"wait": "exponential"})
+    return po.NaiveBayes(distributions=distributions, rate_smoothing=2.0, **parameters).fit(waits, "kind")
+
+
+# The recipe in every feature -------------------------------------------------------------------------------------
+
+
+def test_options_set_the_fields_of_a_registered_density(registered, waits):
+    by_name = fitted(waits)
+    by_value = fitted(waits, distributions={"wait": registered(2.0)})
+    assert_array_equal(by_name.predict_proba(waits), by_value.predict_proba(waits))
+
+
+def test_the_density_of_the_recipe_is_saved_and_loaded(registered, waits, tmp_path):
+    model = fitted(waits)
+    po.save(model, tmp_path / "m.posteriori")
+    again = po.load(tmp_path / "m.posteriori")
+    assert_array_equal(again.predict_proba(waits), model.predict_proba(waits))
+
+
+def test_a_file_with_a_density_that_is_not_registered_is_refused(registered, waits, tmp_path, monkeypatch):
+    model = fitted(waits)
+    po.save(model, tmp_path / "m.posteriori")
+    monkeypatch.setattr(registry, "REGISTRY", REGISTRY)
+    with pytest.raises(ValueError, match="it holds a 'Exponential', which is not registered"):
+        po.load(tmp_path / "m.posteriori")
+    with pytest.raises(TypeError, match="may not name kinds of its own, here a Exponential"):
+        po.save(model, tmp_path / "n.posteriori")
+
+
+def test_the_sql_of_the_recipe_gives_the_posterior(registered, waits):
+    model = fitted(waits)
+    connection = sqlite3.connect(":memory:")
+    waits.to_pandas().to_sql("t", connection, index=False)
+    found = pl.DataFrame(
+        connection.execute(model.to_sql("t", dialect="sqlite", columns=[])).fetchall(),
+        schema=["prediction", "p_a", "p_b", "log_a", "log_b"],
+        orient="row",
+    )
+    assert_allclose(found["p_a", "p_b"].to_numpy(), model.predict_proba(waits), rtol=1e-9, atol=1e-12)
+
+
+def test_the_command_show_prints_what_the_density_describes(registered, waits, tmp_path):
+    model = fitted(waits)
+    po.save(model, tmp_path / "m.posteriori")
+    assert "exponential: mean given the class" in command("show", tmp_path / "m.posteriori")
+    facts = json.loads(command("show", tmp_path / "m.posteriori", "--json"))
+    column = next(column for column in facts["columns"] if column["name"] == "wait")
+    parameters = next(p for b, p in zip(model.model_.blocks, model.model_.parameters, strict=True) if b.columns == (0,))
+    assert column["mean"] == parameters.mean[:, 0].tolist()
+    assert facts["n_parameters_full_joint"] is None
+
+
+def test_the_linear_form_of_the_recipe_gives_the_posterior(registered, waits):
+    complete = waits.drop_nulls().select("wait", "kind")
+    model = fitted(complete)
+    scores = po.explain.linear_form(model).scores(complete["wait"].to_numpy().reshape(-1, 1))
+    posterior = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+    assert_allclose(posterior, model.predict_proba(complete), rtol=1e-9)
+
+
+def test_rows_of_the_density_of_the_recipe_are_forgotten(registered, waits):
+    model = fitted(waits).forget(waits[:100], "kind")
+    rest = fitted(waits[100:])
+    assert_allclose(model.predict_proba(waits), rest.predict_proba(waits), rtol=1e-9)
+
+
+def test_the_label_names_the_column(registered):
+    assert column_label("exponential", "number") == "waiting time"
+    assert column_label("gaussian", "number") == "number"
+
+
+def test_numbers_are_no_network(registered, waits):
+    with pytest.raises(ValueError, match="column 'wait' holds numbers"):
+        fitted(waits).to_network()
+
+
+# A density that offers nothing beyond the protocol ---------------------------------------------------------------
+
+
+@pytest.fixture
+def bare(monkeypatch):
+    """Return the density of the recipe without the optional methods, registered without SQL."""
+    code, _ = recipe()
+    namespace = {"__name__": MODULE}
+    code = re.sub(r"    def describe.*?(?=\n\n\ndef )", "", code, flags=re.DOTALL)
+    exec(code, namespace)
+    density = namespace["Exponential"]
+    assert not any(isinstance(density(), protocol) for protocol in PROTOCOLS)
+    monkeypatch.setattr(registry, "REGISTRY", (*REGISTRY, Registration(density)))
+    return density
+
+
+def test_a_feature_names_what_a_density_lacks(bare, waits, tmp_path):
+    model = fitted(waits, distributions={"wait": bare()})
+    with pytest.raises(
+        ValueError, match=r"'exponential', which no SELECT is written for \(`sql` of its registration\)"
+    ):
+        model.to_sql("t")
+    with pytest.raises(ValueError, match=r"'wait' has no linear log-odds .*'exponential' has no method `linear_terms`"):
+        po.explain.linear_form(model)
+    po.save(model, tmp_path / "m.posteriori")
+    shown = command("show", tmp_path / "m.posteriori")
+    assert "exponential: the density has no description of its parameters" in shown
+    forgotten = model.forget(waits[:100], "kind")
+    assert_allclose(
+        forgotten.predict_proba(waits), fitted(waits[100:], distributions={"wait": bare()}).predict_proba(waits)
+    )
+
+
+def test_a_density_of_categories_without_tables_is_no_network():
+    frame = pl.DataFrame({"u": list("abab") * 5, "v": list("aabb") * 5, "y": list("pqqp") * 5})
+    model = po.AveragedOneDependence().fit(frame, "y")
+    with pytest.raises(ValueError, match=r"no network with the class above every feature .*`conditional_tables`"):
+        model.to_network()
+
+
+# Laws ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_table_of_capabilities_is_complete():
+    protocols = {value for value in capabilities.values() if getattr(value, "_is_protocol", False)}
+    assert protocols - {capabilities["Protocol"]} == set(PROTOCOLS)
+    for protocol, names in PROTOCOLS.items():
+        (method,) = (name for name in vars(protocol) if not name.startswith("_"))
+        assert {entry.density.name for entry in REGISTRY if hasattr(entry.density, method)} == names
+
+
+def numbers(n=200, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return Numbers(rng.poisson(4, (n, d)).astype(float)), assignment(n, rng)
+
+
+def assignment(n, rng, n_components=3):
+    return Assignment(rng.integers(0, n_components, n).astype(np.int32), np.ones(n), n_components)
+
+
+def estimated(density, tile, given):
+    if hasattr(density, "refine"):
+        factory = density.sufficient_statistics
+        density, statistics = density.refine(factory.of(tile, given), lambda again: again.of(tile, given))
+        return density, density.estimate(statistics)
+    return density, density.estimate(density.sufficient_statistics.of(tile, given))
+
+
+def number_columns(d=3):
+    return [Column(f"x{j}", "continuous") for j in range(d)]
+
+
+@pytest.mark.parametrize("density", [Gaussian(np.inf), MultivariateGaussian(Pooled()), Poisson()], ids=repr)
+def test_linear_terms_of_numbers_are_the_log_odds(density):
+    tile, given = numbers()
+    _, parameters = estimated(density, tile, given)
+    linear = density.linear_terms(parameters, number_columns())
+    scores = linear.bias + sum(np.outer(tile.values[:, j], weight) for j, _, weight in linear.terms)
+    log_density = density.log_density(parameters, tile)
+    assert_allclose(scores - scores[:, :1], log_density - log_density[:, :1], atol=1e-8)
+
+
+def test_linear_terms_of_categories_are_the_log_odds():
+    rng = np.random.default_rng(0)
+    tile, given = Codes(rng.integers(1, [3, 4], (100, 2)).astype(np.uint8), (2, 3)), assignment(100, rng)
+    columns = [Column("u", "categorical", ("a", "b")), Column("v", "categorical", ("a", "b", "c"))]
+    _, parameters = estimated(Categorical(), tile, given)
+    linear = Categorical().linear_terms(parameters, columns)
+    cells = np.array([[c.categories[k - 1] for c, k in zip(columns, row, strict=True)] for row in tile.values])
+    scores = linear.bias + sum(np.outer(cells[:, j] == category, weight) for j, category, weight in linear.terms)
+    assert_allclose(scores, Categorical().log_density(parameters, tile), atol=1e-12)
+
+
+@pytest.mark.parametrize("density", [Gaussian(), MultivariateGaussian()], ids=repr)
+def test_different_variances_have_no_linear_terms(density):
+    tile, given = numbers()
+    _, parameters = estimated(density, tile, given)
+    with pytest.raises(ValueError, match="quadratic"):
+        density.linear_terms(parameters, number_columns())
+
+
+@pytest.mark.parametrize("density", [Categorical(0.5), Tree(BackOff()), KDependence(2, BackOff())], ids=repr)
+def test_conditional_tables_add_up_to_the_log_density_of_a_complete_row(density):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(1, [3, 4, 3, 3], (80, 4)).astype(np.uint8)
+    tile, given = Codes(codes, (2, 3, 2, 2)), assignment(80, rng)
+    if isinstance(density, Tree):
+        model = po.TreeAugmentedNaiveBayes().fit(codes.astype(str).astype(object), given.component)
+        block, parameters = model.model_.blocks[0], model.model_.parameters[0]
+        density, log_density = block.density, model.predict_joint_log_proba(codes.astype(str).astype(object))
+        log_density = log_density - model.model_.log_prior
+    else:
+        density, parameters = estimated(density, tile, given)
+        log_density = density.log_density(parameters, tile)
+    total = np.zeros((80, 3))
+    for j, (parents, table) in enumerate(density.conditional_tables(parameters)):
+        index = tuple(codes[:, i].astype(int) - 1 for i in (*parents, j))
+        total += table[(slice(None), *index)].T
+        assert_allclose(np.exp(table).sum(axis=-1), 1.0)
+    assert_allclose(total, log_density, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        po.NaiveBayes(),
+        po.GaussianDiscriminant(),
+        po.GaussianDiscriminant(pooling="pooled"),
+        po.NaiveBayes(distributions="poisson"),
+        po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+        po.ChowLiuClassifier(continuous="gaussian"),
+    ],
+    ids=repr,
+)
+def test_a_described_mean_and_variance_are_those_of_samples(model):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    kind = rng.integers(0, 3, 400)
+    first = rng.poisson(6 + 3 * kind + 2 * y)
+    frame = pl.DataFrame({"n": first, "m": rng.poisson(3 + first), "k": rng.poisson(5 + y), "y": y})
+    if isinstance(
+        model, po.TreeAugmentedNaiveBayes | po.ChowLiuClassifier
+    ):  # roots and chains with a category above numbers
+        frame = frame.with_columns(pl.Series("kind", np.array(list("abc"))[kind]), pl.Series("size", kind.astype(str)))
+    model.fit(frame, "y")
+    for block, parameters in zip(model.model_.blocks, model.model_.parameters, strict=True):
+        if not isinstance(block.density, DescribedDensity):
+            continue
+        for z in range(2):
+            drawn = block.density.sample(parameters, np.full(60_000, z), np.random.default_rng(1))
+            for position, j in enumerate(block.columns):
+                if model.schema_.columns[j].kind != "continuous":
+                    assert block.density.describe(parameters, position) == {}
+                    continue
+                described = block.density.describe(parameters, position)
+                sampled, sd = drawn[:, position], drawn[:, position].std()
+                assert abs(described.get("mean", described.get("rate"))[z] - sampled.mean()) < 6 * sd / 60_000**0.5
+                if "variance" in described:
+                    assert_allclose(described["variance"][z], sd**2, rtol=0.05)
+
+
+def test_covariances_are_those_of_the_described_variances():
+    tile, given = numbers()
+    for pooling in (Pooled(), MultivariateGaussian().pooling):
+        density, parameters = estimated(MultivariateGaussian(pooling), tile, given)
+        covariances = density.covariances(parameters)
+        for position in range(3):
+            assert_array_equal(
+                np.broadcast_to(covariances[:, position, position], 3),
+                density.describe(parameters, position)["variance"],
+            )
+
+
+@pytest.mark.parametrize("density", [Gaussian(), Poisson()], ids=repr)
+def test_one_column_needs_no_independence(density):
+    tile, given = numbers(d=1)
+    _, parameters = estimated(density, tile, given)
+    assert density.n_unrestricted(1) * 3 == density.n_parameters(parameters)
+
+
+def test_moments_of_numbers_are_those_of_the_cells():
+    tile, given = numbers()
+    moments = Gaussian.sufficient_statistics.of(tile, given)
+    for density, statistics in ((Gaussian(), moments), (MultivariateGaussian(), Scatter.of(tile, given))):
+        positions, found = density.moments_of_numbers(statistics)
+        assert positions == (0, 1, 2)
+        assert_allclose(found.mean, moments.mean)
+        assert_allclose(found.scatter, moments.scatter)
+
+
+def test_densities_that_need_no_capability_have_none():
+    assert not any(isinstance(Binned(), protocol) for protocol in PROTOCOLS)
+    assert isinstance(Missingness(), LinearDensity)
