@@ -681,13 +681,13 @@ def test_counts_that_are_none(constructor, cell):
         (np.where(np.arange(20) == 7, np.nan, 1), "sample_weight holds nan in row 7; weights must be finite"),
         (np.where(np.arange(20) == 7, np.inf, 1), "sample_weight holds inf in row 7; weights must be finite"),
         (pd.Series([1.0, None] * 10, dtype="Float64"), "sample_weight holds nan in row 1; weights must be finite"),
-        (np.ones(19), r"sample_weight.shape == \(19,\), expected \(20,\): one weight a row"),
+        (np.ones(19), r"sample_weight.shape == \(19,\), expected \(20,\): one weight per row"),
         (np.ones((20, 1)), r"sample_weight.shape == \(20, 1\), expected \(20,\)"),
         (np.zeros(20), "every sample_weight is zero; at least one row must have some weight"),
-        (["heavy"] * 20, "sample_weight holds what is no number; give one number a row"),
-        (["1"] * 20, "sample_weight holds what is no number; give one number a row"),
-        ([{}] * 20, "sample_weight holds what is no number"),
-        (np.ones(20) * 1j, "sample_weight holds what is no number"),
+        (["heavy"] * 20, "sample_weight holds a cell that is not a number; give one number per row"),
+        (["1"] * 20, "sample_weight holds a cell that is not a number; give one number per row"),
+        ([{}] * 20, "sample_weight holds a cell that is not a number"),
+        (np.ones(20) * 1j, "sample_weight holds a cell that is not a number"),
     ],
 )
 def test_bad_weights(weight, match):

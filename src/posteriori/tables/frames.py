@@ -157,9 +157,10 @@ class PandasTable:
         """Return the distinct cells of column j that are present."""
         present = self._columns[j].dropna()
         try:
-            return present.unique().tolist()
-        except TypeError:  # an unhashable cell: say which
+            cells: list[Any] = present.unique().tolist()
+        except TypeError:  # an unhashable cell, which `plain_cell` names
             return [plain_cell(cell, self.names[j]) for cell in present]
+        return cells
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as a tile."""
@@ -186,7 +187,7 @@ class PandasTable:
         return _code_tile(encoded, schema, schema_columns, len(range(*rows.indices(self.n_rows))))
 
 
-def cells_tell(dtype: pl.DataType, categorical: bool) -> bool:
+def needs_cells(dtype: pl.DataType, categorical: bool) -> bool:
     """Return whether a column's categories are known by its cells alone, and not by its polars data type."""
     return dtype in (pl.String, pl.Categorical, pl.Boolean) or (categorical and dtype.is_numeric())
 

@@ -126,7 +126,7 @@ def infer_schema(
     named = set(categorical)
     wanted = range(len(table.names)) if columns is None else columns
     if isinstance(table, LazyTable):
-        table.look(wanted, named, target)
+        table.find_categories(wanted, named, target)
     inferred = tuple(table.column(j, j in named) for j in wanted)
     for j, column in zip(wanted, inferred, strict=True):
         _reject_infinite(table, j, column)
