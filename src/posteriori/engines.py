@@ -41,7 +41,8 @@ class Engine:
     source : str
         The class of sources that read its tables, as "module:Class": `STREAMED`, `PARTITIONED` or one of its own.
     predicts_lazily : bool
-        Whether predictions stay with the engine, as a collection that computes nothing yet (`PartitionedTable.each`).
+        Whether predictions stay with the engine, as a collection that computes nothing yet
+        (`PartitionedTable.map_rows`).
     """
 
     tables: str

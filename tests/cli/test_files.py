@@ -388,7 +388,7 @@ def test_a_cell_that_is_no_number_is_named_by_line_and_column():
     succeeds(*FIT)
     lines_with(10_040, "many,u,a", 10_050)
     message = refused("predict", "m.posteriori", "t.csv")
-    assert "in line 10040 column 'x' holds 'many', which is no number" in message
+    assert "in line 10040 column 'x' holds 'many', which is not a number" in message
 
 
 def test_groups_may_be_written_as_a_list_of_one():

@@ -395,7 +395,7 @@ def test_labels_and_weights_are_checked():
         ([0], None, "X has 2 rows but y has 1 labels"),
         ([0, 1], [1, -1], "holds -1 in row 1"),
         ([0, 1], [0, 0], "every sample_weight is zero"),
-        ([0, 1], [1], "one weight a row"),
+        ([0, 1], [1], "one weight per row"),
     ]:
         with pytest.raises(ValueError, match=message):
             po.MDLPDiscretizer().fit(X, y, weight)

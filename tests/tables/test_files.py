@@ -131,7 +131,7 @@ def test_files_that_change_are_told_of(frame, tmp_path):
     rows = po.scan(tmp_path, "y")
     assert rows.n_rows == 3000
     frame[:2000].write_parquet(tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match="scan the files anew"):
+    with pytest.raises(ValueError, match="scan the files again"):
         po.NaiveBayes().fit(rows)
 
 
@@ -224,7 +224,7 @@ def test_an_interrupt_leaves_nothing_behind(frame, tmp_path, suffix):
 @pytest.mark.parametrize("column", [None, "sky", "y"])
 def test_a_category_that_a_glance_has_missed_is_learned(frame, tmp_path, monkeypatch, column):
     monkeypatch.setattr(files, "_MANY_ROWS", 100)
-    monkeypatch.setattr(files, "_GLANCED_ROWS", 50)
+    monkeypatch.setattr(files, "_HEAD_ROWS", 50)
     if column is not None:
         last = pl.int_range(pl.len()) == frame.height - 1
         frame = frame.with_columns(pl.when(last).then(pl.lit("late")).otherwise(pl.col(column)).alias(column))

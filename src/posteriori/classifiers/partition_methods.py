@@ -35,7 +35,7 @@ def supports_partitions(title: str) -> Callable[[Method], Method]:
             with warnings.catch_warnings():  # of the one row, which nobody asked about
                 warnings.simplefilter("ignore")
                 example: Array = np.asarray(method(self, self.sample(1, random_state=0)[0]))
-            return table.each(functools.partial(method, _for_workers(self)), title, example)
+            return table.map_rows(functools.partial(method, _for_workers(self)), title, example)
 
         return cast(Method, say)
 

@@ -1,4 +1,4 @@
-"""Rows of a query: what is a sum over groups the database adds up, and the rest is read part by part."""
+"""Rows of a query: the database adds up statistics that are sums over groups, and other rows are read part by part."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from posteriori.typing import Array
 
 T = TypeVar("T")
 
-_MOST_SETS = 200  # of columns, by which one query groups
-_MOST_MEMBERS = 60  # in all of them, so that a bit for each makes a number
+_MOST_SETS = 200  # sets of columns that one query groups by
+_MOST_MEMBERS = 60  # columns in these sets: GROUPING returns one bit per column in a 64-bit integer
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class DatabaseSource(ComposedSource):
 
 @dataclass(frozen=True)
 class Sums:
-    """Statistics of the rows of a query, by class, as a database adds them up."""
+    """Sufficient statistics per class of the rows of a query, added up by the database."""
 
     query: Query
     schema: Schema
@@ -94,27 +94,27 @@ class Sums:
     classes: Column
 
     def of(self, blocks: Sequence[Any]) -> JointStatistics | None:
-        """Return the statistics that blocks need.
+        """Return the statistics that blocks need; None where the rows have to be streamed.
 
-        None where the database cannot give them: it does not know the statistics, a density has to see every cell, a
-        label is missing, or a cell is infinite, of which streaming says where.
+        That is so if no query gives the statistics of a block, if a density has to check the support of every cell, if
+        a label is missing or unseen, or if a cell is infinite: streaming then names its row.
         """
         if not all(block.density.has_full_support for block in blocks):
             return None
-        wanted = [self._needed(block) for block in blocks]
-        if any(one is None for one in wanted):
+        queries = [self._query_of(block) for block in blocks]
+        if any(query is None for query in queries):
             return None
-        counted = self._weights_and_ranges()
-        if counted is None:
+        totals = self._weights_and_ranges()
+        if totals is None:
             return None
-        weight, ranges = counted
-        parts = [one() for one in wanted if one is not None]
-        if not all(part.finite().all() for part in parts):
+        weight, ranges = totals
+        statistics = tuple(query() for query in queries if query is not None)
+        if not all(sums.finite().all() for sums in statistics):
             return None
-        return JointStatistics(weight, tuple(parts), 0.0, ranges)
+        return JointStatistics(weight, statistics, 0.0, ranges)
 
-    def _needed(self, block: Any) -> Callable[[], Any] | None:
-        """Return what asks for the statistics of a block; None where the database cannot give them."""
+    def _query_of(self, block: Any) -> Callable[[], Any] | None:
+        """Return a function that queries the statistics of a block; None where no query gives them."""
         sufficient_statistics, columns = block.density.sufficient_statistics, block.columns
         if sufficient_statistics is Counts:
             return lambda: self._counts(columns)
@@ -128,33 +128,33 @@ class Sums:
             return lambda: self._pairs(columns)
         return None
 
-    # What is asked ----------------------------------------------------------------------------------------------
+    # Queries ----------------------------------------------------------------------------------------------------
 
     def _weights_and_ranges(self) -> tuple[Array, ColumnRanges] | None:
-        """Return the number of rows of each class, and the columns' ranges; None if a label is missing or is no class.
+        """Return the number of rows per class and the ranges of the columns; None if a label is missing or unseen.
 
         Raises
         ------
         ValueError
-            There are not as many rows as there were.
+            The number of rows has changed since they were counted.
         """
         continuous = self.schema.of_kind("continuous")
         numbers = [(j, self._number(j)) for j in continuous]
         spans = [f"min({x}) AS low{j}, max({x}) AS high{j}, bool_and({x} = floor({x})) AS whole{j}" for j, x in numbers]
         rows = "CAST(count(*) AS DOUBLE) AS n"
-        found = self.query.ask([f"{quoted(self._label)} AS label", rows, *spans], "GROUP BY ALL")
-        if found["n"].sum() != self.query.n_rows:
+        groups = self.query.ask([f"{quoted(self._label)} AS label", rows, *spans], "GROUP BY ALL")
+        if groups["n"].sum() != self.query.n_rows:
             raise self.query.changed()
-        component = self._components(found, "label")
+        component = self._components(groups, "label")
         if (component < 0).any():
             return None
         ranges = ColumnRanges.empty(len(self.schema.columns))
         for j in continuous:
-            present = found.filter(pl.col(f"low{j}").is_not_null())
+            present = groups.filter(pl.col(f"low{j}").is_not_null())
             if present.height:
                 ranges.lowest[j], ranges.highest[j] = present[f"low{j}"].min(), present[f"high{j}"].max()
                 ranges.whole[j] = present[f"whole{j}"].all()
-        return np.bincount(component, found["n"].to_numpy(), len(self.classes.categories)), ranges
+        return np.bincount(component, groups["n"].to_numpy(), len(self.classes.categories)), ranges
 
     def _counts(self, columns: Sequence[int]) -> Counts:
         cardinalities = self.schema.cardinalities(columns)
@@ -174,11 +174,11 @@ class Sums:
 
     def _pairs(self, columns: Sequence[int]) -> Pairs:
         n_components = len(self.classes.categories)
-        nothing = self._moments([])
+        no_moments = self._moments([])
         empty = np.zeros((n_components, 0, 0))
-        together = PairMoments(empty, nothing.shift, empty, empty, empty)
+        together = PairMoments(empty, no_moments.shift, empty, empty, empty)
         counts = self._joint_counts(columns, CountTogether())
-        return Pairs((False,) * len(columns), counts, nothing, (), together)
+        return Pairs((False,) * len(columns), counts, no_moments, (), together)
 
     def _tail_moments(self, columns: Sequence[int]) -> TailMoments:
         below, above = [], []
@@ -194,7 +194,11 @@ class Sums:
         return TailMoments(tuple(self.schema.columns[j].cuts or () for j in columns), self._moments([*below, *above]))
 
     def _moments(self, numbers: Sequence[str]) -> Moments:
-        """Return the moments of some expressions, NULL where missing, about a value of each class and column."""
+        """Return the moments of some expressions, NULL where missing, about a shift per class and column.
+
+        Two queries: any value of a class serves as its shift, and is then subtracted before squaring. Without a shift,
+        an offset of 1e8 would cost all digits of the variance.
+        """
         shape = (len(self.classes.categories), len(numbers))
         weight, shift, offset, scatter = (np.zeros(shape) for _ in range(4))
         if not numbers:
@@ -202,52 +206,54 @@ class Sums:
         label = quoted(self._label)
         positions = range(len(numbers))
         firsts = [f"any_value({number}) AS s{k}" for k, number in enumerate(numbers)]
-        found = self.query.ask([f"{label} AS label", *firsts], "GROUP BY ALL")
-        component = self._components(found, "label")
+        groups = self.query.ask([f"{label} AS label", *firsts], "GROUP BY ALL")
+        component = self._components(groups, "label")
         for k in positions:
-            shift[component, k] = found[f"s{k}"].fill_null(0.0).to_numpy()
+            shift[component, k] = groups[f"s{k}"].fill_null(0.0).to_numpy()
         if not np.isfinite(shift).all():
-            return Moments(weight, shift, np.full(shape, np.nan), scatter)  # finite() tells
+            return Moments(weight, shift, np.full(shape, np.nan), scatter)  # `finite` is then False
         cases = [self._shifted(number, shift[:, k]) for k, number in enumerate(numbers)]
         sums = [
-            f"CAST(count({one}) AS DOUBLE) AS n{k}, coalesce(avg({one}), 0) AS m{k}, "
-            f"coalesce(var_pop({one}), 0) * count({one}) AS v{k}"
-            for k, one in enumerate(cases)
+            f"CAST(count({case}) AS DOUBLE) AS n{k}, coalesce(avg({case}), 0) AS m{k}, "
+            f"coalesce(var_pop({case}), 0) * count({case}) AS v{k}"
+            for k, case in enumerate(cases)
         ]
-        found = self.query.ask([f"{label} AS label", *sums], "GROUP BY ALL")
-        component = self._components(found, "label")
+        groups = self.query.ask([f"{label} AS label", *sums], "GROUP BY ALL")
+        component = self._components(groups, "label")
         for name, array in (("n", weight), ("m", offset), ("v", scatter)):
             for k in positions:
-                array[component, k] = found[f"{name}{k}"].to_numpy()
+                array[component, k] = groups[f"{name}{k}"].to_numpy()
         return Moments(weight, shift, offset, scatter)
 
     def _grouped(
         self, columns: Sequence[int], scopes: Sequence[tuple[int, ...]]
     ) -> Iterator[tuple[tuple[int, ...], Array, list[Array], Array]]:
-        """Yield, of each scope, the class, the codes and the number of the rows of each combination that occurs."""
-        for some in _in_queries(scopes):
-            members = sorted({position for scope in some for position in scope})
+        """Yield per scope the class, the codes and the number of rows of each combination of categories that occurs."""
+        for sets_of_query in _in_queries(scopes):
+            members = sorted({position for scope in sets_of_query for position in scope})
             listed = ", ".join(f"c{position}" for position in members)
             cells = ", ".join(f"{self._cell(columns[position])} AS c{position}" for position in members)
             sets = ", ".join(
-                "(" + ", ".join(["label", *(f"c{position}" for position in scope)]) + ")" for scope in some
+                "(" + ", ".join(["label", *(f"c{position}" for position in scope)]) + ")" for scope in sets_of_query
             )
-            found = self.query.ask(
+            groups = self.query.ask(
                 ["label", listed, f"grouping({listed}) AS absent", "CAST(count(*) AS DOUBLE) AS n"],
                 f"GROUP BY GROUPING SETS ({sets})",
                 among=[f"{quoted(self._label)} AS label", cells],
             )
+            # GROUPING sets the bit of each column that a row is not grouped by, the first column in the highest bit.
             of_scope = {
-                sum(1 << (len(members) - 1 - k) for k, one in enumerate(members) if one not in s): s for s in some
+                sum(1 << (len(members) - 1 - k) for k, member in enumerate(members) if member not in scope): scope
+                for scope in sets_of_query
             }
-            for absent, rows in found.partition_by("absent", as_dict=True).items():
+            for absent, rows in groups.partition_by("absent", as_dict=True).items():
                 scope = of_scope[int(absent[0])]
                 codes = [
                     self._codes(rows[f"c{position}"], self.schema.columns[columns[position]]) for position in scope
                 ]
                 yield scope, self._components(rows, "label"), codes, rows["n"].to_numpy()
 
-    # How it is said, and understood -----------------------------------------------------------------------------
+    # Expressions and cells --------------------------------------------------------------------------------------
 
     @property
     def _label(self) -> str:
@@ -260,7 +266,7 @@ class Sums:
         return f"CASE WHEN isnan({number}) THEN NULL ELSE {number} END" if self.query.types[name].is_float() else number
 
     def _cell(self, j: int) -> str:
-        """Return what column j is grouped by: its category, or the number of its bin."""
+        """Return the expression that column j is grouped by: its category, or the index of its bin."""
         column = self.schema.columns[j]
         if column.cuts is None:
             return quoted(self.query.names[self.positions[j]])
@@ -274,35 +280,35 @@ class Sums:
         codes, _ = PolarsTable(cells.to_frame()).codes([0], Schema((column,)), [column], slice(0, len(cells)))
         return codes[:, 0].astype(np.int64)
 
-    def _components(self, found: pl.DataFrame, name: str) -> Array:
-        """Return the class number of each row of an answer, −1 where there is none."""
-        return self._codes(found[name], self.classes) - 1
+    def _components(self, groups: pl.DataFrame, name: str) -> Array:
+        """Return the class index of each row of a result, −1 for a missing or unseen label."""
+        return self._codes(groups[name], self.classes) - 1
 
     def _shifted(self, number: str, shift: Array) -> str:
-        """Return an expression less the shift of its class."""
+        """Return an expression minus the shift of its class."""
         label = quoted(self._label)
         cases = "".join(
-            f" WHEN {label} = {_label_literal(category)} THEN {_literal(one)}"
-            for category, one in zip(self.classes.categories, shift.tolist(), strict=True)
+            f" WHEN {label} = {_label_literal(category)} THEN {_literal(value)}"
+            for category, value in zip(self.classes.categories, shift.tolist(), strict=True)
         )
         return f"({number}) - (CASE{cases} END)"
 
 
 def _in_queries(scopes: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
-    """Yield scopes as many together as one query takes."""
-    some: list[tuple[int, ...]] = []
+    """Yield the scopes of each query: as many as one query can group by."""
+    together: list[tuple[int, ...]] = []
     members: set[int] = set()
     for scope in scopes:
-        if some and (len(some) == _MOST_SETS or len(members | set(scope)) > _MOST_MEMBERS):
-            yield some
-            some, members = [], set()
-        some.append(scope)
+        if together and (len(together) == _MOST_SETS or len(members | set(scope)) > _MOST_MEMBERS):
+            yield together
+            together, members = [], set()
+        together.append(scope)
         members |= set(scope)
-    yield some
+    yield together
 
 
 def _literal(number: float) -> str:
-    """Return a number as SQL has it, to the last digit: without an exponent DuckDB would take it for a decimal."""
+    """Return a number as an SQL expression, exact to the last digit: DuckDB reads a plain literal as a DECIMAL."""
     return f"CAST('{number!r}' AS DOUBLE)"
 
 

@@ -60,7 +60,7 @@ class RowReader:
         """
         if self.kept is not None:
             return self.kept.numbers[rows], self.kept.codes[rows], {}
-        # Rows of a streamed part keep their numbers in the whole table, so its own length says nothing here.
+        # Not by `slice.indices`: the rows of a streamed part keep their numbers in the whole table.
         n_rows = (self.table.n_rows if rows.stop is None else rows.stop) - (rows.start or 0)
         numbers = self._numbers(rows, n_rows)
         categorical = self.schema.of_kind("categorical")

@@ -1,4 +1,4 @@
-"""A fitted model in the language of databases."""
+"""A fitted model as an SQL SELECT."""
 
 from posteriori.sql.translation import select_posterior
 

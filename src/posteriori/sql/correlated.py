@@ -1,14 +1,15 @@
 """The log density of a multivariate Gaussian, missing cells integrated out, as expressions.
 
-A row that lacks no cell takes one linear form a component where the covariance is shared, and one sum of squares of
-whitened cells where it is not. Another row takes the columns in turn, by sweeping each that is present out of the
-covariance of those after it (Little & Rubin, Statistical Analysis with Missing Data, 3rd ed., section 7.4),
+A complete row needs one linear form per component if the covariance is shared, and otherwise one sum of squares of
+whitened cells. An incomplete row takes the columns in turn: each present column is swept out of the covariance of the
+later columns (Little & Rubin, Statistical Analysis with Missing Data, 3rd ed., section 7.4),
 
     r_i ← r_i − S_ij·r_j / S_jj,    S_ik ← S_ik − S_ij·S_jk / S_jj    for i, k > j,
 
-and leaving out each that is missing, which is what integrates it out: whatever the pattern, S is the covariance of
-what is left given what has been seen, r its deviation from its expectation, and −½(r_j² / S_jj + log 2π·S_jj) the log
-density of x_j given those before it. That is d³/6 short expressions, so wide blocks are refused (`MOST_EXPRESSIONS`).
+and a missing column is skipped, which integrates it out. Whatever the pattern of missing cells, S is the covariance of
+the remaining columns given the present ones before them, r is their deviation from the conditional expectation, and
+−½(r_j² / S_jj + log 2π·S_jj) is the log density of x_j given the columns before it. That takes d³/6 short expressions,
+so wide blocks are refused (`MOST_EXPRESSIONS`).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ MOST_EXPRESSIONS = 200_000  # about 100 columns of one covariance: 30 MB of SQL,
 
 
 def n_expressions(d: int, n_components: int, n_covariances: int) -> int:
-    """Return how many steps the sweeps of d columns take: Z·d(d−1)/2 deviations, G·(d−1)d(d+1)/6 covariances."""
+    """Return the number of expressions for d columns: Z·d(d−1)/2 deviations and G·(d−1)d(d+1)/6 covariances."""
     return n_components * d * (d - 1) // 2 + n_covariances * (d - 1) * d * (d + 1) // 6
 
 
@@ -60,9 +61,12 @@ def _require_affordable(parameters: MultivariateGaussianParameters) -> None:
 def correlated_factors(
     context: FactorContext, columns: Sequence[int], parameters: MultivariateGaussianParameters
 ) -> Iterator[Factor]:
-    """Yield log p(x_j | the columns before it, z) without the constant ½·log 2π per present cell.
+    """Yield log p(x_j | columns before j, z) + ½·log 2π per present cell, or their sum unless the factors have weights.
 
-    Unless columns have weights, all factors of a component are merged into one of the first column.
+    Raises
+    ------
+    ValueError
+        The SELECT would hold more than `MOST_EXPRESSIONS` expressions.
     """
     steps, cells, chained = context.steps, context.cells, context.weighted
     d = len(columns)
@@ -85,7 +89,7 @@ def correlated_factors(
 
 
 class _Correlated:
-    """One block: its columns about a centre, and the deviations and covariances that are left after each of them."""
+    """One block: its columns about a centre, and the deviations and covariances that remain after each sweep."""
 
     def __init__(
         self,
@@ -103,24 +107,27 @@ class _Correlated:
         self._names = [name for name, _ in centred]
         self._centre = np.array([centre for _, centre in centred])
         self._mean = parameters.mean - self._centre
-        gaps = any_of([missing(name) for name in self._names])
-        self._gap = steps.define(f"{self._label}_gap", cases((gaps, whole(1)), default=whole(0)))
+        has_gap = any_of([missing(name) for name in self._names])
+        self._gap = steps.define(f"{self._label}_gap", cases((has_gap, whole(1)), default=whole(0)))
 
     def complete(self) -> Node:
-        """Return whether the row lacks no cell."""
+        """Return the condition that the row is complete."""
         return exp.EQ(this=column(self._gap), expression=whole(0))
 
     # Complete rows ----------------------------------------------------------------------------------------------
 
     def of_complete(self) -> list[Node]:
-        """Return log p(x | z) of each component, up to what is the same for all."""
+        """Return log p(x | z) of each component, up to a constant that all components share."""
         z_all = range(len(self._mean))
         if self._parameters.shared:
             return [self._linear(z) for z in z_all]
         return [self._quadratic(z) for z in z_all]
 
     def _linear(self, z: int) -> Node:
-        """Return a·(x − middle) − ½·a·(mean − middle), a = precision·(mean − middle): all but what is common."""
+        """Return a·(x − middle) − ½·a·(mean − middle) with a = precision·(mean − middle).
+
+        The quadratic form of x under the shared covariance is the same for all components, and is left out.
+        """
         middle = self._parameters.middle - self._centre
         apart = self._parameters.mean[z] - self._parameters.middle
         slope = self._parameters.precision[0] @ apart
@@ -140,12 +147,12 @@ class _Correlated:
         log_volume = float(self._parameters.log_volume[self._parameters.group(z)])
         return times(number(-0.5), plus(total(squares), number(log_volume)))
 
-    # Any rows ---------------------------------------------------------------------------------------------------
+    # Incomplete rows ----------------------------------------------------------------------------------------------
 
     def chain(self) -> Iterator[tuple[int, int, Node]]:
-        """Yield the log density of each column given those before it, 0 where it is missing."""
+        """Yield the log density of each column given the columns before it, 0 where it is missing."""
         left: list[list[list[Node]]] = [
-            [[number(s) for s in row] for row in one] for one in self._parameters.covariance.tolist()
+            [[number(s) for s in row] for row in matrix] for matrix in self._parameters.covariance.tolist()
         ]
         apart: list[list[Node]] = [
             [minus(column(name), number(m)) for name, m in zip(self._names, mean, strict=True)]
@@ -153,9 +160,9 @@ class _Correlated:
         ]
         for j, name in enumerate(self._names):
             for z, deviations in enumerate(apart):
-                own = left[self._parameters.group(z)][j][j]
-                distance = over(times(deviations[j].copy(), deviations[j].copy()), own.copy())
-                seen = times(number(-0.5), plus(distance, exp.Ln(this=own.copy())))
+                variance = left[self._parameters.group(z)][j][j]
+                distance = over(times(deviations[j].copy(), deviations[j].copy()), variance.copy())
+                seen = times(number(-0.5), plus(distance, exp.Ln(this=variance.copy())))
                 yield z, j, cases((missing(name), number(0.0)), default=seen)
             for z, deviations in enumerate(apart):
                 self._sweep_deviations(j, z, deviations, left[self._parameters.group(z)])
@@ -178,8 +185,11 @@ class _Correlated:
                     less = real(number(start[i, k] - start[i, 0] * start[k, 0] / start[0, 0]))
                 left[i][k] = left[k][i] = self._after(j, f"s{g}_{i}_{k}_{j}", left[i][k], less)
 
-    def _after(self, j: int, name: str, unseen: Node, seen: Node) -> Node:
-        """Return what column j leaves, as a column: nothing of complete rows, unless they take this way too."""
+        """Return the column that holds a value after the sweep of column j: `unseen` if x_j is missing, else `seen`.
+        """Return a value after the sweep of column j, defined as a column: `unseen` if x_j is missing, else
+
+        It is NULL in complete rows, which take the shorter way unless the factors are chained.
+        """
         branches = [(missing(self._names[j]), unseen.copy())]
         if not self._chained:
             branches.insert(0, (self.complete(), exp.Null()))

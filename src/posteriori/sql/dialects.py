@@ -1,4 +1,4 @@
-"""Expressions that every dialect writes: numbers that stay what they are, sums without depth, cells as read."""
+"""Expressions for every dialect: exact numbers, sums of small depth, cells as literals."""
 
 from __future__ import annotations
 
@@ -10,34 +10,35 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as Grammar
 
-Node = Any  # a sqlglot expression; building one makes it the child of another, so none is used twice
+Node = Any  # a sqlglot expression; an expression becomes the child of another, so none may be used twice
 
-IMPOSSIBLE = -1e300  # stands for log 0: infinities are no literals everywhere, and ∞ − ∞ is no number
-POSSIBLE = -1e299  # what is above it is a log density
+IMPOSSIBLE = -1e300  # stands for log 0: not every database has infinite literals, and ∞ − ∞ is NaN
+POSSIBLE = -1e299  # a score above it is a log density
 LARGEST = 1.7976931348623157e308
-SMALLEST_EXPONENT = -700.0  # of exp: below it some databases raise, and added to 1 it is nothing
+SMALLEST_EXPONENT = -700.0  # of exp: below it some databases raise an error, and its exponential added to 1 is 1
 
-_UNFIT = ("", "dax", "prql", "solr", "tableau", "oracle")  # no SQL; Oracle reads 1e300 as a NUMBER, which ends before
+# The first five are not SQL. Oracle reads 1e300 as a NUMBER, whose range is smaller.
+_UNFIT = ("", "dax", "prql", "solr", "tableau", "oracle")
 _NO_INFINITY = ("doris", "exasol", "fabric", "mysql", "singlestore", "starrocks", "teradata", "tsql")
 _NO_BOOLEANS = ("fabric", "sqlite", "tsql")
 _MATERIALISED = ("materialize", "postgres", "risingwave", "sqlite")
-_MOST_ARGUMENTS = 60  # of one function
-_EXACT_DIGITS = 15
+_MOST_ARGUMENTS = 60  # arguments of one function
+_EXACT_DIGITS = 15  # decimal digits that SQLite reads exactly
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What differs between databases beyond what sqlglot knows.
+    """A dialect of SQL: differences between databases that sqlglot does not cover.
 
     Parameters
     ----------
     name : str
-        One that sqlglot writes.
+        The name of a dialect that sqlglot writes.
 
     Raises
     ------
     ValueError
-        It writes no such dialect.
+        sqlglot does not write this dialect, or not exactly enough.
     """
 
     name: str
@@ -54,7 +55,7 @@ class Dialect:
 
     @property
     def materialised(self) -> str:
-        """What keeps a planner from writing one step into the next, where it would evaluate it as often as used."""
+        """The keyword that keeps a planner from inlining a step, which it would then evaluate once per use."""
         return "MATERIALIZED " if self.name in _MATERIALISED else ""
 
     @property
@@ -68,16 +69,16 @@ class Dialect:
 
     def named(self, name: str) -> Node:
         """Return the column of a table by its exact name."""
-        if self.name == "sqlite":  # which takes "name" for a string where there is no such column, and `name` never
+        if self.name == "sqlite":  # reads "name" as a string if no column has this name, but never `name`
             return exp.Column(this=exp.Var(this=f"`{name.replace('`', '``')}`"))
         return exp.Column(this=exp.Identifier(this=name, quoted=True))
 
     def identifier(self, name: str) -> str:
-        """Return a name as the name of a column of the result."""
+        """Return a name as a quoted identifier, for a column of the result."""
         return self.written(exp.Identifier(this=name, quoted=True))
 
     def infinity(self, sign: str) -> Node | None:
-        """Return an infinite number, None where the database has none."""
+        """Return ∞ or −∞; None where the database has no infinite numbers."""
         if self.name in _NO_INFINITY:
             return None
         if self.name == "sqlite":
@@ -93,10 +94,10 @@ class Dialect:
         return whole(int(value)) if float(value).is_integer() else self.exactly(value)
 
     def exactly(self, value: float) -> Node:
-        """Return a number to the last bit.
+        """Return a number exact to the last bit.
 
-        SQLite reads more than 15 digits to within one unit in the last place only, so there it is a whole number over
-        a power of two.
+        SQLite reads numbers of more than 15 digits only to within one unit in the last place. There the number is
+        written as an integer divided by powers of two.
         """
         if self.name != "sqlite" or float(f"{value:.{_EXACT_DIGITS}g}") == value:
             return number(value)
@@ -110,7 +111,7 @@ class Dialect:
         return node
 
     def largest(self, nodes: Sequence[Node]) -> Node:
-        """Return the largest of some numbers, none of them NULL."""
+        """Return the largest of some numbers that are not NULL."""
         parts = list(nodes)
         while len(parts) > 1:
             groups = [parts[i : i + _MOST_ARGUMENTS] for i in range(0, len(parts), _MOST_ARGUMENTS)]
@@ -121,16 +122,16 @@ class Dialect:
         return exp.Anonymous(this="MAX" if self.name == "sqlite" else "GREATEST", expressions=nodes)
 
     def log_of_sum(self, terms: Sequence[tuple[Node, Node]]) -> Node:
-        """Return log Σ exp of the terms less a number, each given as (term, that number)."""
+        """Return log Σ exp(term − peak) of pairs (term, peak)."""
         powers = [exp.Exp(this=self.largest([minus(term, peak), number(SMALLEST_EXPONENT)])) for term, peak in terms]
         return exp.Ln(this=total(powers))
 
 
 def number(value: float) -> Node:
-    """Return a literal of double precision that reads as this very number; −1e300 for −∞."""
+    """Return a literal of double precision that reads as exactly this number; −1e300 for −∞."""
     value = IMPOSSIBLE if value == -math.inf else float(value)
     text = repr(abs(value))
-    literal = exp.Literal.number(text if "e" in text else f"{text}e0")  # without exponent it would be a DECIMAL
+    literal = exp.Literal.number(text if "e" in text else f"{text}e0")  # without an exponent it would be a DECIMAL
     return exp.Neg(this=literal) if value < 0 else literal
 
 
@@ -151,12 +152,12 @@ def real(node: Node) -> Node:
 
 
 def total(nodes: Sequence[Node]) -> Node:
-    """Return the sum, as a tree of little depth."""
+    """Return the sum, as a balanced tree: databases limit the depth of expressions."""
     return _balanced(exp.Add, list(nodes) or [number(0.0)])
 
 
 def any_of(conditions: Sequence[Node]) -> Node:
-    """Return whether any of the conditions holds, as a tree of little depth."""
+    """Return the condition that any of the conditions holds, as a balanced tree."""
     return _balanced(exp.Or, list(conditions))
 
 
@@ -184,12 +185,12 @@ def over(a: Node, b: Node) -> Node:
 
 
 def square(make: Any) -> Node:
-    """Return the square of what make returns."""
+    """Return the square of the expression that `make` returns, which it makes twice."""
     return times(make(), make())
 
 
 def otherwise(node: Node, value: Node) -> Node:
-    """Return the expression, or a value where it is NULL."""
+    """Return the expression, or another value where it is NULL."""
     return exp.Coalesce(this=node, expressions=[value])
 
 
@@ -199,18 +200,18 @@ def less(a: Node, b: Node) -> Node:
 
 
 def missing(name: str) -> Node:
-    """Return whether a column of an earlier step is NULL."""
+    """Return the condition that a column of an earlier step is NULL."""
     return exp.Is(this=column(name), expression=exp.Null())
 
 
 def cases(*branches: tuple[Node, Node], default: Node | None = None) -> Node:
-    """Return CASE WHEN condition THEN value …; NULL where none holds and there is no default."""
+    """Return CASE WHEN condition THEN value …; NULL where no condition holds and no default is given."""
     ifs = [exp.If(this=condition, true=value) for condition, value in branches]
     return exp.Case(ifs=ifs, default=default)
 
 
 def choice(name: str, values: Sequence[Node], default: Node | None = None) -> Node:
-    """Return the value that belongs to the code of a column, codes from 1 on."""
+    """Return the value for the code of a column, with codes from 1 on."""
     ifs = [exp.If(this=whole(code), true=value) for code, value in enumerate(values, start=1)]
     return exp.Case(this=column(name), ifs=ifs, default=default)
 

@@ -1,4 +1,4 @@
-"""A SELECT in steps, each of which adds columns to those that are still needed of the one before."""
+"""A SELECT in steps: each adds columns to those columns of the previous step that are still needed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from sqlglot import exp
 
 from posteriori.sql.dialects import Dialect, Node, column
 
-_STEP = "posteriori_"  # and a number: no likely name of a table
+_STEP = "posteriori_"  # and a number: a name that no table is likely to have
 
 
 @dataclass
 class Steps:
-    """Columns by name, each an expression of others, put into as few common table expressions as these allow.
+    """Named columns, each an expression of others, in as few common table expressions as their dependences allow.
 
-    A column that is used twice is evaluated once, and no expression is deep, whatever there is to add up.
+    A column that is used twice is evaluated once, and no expression is deep, however long a sum is.
     """
 
     dialect: Dialect
@@ -30,14 +30,14 @@ class Steps:
 
     def define(self, name: str, node: Node) -> str:
         """Add a column that is an expression of columns added before; return its name."""
-        return self._keep(name, node, frozenset(one.name for one in node.find_all(exp.Column)))
+        return self._keep(name, node, frozenset(reference.name for reference in node.find_all(exp.Column)))
 
     def has(self, name: str) -> bool:
-        """Return whether there is such a column."""
+        """Return whether a column of this name was added."""
         return name in self._columns
 
     def value(self, name: str, node: Node) -> Node:
-        """Return the expression as a column, to be used as often as wanted without being evaluated again."""
+        """Add an expression as a column, and return the column, which is evaluated once however often it is used."""
         return column(self.define(name, node))
 
     def _keep(self, name: str, node: Node, uses: frozenset[str]) -> str:
@@ -48,28 +48,28 @@ class Steps:
         return name
 
     def select(self, results: dict[str, Node]) -> str:
-        """Return the whole SELECT, whose columns are expressions of those added."""
-        wanted: set[str] = set()
+        """Return the whole SELECT, whose columns are expressions of the added columns."""
+        used: set[str] = set()
         for node in results.values():
-            wanted.update(one.name for one in node.find_all(exp.Column))
-        last = max((self._depth[name] for name in wanted), default=0)
-        live = {last: wanted}
+            used.update(reference.name for reference in node.find_all(exp.Column))
+        last = max((self._depth[name] for name in used), default=0)
+        live = {last: used}  # the columns that each step hands on
         for depth in range(last, 0, -1):
-            own = {name for name in live[depth] if self._depth[name] == depth}
-            live[depth - 1] = (live[depth] - own).union(*(self._uses[name] for name in own))
-        parts = []
+            new = {name for name in live[depth] if self._depth[name] == depth}
+            live[depth - 1] = (live[depth] - new).union(*(self._uses[name] for name in new))
+        steps = []
         for depth in range(last + 1):
             names = [name for name in self._columns if name in live[depth]]
             lines = [name if self._depth[name] < depth else f"{self._columns[name]} AS {name}" for name in names]
             source = self.table if not depth else f"{_STEP}{depth - 1}"
             body = _selected(lines or ["1 AS nothing"], source)
-            parts.append(f"{_STEP}{depth} AS {self.dialect.materialised}(\n{body}\n)")
+            steps.append(f"{_STEP}{depth} AS {self.dialect.materialised}(\n{body}\n)")
         lines = [f"{self.dialect.written(node)} AS {self.dialect.identifier(name)}" for name, node in results.items()]
-        return f"WITH {', '.join(parts)}\n{_selected(lines, f'{_STEP}{last}')}"
+        return f"WITH {', '.join(steps)}\n{_selected(lines, f'{_STEP}{last}')}"
 
 
 def _selected(lines: list[str], source: str) -> str:
-    """Return SELECT … FROM …, short columns side by side and long ones on lines of their own."""
+    """Return SELECT … FROM …, with short columns side by side and each long one on a line of its own."""
     rows: list[str] = []
     for line in lines:
         if rows and len(rows[-1]) + len(line) < 110 and "\n" not in line:

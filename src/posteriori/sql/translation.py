@@ -38,7 +38,7 @@ Label = str | bool | int | float
 def select_posterior(
     model: GenerativeModel, labels: Sequence[Label], table: str, dialect: str, columns: Sequence[str] | None, name: str
 ) -> str:
-    """Return the SELECT that `GenerativeEstimator.to_sql` describes; name is that of the model, for messages."""
+    """Return the SELECT that `GenerativeEstimator.to_sql` describes; `name` is the name of the model, for messages."""
     known = Dialect(dialect)
     kinds = sorted({kind_of(label) for label in labels})
     if len(kinds) > 1:
@@ -46,16 +46,16 @@ def select_posterior(
     steps = Steps(known, table_of(table, known))
     kept = kept_columns(model, columns)
     results: dict[str, Node] = {
-        one: column(steps.read(f"k{position}", known.named(one))) for position, one in enumerate(kept)
+        name_kept: column(steps.read(f"k{position}", known.named(name_kept))) for position, name_kept in enumerate(kept)
     }
     cells = Cells(steps, model.schema)
     scores = [steps.define(f"score{y}", node) for y, node in enumerate(_scores(model, steps, cells, name))]
-    for one, node in _posterior(steps, cells, scores, labels, int(model.class_log_prior.argmax())):
-        if one in results:
+    for title, node in _posterior(steps, cells, scores, labels, int(model.class_log_prior.argmax())):
+        if title in results:
             raise ValueError(
-                f"two columns of the SELECT would be named {one!r}; list in columns those of the table to hand on"
+                f"two columns of the SELECT would be named {title!r}; list in columns those of the table to hand on"
             )
-        results[one] = node
+        results[title] = node
     return steps.select(results)
 
 
@@ -66,14 +66,20 @@ def kept_columns(model: GenerativeModel, columns: Sequence[str] | None) -> list[
     if isinstance(columns, str):
         raise TypeError(f"columns is the string {columns!r}; give a sequence of names, as [{columns!r}]")
     names = list(columns)
-    twice = [one for one in names if names.count(one) > 1]
-    if twice:
-        raise ValueError(f"columns holds {twice[0]!r} twice; name each column once")
+    repeated = [kept for kept in names if names.count(kept) > 1]
+    if repeated:
+        raise ValueError(f"columns holds {repeated[0]!r} twice; name each column once")
     return names
 
 
 def table_of(table: str, dialect: Dialect) -> str:
-    """Return what stands after FROM, if it may stand there."""
+    """Return a table as it stands after FROM.
+
+    Raises
+    ------
+    ValueError
+        It cannot stand there.
+    """
     try:
         parsed: Any = sqlglot.parse(f"SELECT 1 FROM {table}\n", dialect=dialect.name)
     except sqlglot.errors.SqlglotError:
@@ -81,7 +87,7 @@ def table_of(table: str, dialect: Dialect) -> str:
     clauses = [key for key, value in parsed[0].args.items() if value] if len(parsed) == 1 and parsed[0] else []
     if not set(clauses) <= {"expressions", "from", "from_", "joins", "laterals", "kind"} or not clauses:
         raise ValueError(
-            f"table is {table!r}, which cannot stand after FROM in {dialect.name}; give a name, quoted if it is no "
+            f"table is {table!r}, which cannot stand after FROM in {dialect.name}; give a name, quoted if it is not a "
             "plain word, or a SELECT in parentheses"
         )
     return table.strip()
@@ -91,13 +97,13 @@ def table_of(table: str, dialect: Dialect) -> str:
 
 
 def _scores(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> list[Node]:
-    """Return log p(x, y) of each class, up to what is the same for all."""
+    """Return log p(x, y) of each class, up to a constant that all classes share."""
     if model.weights is None:
         start = model.log_prior
     else:
         forbidden = np.isneginf(model.log_prior)
         start = np.where(forbidden, -np.inf, model.weights.bias)
-    terms = [[real(number(one))] for one in start.tolist()]
+    terms = [[real(number(log_p))] for log_p in start.tolist()]
     for z, j, node in _factors(model, steps, cells, name):
         weight = 1.0 if model.weights is None else float(model.weights.weight[j])
         if weight > 0:
@@ -111,11 +117,11 @@ def _scores(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> li
 
 
 def _log_sum(steps: Steps, y: int, names: list[str]) -> Node:
-    """Return log Σ exp of some columns."""
+    """Return log Σ exp of some columns, whose largest is subtracted before the exponentials."""
     if len(names) == 1:
         return column(names[0])
-    peak = steps.define(f"peak{y}", steps.dialect.largest([column(one) for one in names]))
-    return plus(column(peak), steps.dialect.log_of_sum([(column(one), column(peak)) for one in names]))
+    peak = steps.define(f"peak{y}", steps.dialect.largest([column(term) for term in names]))
+    return plus(column(peak), steps.dialect.log_of_sum([(column(term), column(peak)) for term in names]))
 
 
 def _factors(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> Iterator[Factor]:
@@ -142,8 +148,8 @@ def _posterior(
 ) -> Iterator[tuple[str, Node]]:
     """Yield the columns of the result: the prediction, p(y | x) and log p(y | x) of each class."""
     dialect = steps.dialect
-    peak = steps.define("peak", dialect.largest([column(one) for one in scores]))
-    evidence = steps.define("evidence", dialect.log_of_sum([(column(one), column(peak)) for one in scores]))
+    peak = steps.define("peak", dialect.largest([column(score) for score in scores]))
+    evidence = steps.define("evidence", dialect.log_of_sum([(column(score), column(peak)) for score in scores]))
     impossible = exp.LTE(this=column(peak), expression=number(POSSIBLE))
     undefined: list[Node] = [impossible.copy()]
     refused = cells.refused()
@@ -154,23 +160,23 @@ def _posterior(
     guard = any_of(undefined)
 
     best = [
-        (exp.EQ(this=column(one), expression=column(peak)), dialect.cell(label))
-        for one, label in zip(scores, labels, strict=True)
+        (exp.EQ(this=column(score), expression=column(peak)), dialect.cell(label))
+        for score, label in zip(scores, labels, strict=True)
     ]
     first = [] if refused is None else [(refused, exp.Null())]
     yield "prediction", cases(*first, (impossible, dialect.cell(labels[fallback])), *best)
-    nothing = dialect.infinity("-") or number(-np.inf)
+    log_zero = dialect.infinity("-") or number(-np.inf)
     logs = []
-    for y, one in enumerate(scores):
-        ruled_out = exp.LTE(this=column(one), expression=number(POSSIBLE))
-        log_p = minus(minus(column(one), column(peak)), column(evidence))
-        node = cases((guard.copy(), exp.Null()), (ruled_out, nothing.copy()), default=log_p)
+    for y, score in enumerate(scores):
+        ruled_out = exp.LTE(this=column(score), expression=number(POSSIBLE))
+        log_p = minus(minus(column(score), column(peak)), column(evidence))
+        node = cases((guard.copy(), exp.Null()), (ruled_out, log_zero.copy()), default=log_p)
         logs.append(steps.define(f"log_p{y}", node))
-    for label, one in zip(labels, logs, strict=True):
-        tiny = exp.LT(this=column(one), expression=number(SMALLEST_EXPONENT))
-        yield f"p_{_text(label)}", cases((tiny, number(0.0)), default=exp.Exp(this=column(one)))
-    for label, one in zip(labels, logs, strict=True):
-        yield f"log_p_{_text(label)}", column(one)
+    for label, log_p in zip(labels, logs, strict=True):
+        tiny = exp.LT(this=column(log_p), expression=number(SMALLEST_EXPONENT))
+        yield f"p_{_text(label)}", cases((tiny, number(0.0)), default=exp.Exp(this=column(log_p)))
+    for label, log_p in zip(labels, logs, strict=True):
+        yield f"log_p_{_text(label)}", column(log_p)
 
 
 def _text(label: Label) -> str:

@@ -1,13 +1,15 @@
-"""The log density of a row under trees, missing cells summed and integrated out by messages, as expressions.
+"""The log density of a row under trees, as expressions: messages sum and integrate missing cells out.
 
-As in `posteriori.kernels.trees`: from the leaves on, a column whose cell is missing hears what its children say of each
-of its values, and sums over them. What it heard is NULL where its cell is present, and so costs nothing there.
+As in `posteriori.kernels.trees`, messages pass from the leaves to the root. A column whose cell is missing collects the
+messages of its children, and sums or integrates over its own values. The messages are NULL where the cell is present,
+so that they cost nothing there.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from sqlglot import exp
 
@@ -30,14 +32,16 @@ from posteriori.sql.dialects import (
 from posteriori.sql.factors import Factor, FactorContext
 from posteriori.sql.steps import Steps
 
+Make = Callable[[], Node]  # makes a new expression for each use
+
 _LOG_TWO_PI = math.log(2.0 * math.pi)
 
 
 def tree_factors(context: FactorContext, columns: Sequence[int], parameters: TreeParameters) -> Iterator[Factor]:
-    """Yield what each column adds to log p(x | z): nothing where its parent is missing, who says it."""
+    """Yield the term of each column in log p(x | z); 0 where its parent is missing, whose term includes it."""
     if context.weighted:
         raise ValueError(
-            f"this {context.model} weights the factors of a tree, which no SELECT is written for; to_sql takes trees "
+            f"this {context.model} has factor weights on a tree, which to_sql cannot write; it writes trees "
             "without weights"
         )
     steps, cells = context.steps, context.cells
@@ -79,10 +83,10 @@ class _Tree:
         for j in self._order:
             if self._parents[j] >= 0:
                 self._children.setdefault(self._parents[j], []).append(j)
-        self._messages: dict[int, list[str]] = {}  # of a missing category: log λ of each value; of a number: g, h, k
+        self._messages: dict[int, list[str]] = {}  # per category: log λ of each value; per number: g, h, k
 
     def factors(self) -> Iterator[tuple[int, Node]]:
-        """Yield what each column adds, children before their parents."""
+        """Yield the term of each column, children before their parents."""
         for j in reversed(self._order):
             if j in self._children:
                 self._collect_messages(j)
@@ -90,7 +94,8 @@ class _Tree:
 
     def _factor(self, j: int) -> Node:
         parent = self._parents[j]
-        if parent < 0 or (not self._is_number(parent) and self._width(parent) == 1):  # of no category, so not known
+        # A categorical parent of width 1 has no category, so that it is missing in every row.
+        if parent < 0 or (not self._is_number(parent) and self._width(parent) == 1):
             return self._message(j, 0)
         if self._is_number(parent):
             return cases((missing(self._names[parent]), number(0.0)), default=self._message(j, 0))
@@ -106,20 +111,21 @@ class _Tree:
     # Messages ---------------------------------------------------------------------------------------------------
 
     def _message(self, j: int, a: int) -> Node:
-        """Return log p(x_j | parent, z), what is below it included where x_j is missing; parent of code a."""
+        """Return log p(x_j | parent, z) for parent code a; where x_j is missing, the message of its subtree."""
         return self._of_number(j, a) if self._is_number(j) else self._of_category(j, a)
 
     def _slots(self, j: int, a: int) -> list[float]:
         start = int(self._parameters.start[self._z, j]) + a * self._width(j)
-        return self._parameters.table[start + 1 : start + self._width(j)].tolist()
+        slots: list[float] = self._parameters.table[start + 1 : start + self._width(j)].tolist()
+        return slots
 
     def _of_category(self, j: int, a: int) -> Node:
         slots = self._slots(j, a)
         unknown = self._summed(j, a, slots) if j in self._messages and slots else number(0.0)
-        return real(choice(self._names[j], [number(one) for one in slots], unknown)) if slots else number(0.0)
+        return real(choice(self._names[j], [number(log_p) for log_p in slots], unknown)) if slots else number(0.0)
 
     def _summed(self, j: int, a: int, slots: list[float]) -> Node:
-        """Return log Σ_x p(x | a)·λ(x) over the values of a missing category."""
+        """Return log Σ_x p(x | a)·λ(x) over the values x of a missing category, without those of probability 0."""
         name = f"{self._label}_m{j}_{a}"
         if self._steps.has(name):
             return column(name)
@@ -137,20 +143,20 @@ class _Tree:
         return cases((missing(self._names[j]), node))
 
     def _collect_messages(self, j: int) -> None:
-        """Add what the children of a column say of it, where it is missing, as columns."""
+        """Define the sums of the messages of all children of column j, for rows where it is missing."""
         label, children = f"{self._label}_h{j}", self._children[j]
         if not self._is_number(j):
-            said = [[self._message(c, b) for c in children] for b in range(1, self._width(j))]
-        else:
-            said = [list(part) for part in zip(*(self._canonical(c) for c in children), strict=True)]
+            messages = [[self._message(c, b) for c in children] for b in range(1, self._width(j))]
+        else:  # products of Gaussians: the canonical parameters g, h and k of the children add up
+            messages = [list(nodes) for nodes in zip(*(self._canonical(c) for c in children), strict=True)]
         self._messages[j] = [
-            self._steps.define(f"{label}_{k}", self._if_missing(j, total(nodes))) for k, nodes in enumerate(said)
+            self._steps.define(f"{label}_{k}", self._if_missing(j, total(nodes))) for k, nodes in enumerate(messages)
         ]
 
     # Numbers ----------------------------------------------------------------------------------------------------
 
     def _line(self, j: int, a: int) -> tuple[float, float, float]:
-        """Return intercept, slope and variance of a number, about what its column here is about."""
+        """Return intercept, slope and variance of number j given its parent, both about their centres."""
         intercept, slope, variance = self._parameters.normal[int(self._parameters.start[self._z, j]) + a].tolist()
         parent = self._parents[j]
         moved = intercept + self._centres[j] - (slope * self._centres[parent] if parent in self._centres else 0.0)
@@ -172,9 +178,12 @@ class _Tree:
         unknown = self._integral(j, mean, variance) if j in self._messages else number(0.0)
         return cases((missing(self._names[j]), unknown), default=seen)
 
-    def _integral(self, j: int, mean: object, variance: float) -> Node:
-        g, h, k = (lambda name=name: column(name) for name in self._messages[j])
-        assert callable(mean)
+    def _integral(self, j: int, mean: Make, variance: float) -> Node:
+        """Return log ∫ N(x; m, v)·exp(g + h·x − ½·k·x²) dx.
+
+        It is g − ½·log(1 + v·k) + (h·m + ½·v·h² − ½·k·m²) / (1 + v·k).
+        """
+        g, h, k = (partial(column, name) for name in self._messages[j])
         parts = total(
             [
                 times(h(), mean()),
@@ -184,15 +193,14 @@ class _Tree:
         )
         return total([g(), self._log_shrunk(k, variance), over(parts, self._spread(k, variance))])
 
-    def _spread(self, k: object, variance: float) -> Node:
-        assert callable(k)
+    def _spread(self, k: Make, variance: float) -> Node:
         return plus(number(1.0), times(number(variance), k()))
 
-    def _log_shrunk(self, k: object, variance: float) -> Node:
+    def _log_shrunk(self, k: Make, variance: float) -> Node:
         return times(number(-0.5), exp.Ln(this=self._spread(k, variance)))
 
     def _canonical(self, j: int) -> tuple[Node, Node, Node]:
-        """Return what number j says of its parent u, missing as it is: g + h·u − ½·k·u²."""
+        """Return the message g + h·u − ½·k·u² of number j to its missing parent u, as (g, h, k)."""
         intercept, slope, variance = self._line(j, 0)
 
         def apart() -> Node:
@@ -206,7 +214,7 @@ class _Tree:
         )
         unknown: tuple[Node, Node, Node] = (number(0.0), number(0.0), number(0.0))
         if j in self._messages:
-            h, k = (lambda name=name: column(name) for name in self._messages[j][1:])
+            h, k = (partial(column, name) for name in self._messages[j][1:])
             unknown = (
                 self._integral(j, lambda: number(intercept), variance),
                 over(
@@ -216,6 +224,7 @@ class _Tree:
                 over(times(k(), number(slope * slope)), self._spread(k, variance)),
             )
         first, second, third = (
-            cases((missing(self._names[j]), gone), default=here) for gone, here in zip(unknown, seen, strict=True)
+            cases((missing(self._names[j]), if_missing), default=if_seen)
+            for if_missing, if_seen in zip(unknown, seen, strict=True)
         )
         return first, second, third

@@ -27,9 +27,9 @@ class ArrayTable:
     Attributes
     ----------
     title : str, optional
-        The name of the one column, where there is one only.
+        The name of the column, where there is only one.
     offset : int
-        The number of its first row, where it is a part of a longer table: for messages.
+        The number of the first row, where the array is a part of a longer table: for messages.
     """
 
     values: Array
@@ -50,17 +50,17 @@ class ArrayTable:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """x0, x1, …: scikit-learn's names for columns without one."""
+        """x0, x1, …: the names that scikit-learn gives to columns without names."""
         if self.title is not None:
             return (self.title,)
         return tuple(f"x{j}" for j in range(self.values.shape[1]))
 
     @cached_property
     def _distinct_integers(self) -> list[list[int]]:
-        return distinct_integers(self.values)  # of all columns at once, because the array lies row by row
+        return distinct_integers(self.values)  # of all columns at once, because rows are contiguous in memory
 
     def column(self, j: int, categorical: bool) -> Column:
-        """Infer column j; categorical says that it is to be so whatever its data type."""
+        """Infer column j, as a categorical one whatever its data type if `categorical`."""
         name, values, dtype = self.names[j], self.values[:, j], self.values.dtype.str
         if values.dtype.kind == "O":
             return object_column(name, values.tolist(), categorical)
@@ -80,7 +80,7 @@ class ArrayTable:
         return distinct_numbers(cells) if cells.dtype.kind in "fiub" else np.unique(cells).tolist()
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
-        """Return some continuous columns of some rows as a tile: a view where the layout allows."""
+        """Return some continuous columns of some rows as floats (n, d): a view where the layout allows."""
         values = self.values[rows]
         if len(columns) < values.shape[1] or tuple(columns) != tuple(range(len(columns))):
             values = values[:, columns]
@@ -98,7 +98,7 @@ class ArrayTable:
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
     ) -> tuple[Array, dict[str, int]]:
-        """Return some categorical columns of some rows as codes, and how many cells no category matches."""
+        """Return categorical columns of some rows as codes (n, d), and the number of unseen categories per column."""
         values = self.values[rows]
         if len(columns) < values.shape[1] or tuple(columns) != tuple(range(len(columns))):
             values = values[:, columns]
@@ -123,18 +123,18 @@ class ArrayTable:
 
 
 def plain_array(values: Array, name: str) -> Array:
-    """Return an array as NumPy's own kind of array, of a type whose cells can be numbers, strings or booleans.
+    """Return an array as a plain NumPy array of numbers, strings, booleans or objects.
 
     Raises
     ------
     TypeError
-        Its cells are bytes, dates or records, or a mask hides some.
+        Its cells are bytes, dates or records, or some are masked.
     ValueError
-        They are complex numbers.
+        Its cells are complex numbers.
     """
     dtype = values.dtype
     if np.ma.is_masked(values):
-        raise TypeError(f"{name} is a masked array; fill what it hides: {name}.filled(np.nan)")
+        raise TypeError(f"{name} is a masked array; fill its masked cells: {name}.filled(np.nan)")
     if dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} is {dtype}; give real numbers")
     if dtype.kind == "S":

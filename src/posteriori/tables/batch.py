@@ -1,4 +1,4 @@
-"""A few thousand rows as arrays: what densities and statistics see of a table."""
+"""Batches: a few thousand rows as arrays, which densities and statistics read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Numbers:
         return Numbers(np.ascontiguousarray(self.values[:, positions]), cuts)
 
     def rows(self, chosen: Array | slice) -> Numbers:
-        """Return some of the rows, by a mask or by their places."""
+        """Return some of the rows, by a mask or by their positions."""
         return replace(self, values=self.values[chosen])
 
 
@@ -50,13 +50,13 @@ class Codes:
         )
 
     def rows(self, chosen: Array | slice) -> Codes:
-        """Return some of the rows, by a mask or by their places."""
+        """Return some of the rows, by a mask or by their positions."""
         return replace(self, values=self.values[chosen])
 
 
 @dataclass(frozen=True)
 class Mixed:
-    """Cells of both kinds, with the kind of each column: continuous (d,) says which hold numbers."""
+    """Cells of both kinds; `continuous` (d,) marks the columns of numbers."""
 
     numbers: Numbers
     codes: Codes
@@ -72,7 +72,7 @@ class Mixed:
         return present
 
     def rows(self, chosen: Array) -> Mixed:
-        """Return some of the rows, by a mask or by their places."""
+        """Return some of the rows, by a mask or by their positions."""
         return replace(self, numbers=self.numbers.rows(chosen), codes=self.codes.rows(chosen))
 
 
@@ -81,14 +81,14 @@ Tile = Numbers | Codes | Mixed
 
 @dataclass(frozen=True)
 class LabelLikelihood:
-    """What labels say where they are not simply the component of a row.
+    """The likelihood of observed labels, where a label does not determine the component of its row.
 
     Attributes
     ----------
     recorded : ndarray (n,)
-        The number of each row's class as it was recorded, −1 where none was.
+        The index of the recorded class of each row; −1 for an unlabelled row.
     log_likelihood : ndarray (n, Z)
-        log p(label | z) in nats: 0 or −inf where labels are sure of what they say, 0 where there is none.
+        log p(label | z) in nats: 0 or −inf for labels without noise, 0 for an unlabelled row.
     n_classes : int
         C.
     """
@@ -98,17 +98,17 @@ class LabelLikelihood:
     n_classes: int
 
     def rows(self, chosen: Array) -> LabelLikelihood:
-        """Return what is told of some of the rows, chosen by a mask or by their places."""
+        """Return the likelihood for some of the rows, by a mask or by their positions."""
         return replace(self, recorded=self.recorded[chosen], log_likelihood=self.log_likelihood[chosen])
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """Which component made each row: component (n,), −1 where it is hidden, with a weight (n,), out of n_components.
+    """The component of each row, (n,), −1 where it is hidden; its weight, (n,); and the number of components.
 
     Statistics are sums over rows whose component is known (`Batch.labelled`), or over rows weighted by their
-    responsibilities (`split_by_component`).
-    Where labels say more, or less, than the component, `label_likelihood` is what.
+    responsibilities (`split_by_component`). `label_likelihood` holds the likelihood of labels that do not determine
+    the component.
     """
 
     component: Array
@@ -118,7 +118,7 @@ class Assignment:
 
     @property
     def log_likelihood(self) -> Array | None:
-        """Log p(label | z) in nats, (n, Z), 0 in a row of which nothing is told; None where that is every row."""
+        """Log p(label | z) in nats, (n, Z); 0 in unlabelled rows; None where all rows are unlabelled."""
         if self.label_likelihood is not None:
             return self.label_likelihood.log_likelihood
         if (self.component < 0).all():
@@ -128,7 +128,7 @@ class Assignment:
         return np.where(other, -np.inf, 0.0)
 
     def rows(self, chosen: Array) -> Assignment:
-        """Return the assignment of some of the rows, chosen by a mask or by their places."""
+        """Return the assignment of some of the rows, by a mask or by their positions."""
         label_likelihood = None if self.label_likelihood is None else self.label_likelihood.rows(chosen)
         return replace(
             self, component=self.component[chosen], weight=self.weight[chosen], label_likelihood=label_likelihood
@@ -136,15 +136,15 @@ class Assignment:
 
 
 def split_by_component(tile: Tile, responsibilities: Array) -> Iterator[tuple[Tile, Assignment]]:
-    """Yield, component by component, the rows that have a share in it, each with that share for its weight.
+    """Yield per component the rows of nonzero responsibility, with their responsibilities as weights.
 
-    What is linear in the weights, as every sufficient statistic is, adds up over these to its expectation.
+    Sufficient statistics are linear in the weights, so that their sum over the components is their expectation.
 
     Parameters
     ----------
     tile : Numbers, Codes or Mixed
     responsibilities : ndarray (n, Z)
-        The weight with which each row counts for each component.
+        The weight of each row in each component.
     """
     n_components = responsibilities.shape[1]
     for z in range(n_components):
@@ -155,7 +155,7 @@ def split_by_component(tile: Tile, responsibilities: Array) -> Iterator[tuple[Ti
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a table as two tiles, their columns in the order of the schema.
+    """Some rows of a table as numbers and codes, with columns in the order of the schema.
 
     A binned column is in both: its numbers, and the codes of its bins.
 
@@ -168,13 +168,13 @@ class Batch:
     start : int
         The number of the first row in its table, for messages.
     unseen : dict
-        How many cells of a column, by name, hold a category that training did not know.
+        The number of cells per column, by name, whose category was unseen in training.
     assignment : Assignment or None
-        The labels, where the rows have some.
+        The components and weights, where the rows are labelled.
     fold : ndarray (n,) or None
-        The number of each row's fold, where statistics are kept per fold.
+        The fold of each row, where statistics are kept per fold.
     chosen : ndarray (n,) or None
-        The number of each row in its table, where they do not follow one another.
+        The number of each row in its table, where the rows are not consecutive.
     """
 
     schema: Schema
@@ -204,32 +204,33 @@ class Batch:
         assignment: Assignment | None = None,
         fold: Array | None = None,
     ) -> Batch:
-        """Return the batch of some rows' continuous cells and the codes of their categorical ones."""
-        tile = Numbers(numbers, _cuts_of(schema))
-        return cls(schema, start, tile, _coded(schema, numbers, categories), unseen, assignment, fold)
+        """Return a batch of continuous cells and of the codes of categorical cells."""
+        continuous = Numbers(numbers, _cuts_of(schema))
+        return cls(schema, start, continuous, _coded(schema, numbers, categories), unseen, assignment, fold)
 
     def take(self, columns: Sequence[int], view: CellKind) -> Tile:
-        """Return the tile of some columns, by their positions in the schema: as numbers, as codes, or mixed.
+        """Return the cells of some columns, by their positions in the schema: as numbers, as codes, or mixed.
 
-        Where it is mixed, categories and bins are codes and the other columns numbers.
+        In a mixed block, categorical and binned columns are codes, and other columns are numbers.
         """
         if view == "mixed":
             coded = [column in self.schema.coded for column in columns]
             positions = [[j for j, is_coded in zip(columns, coded, strict=True) if is_coded == kind] for kind in (0, 1)]
-            return Mixed(self._numbers(positions[0]), self._codes(positions[1]), tuple(not one for one in coded))
+            numbers, codes = self._numbers(positions[0]), self._codes(positions[1])
+            return Mixed(numbers, codes, tuple(not is_coded for is_coded in coded))
         return self._numbers(columns) if view == "continuous" else self._codes(columns)
 
     def _numbers(self, columns: Sequence[int]) -> Numbers:
-        everything = self.schema.of_kind("continuous")
-        if tuple(columns) == everything:
+        continuous = self.schema.of_kind("continuous")
+        if tuple(columns) == continuous:
             return self.numbers
-        return self.numbers.take([everything.index(column) for column in columns])
+        return self.numbers.take([continuous.index(column) for column in columns])
 
     def _codes(self, columns: Sequence[int]) -> Codes:
-        everything = self.schema.coded
-        if tuple(columns) == everything:
+        coded = self.schema.coded
+        if tuple(columns) == coded:
             return self.codes
-        return self.codes.take([everything.index(column) for column in columns])
+        return self.codes.take([coded.index(column) for column in columns])
 
     def labelled(self) -> Batch:
         """Return the rows whose component is known."""
@@ -243,10 +244,10 @@ class Batch:
         labels = self.assignment
         if labels is None:
             return self
-        wanted = (labels.component >= 0) == known
-        if wanted.all():
+        chosen = (labels.component >= 0) == known
+        if chosen.all():
             return self
-        positions = np.flatnonzero(wanted)
+        positions = np.flatnonzero(chosen)
         return replace(self.rows(positions), assignment=labels.rows(positions))
 
     def with_schema(self, schema: Schema) -> Batch:
@@ -262,7 +263,7 @@ class Batch:
         )
 
     def rows(self, chosen: Array | slice) -> Batch:
-        """Return some of the rows, chosen by a mask, by their places or as a slice; the assignment is left behind."""
+        """Return some of the rows, by a mask, their positions or a slice; without their assignment and folds."""
         numbers = self.start + np.arange(len(self)) if self.chosen is None else self.chosen
         return replace(
             self,
@@ -275,7 +276,7 @@ class Batch:
 
 
 def joined(batches: Sequence[Batch]) -> Batch:
-    """Return the rows of several batches of one schema as one, without their assignments."""
+    """Return the rows of several batches of one schema as one batch, without assignments and folds."""
     numbers = np.concatenate([batch.numbers.values for batch in batches])
     codes = np.concatenate([batch.codes.values for batch in batches])
     positions = [batch.start + np.arange(len(batch)) if batch.chosen is None else batch.chosen for batch in batches]
@@ -291,13 +292,13 @@ def joined(batches: Sequence[Batch]) -> Batch:
 
 
 def _cuts_of(schema: Schema) -> tuple[tuple[float, ...] | None, ...]:
-    """Return the cut points of each continuous column; nothing where none is binned."""
+    """Return the cut points of each continuous column; an empty tuple where no column is binned."""
     cuts = tuple(schema.columns[j].cuts for j in schema.of_kind("continuous"))
     return cuts if any(points is not None for points in cuts) else ()
 
 
 def _coded(schema: Schema, numbers: Array, categories: Array) -> Codes:
-    """Return the codes of the categorical columns, as they are, and of the binned ones, from their numbers."""
+    """Return the given codes of the categorical columns, and the codes of the binned columns from their numbers."""
     coded, continuous = schema.coded, schema.of_kind("continuous")
     cardinalities = schema.cardinalities(coded)
     binned = [j for j in coded if schema.columns[j].is_binned]
@@ -318,6 +319,6 @@ def _coded(schema: Schema, numbers: Array, categories: Array) -> Codes:
 
 
 def flat_cuts(cuts: Sequence[Sequence[float]]) -> tuple[Array, Array]:
-    """Return the cut points of columns side by side, and where those of each start."""
+    """Return the start of each column's cut points in one flat array, and this array."""
     starts = np.concatenate([[0], np.cumsum([len(points) for points in cuts])]).astype(np.int64)
     return starts, np.array([point for points in cuts for point in points], np.float64)

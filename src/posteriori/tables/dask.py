@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-import dask
+import dask.base
 import numpy as np
+from dask.delayed import delayed
 
 from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.frames import pandas_table
@@ -18,40 +19,44 @@ from posteriori.typing import Array
 
 T = TypeVar("T")
 
+_compute: Callable[..., tuple[Any, ...]] = dask.base.compute  # it has no annotations
+
 
 class DaskTable(PartitionedTable):
-    """A Dask collection: what runs it (threads, or `distributed`'s workers) is Dask's affair.
+    """A Dask collection, which Dask computes in threads or on the workers of `distributed`.
 
-    A worker that is lost takes no result with it: Dask does its partitions again, elsewhere.
+    If a worker is lost, Dask computes its partitions again on another one.
     """
 
     collection: Any
 
-    def run(self, task: Task[T], columns: Sequence[int], shares: Sequence[Any] | None = None) -> Iterator[T]:
-        """Yield task(tables, share) of every partition, in their order."""
-        yield from dask.compute(*self._results(task, columns, shares))
+    def run(self, task: Task[T], columns: Sequence[int], contexts: Sequence[Any] | None = None) -> Iterator[T]:
+        """Yield task(tables, context) of every partition, in their order."""
+        yield from _compute(*self._results(task, columns, contexts))
 
-    def fold(self, task: Task[T], columns: Sequence[int], shares: Sequence[Any] | None = None) -> T:
-        """Return the sum of task(tables, share) over all partitions, added up in pairs where they are."""
-        left = self._results(task, columns, shares)
-        in_turn = dask.delayed(add, pure=False)
+    def fold(self, task: Task[T], columns: Sequence[int], contexts: Sequence[Any] | None = None) -> T:
+        """Return the sum of task(tables, context) over all partitions, added up in pairs where they are."""
+        left = self._results(task, columns, contexts)
+        add_later = delayed(add, pure=False)
         while len(left) > 1:
-            left = [in_turn(*left[k : k + 2]) if k + 1 < len(left) else left[k] for k in range(0, len(left), 2)]
-        (total,) = dask.compute(left[0])
+            left = [add_later(*left[k : k + 2]) if k + 1 < len(left) else left[k] for k in range(0, len(left), 2)]
+        total: T | None
+        (total,) = _compute(left[0])
         if total is None:
             raise ValueError("Found array with 0 sample(s): no partition has a row; give at least one")
         return total
 
-    def _results(self, task: Task[T], columns: Sequence[int], shares: Sequence[Any] | None) -> list[Any]:
-        """Return what a task will return of each partition, computed by nobody yet."""
-        sent = dask.delayed(_At(task, self._table), pure=False, traverse=False)
+    def _results(self, task: Task[T], columns: Sequence[int], contexts: Sequence[Any] | None) -> list[Any]:
+        """Return the delayed result of a task for each partition."""
+        # A task is impure, because the rows of a partition may change; its context has no Dask graph inside.
+        run_later = delayed(_TaskOnPartition(task, self._table), pure=False, traverse=False)
         parts = self._parts(columns)
-        each = [None] * len(parts) if shares is None else shares
-        return [sent(part, dask.delayed(share, traverse=False)) for part, share in zip(parts, each, strict=True)]
+        known = [None] * len(parts) if contexts is None else contexts
+        return [run_later(part, delayed(context, traverse=False)) for part, context in zip(parts, known, strict=True)]
 
     @property
     def _table(self) -> Callable[[Any], Table]:
-        """What opens a partition."""
+        """The function that opens a partition."""
         raise NotImplementedError
 
     def _parts(self, columns: Sequence[int]) -> list[Any]:
@@ -89,18 +94,20 @@ class DaskFrame(DaskTable):
         chosen = [self.collection.columns[j] for j in columns]
         return list(self.collection[chosen].to_delayed())
 
-    def each(self, method: Callable[[Any], Array], title: str, example: Array) -> Any:
-        """Return what a method says of every row as a Dask array; a partition of X makes a block."""
+    def map_rows(self, method: Callable[[Any], Array], title: str, example: Array) -> Any:
+        """Return the result of a method for every row as a Dask array, with one block per partition of X."""
         del title
-        nothing = example[:0]
-        return self.collection.map_partitions(_say, method, nothing, meta=nothing, enforce_metadata=False)
+        empty = example[:0]
+        return self.collection.map_partitions(_apply, method, empty, meta=empty, enforce_metadata=False)
 
-    def _cells_tell(self, j: int, categorical: bool) -> bool:
+    def needs_cells(self, j: int, categorical: bool) -> bool:
+        """Return whether the categories of column j are known only from its cells."""
         dtype = self.collection.dtypes.iloc[j]
         kind = getattr(dtype, "kind", "O")
         return categorical or kind not in "iufmM"
 
-    def _table_of(self, j: int, cells: list[Any]) -> Table:
+    def column_from_cells(self, j: int, cells: list[Any]) -> Table:
+        """Return distinct cells of column j as a table in memory of one column, of the type of column j."""
         import pandas as pd
 
         dtype = self.collection._meta.dtypes.iloc[j]
@@ -111,7 +118,7 @@ class DaskFrame(DaskTable):
 
 @dataclass(frozen=True, eq=False)
 class DaskArray(DaskTable):
-    """A Dask array (n, d), each block of which has all columns."""
+    """A Dask array (n, d) whose blocks have all columns."""
 
     collection: Any
     container = "numpy"
@@ -120,7 +127,7 @@ class DaskArray(DaskTable):
     @property
     def dtype(self) -> str:  # type: ignore[override]
         """The data type of the array."""
-        return np.dtype(self.collection.dtype).str
+        return str(np.dtype(self.collection.dtype).str)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -137,15 +144,15 @@ class DaskArray(DaskTable):
         known = self.collection.chunks[0]
         return super().lengths if np.isnan(known).any() else tuple(map(int, known))
 
-    def each(self, method: Callable[[Any], Array], title: str, example: Array) -> Any:
-        """Return what a method says of every row as a Dask array; a block of X makes a block."""
+    def map_rows(self, method: Callable[[Any], Array], title: str, example: Array) -> Any:
+        """Return the result of a method for every row as a Dask array, with one block per block of X."""
         del title
-        nothing, width = example[:0], example.shape[1:]
+        empty, width = example[:0], example.shape[1:]
         return self.collection.map_blocks(
-            _say,
+            _apply,
             method,
-            nothing,
-            meta=nothing,
+            empty,
+            meta=empty,
             chunks=(self.collection.chunks[0], *((size,) for size in width)),
             drop_axis=None if width else 1,
         )
@@ -156,10 +163,12 @@ class DaskArray(DaskTable):
             chosen = chosen[:, list(columns)].rechunk({1: -1})
         return list(chosen.to_delayed().ravel())
 
-    def _cells_tell(self, j: int, categorical: bool) -> bool:
+    def needs_cells(self, j: int, categorical: bool) -> bool:
+        """Return whether the categories of column j are known only from its cells."""
         return categorical or self.collection.dtype.kind not in "iufb"
 
-    def _table_of(self, j: int, cells: list[Any]) -> Table:
+    def column_from_cells(self, j: int, cells: list[Any]) -> Table:
+        """Return distinct cells of column j as a table in memory of one column, of the type of column j."""
         values = np.array(cells, dtype=self.collection.dtype).reshape(-1, 1)
         return ArrayTable(values, self.names[j])
 
@@ -170,7 +179,7 @@ def dask_table(X: Any) -> DaskTable:
     Raises
     ------
     TypeError
-        X is another collection of Dask's.
+        X is another Dask collection.
     ValueError
         X is not two-dimensional, or two columns share a name.
     """
@@ -181,27 +190,26 @@ def dask_table(X: Any) -> DaskTable:
         return DaskFrame(X)
     if hasattr(X, "chunks") and hasattr(X, "to_delayed"):
         if X.ndim != 2:
-            raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: X is to be a Dask array (n, d)")
+            raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: X must be a Dask array (n, d)")
         plain_array(np.empty((0, 0), X.dtype), "X")
         return DaskArray(X.rechunk({1: -1}))
     raise TypeError(f"X is a Dask {type(X).__name__}; give a Dask DataFrame, or a Dask array (n, d)")
 
 
 @dataclass(frozen=True)
-class _At:
-    """A task, and what opens a partition for it."""
+class _TaskOnPartition:
+    """A task, with the function that opens a partition for it."""
 
     task: Task[Any]
-    opened: Callable[[Any], Table]
+    open: Callable[[Any], Table]
 
-    def __call__(self, part: Any, share: Any) -> Any:
-        """Return what the task makes of a partition."""
-        return self.task([self.opened(part)], share)
+    def __call__(self, part: Any, context: Any) -> Any:
+        return self.task([self.open(part)], context)
 
 
-def _say(part: Any, method: Callable[[Any], Array], nothing: Array) -> Array:
-    """Return what a method says of a partition, which may have no row."""
-    return np.asarray(method(part)) if len(part) else nothing
+def _apply(part: Any, method: Callable[[Any], Array], empty: Array) -> Array:
+    """Return the result of a method for a partition; estimators refuse one without rows, whose result is `empty`."""
+    return np.asarray(method(part)) if len(part) else empty
 
 
 def _array_table(part: Array) -> ArrayTable:

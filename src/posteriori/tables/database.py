@@ -1,4 +1,4 @@
-"""Queries as tables: DuckDB answers them, part after part or as sums."""
+"""Queries as tables: DuckDB returns their rows part by part, or sums over them."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ from posteriori.tables.schema import MAX_CATEGORIES, quote
 from posteriori.tables.table import name_twice
 
 _READ_AHEAD = 1 << 17  # rows that the database is asked for at a time
-_SURELY_MORE = 1.5  # times the most categories: an estimate of how many there are is that good
+_SURELY_MORE = 1.5  # a factor on the largest number of categories, as the error of approx_count_distinct
 _URL = "duckdb://"
 
 
 @dataclass(frozen=True, eq=False)
 class Query(StreamedTable):
-    """The rows of a query, which estimators learn from and predict without holding all of them; made by `scan_sql`.
+    """The rows of a query, which estimators learn from and predict without holding all rows; made by `scan_sql`.
 
     Attributes
     ----------
     connection : duckdb connection
-        In which `source`, what follows FROM, means something.
+        The connection that runs the query.
+    source : str
+        What follows FROM in SQL.
     types : dict
         The polars data type of each column.
     home : tuple of str
-        The database and the schema that names without one are of.
+        The database and the schema of names without a qualifier.
     target : str or None
         The column that holds the labels.
     categorical : frozenset of str
-        The columns of numbers that are categories all the same.
+        The columns of numbers that hold categories.
     """
 
     connection: Any
@@ -59,12 +61,14 @@ class Query(StreamedTable):
         return f"Query of {self.n_rows:,} rows × {len(self.types)} columns\n  {listed}{more}{target}"
 
     def ask(self, columns: Sequence[str], after: str = "", among: Sequence[str] | None = None) -> pl.DataFrame:
-        """Return what SELECT says of the rows: of all columns, or of what `among` makes of them."""
+        """Run SELECT `columns` FROM the rows, or from the expressions `among` of them; `after` follows FROM."""
         rows = self.source if among is None else f"(SELECT {', '.join(among)} FROM {self.source})"
         with self._explained() as cursor:
-            return cursor.sql(f"SELECT {', '.join(columns)} FROM {rows} {after}").pl()
+            result: pl.DataFrame = cursor.sql(f"SELECT {', '.join(columns)} FROM {rows} {after}").pl()
+        return result
 
-    def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+    def frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield some columns of all rows, in their order."""
         with self._explained() as cursor:
             listed = ", ".join(map(quoted, names))
             for batch in cursor.sql(f"SELECT {listed} FROM {self.source}").to_arrow_reader(_READ_AHEAD):
@@ -73,8 +77,8 @@ class Query(StreamedTable):
                 yield frame
 
     def changed(self) -> ValueError:
-        """Return the error that the rows are not those that were scanned."""
-        return ValueError(f"the rows of the query are no longer the {self.n_rows:,} that were counted; scan it anew")
+        """Return the error for rows that have changed since they were scanned."""
+        return ValueError(f"the rows of the query are no longer the {self.n_rows:,} that were counted; scan it again")
 
     @property
     def _listed(self) -> str:
@@ -82,7 +86,7 @@ class Query(StreamedTable):
 
     @contextmanager
     def _explained(self) -> Iterator[Any]:
-        """Give a cursor; turn what DuckDB raises into one sentence."""
+        """Give a cursor; replace an error of DuckDB by one sentence."""
         import duckdb
 
         try:
@@ -92,28 +96,29 @@ class Query(StreamedTable):
         except duckdb.Error as error:
             raise ValueError(f"the query fails: {first_line(error)}") from None
 
-    def _find_distinct(self, names: Sequence[str]) -> dict[str, PolarsTable]:
-        about = self.ask([f"approx_count_distinct({quoted(name)})" for name in names]).row(0)
-        for name, count in zip(names, about, strict=True):
+    def find_distinct(self, names: Sequence[str]) -> dict[str, PolarsTable]:
+        """Return the distinct cells of some columns from one pass, per column as a table in memory of that column."""
+        estimates = self.ask([f"approx_count_distinct({quoted(name)})" for name in names]).row(0)
+        for name, count in zip(names, estimates, strict=True):
             if count > _SURELY_MORE * MAX_CATEGORIES:
                 raise too_many_categories(name, MAX_CATEGORIES)
         lists = self.ask([f"list(DISTINCT {quoted(name)})" for name in names])
-        found = {}
+        distinct = {}
         for name, series in zip(names, lists.iter_columns(), strict=True):
             cells = series.explode(empty_as_null=False).drop_nulls().cast(self.types[name]).alias(name)
             if len(cells) > MAX_CATEGORIES:
                 raise too_many_categories(name, MAX_CATEGORIES)
-            found[name] = PolarsTable(cells.to_frame())
-        return found
+            distinct[name] = PolarsTable(cells.to_frame())
+        return distinct
 
 
 def quoted(name: str) -> str:
-    """Return the name of a column as SQL has it."""
+    """Return the name of a column as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def first_line(error: Exception) -> str:
-    """Return what DuckDB says, without the query that it repeats."""
+    """Return the message of a DuckDB error without the query that it repeats."""
     return str(error).strip().split("\n")[0]
 
 
@@ -123,24 +128,24 @@ def scan_sql(
     target: str | None = None,
     categorical: Sequence[str] | None = None,
 ) -> Query:
-    """Open a query of a DuckDB database to learn from, or to predict, without holding its rows.
+    """Open a query of a DuckDB database to learn from or to predict, without holding its rows in memory.
 
-    What is a sum over groups (counts, means and variances, counts of pairs: naive Bayes, trees of categories) the
-    database adds up where the rows are; whatever else an estimator needs is read part by part. The model is that of
-    the same rows in memory.
+    The database adds up what is a sum over groups: counts, means, variances and counts of pairs, which is all that
+    naive Bayes and trees of categories need. Rows for other statistics are read part by part. The model is the one
+    that `fit` learns from the same rows in memory.
 
     Parameters
     ----------
     url : str or duckdb connection
-        ``"duckdb:///file.db"``, opened for reading; ``"duckdb://"`` for queries of files (``read_parquet('…')``).
+        ``"duckdb:///file.db"``, opened read-only; ``"duckdb://"`` for queries of files (``read_parquet('…')``).
     query : str
-        A SELECT, or the name of a table. Where rows may come in another order each time (it joins, groups, draws
-        rows), or only the connection knows the table (it is temporary, or a registered frame), its result is kept in
-        a table in memory.
+        A SELECT, or the name of a table. Its result is kept in a table in memory if the order of the rows may change
+        from run to run (it joins, groups or samples rows), or if only the connection sees the table (a temporary table
+        or a registered frame).
     target : str, optional
         The column of labels: ``fit(rows)`` then needs no y.
     categorical : list of str, optional
-        Columns of numbers that are categories.
+        Columns of numbers that hold categories.
 
     Returns
     -------
@@ -150,16 +155,16 @@ def scan_sql(
     Raises
     ------
     FileNotFoundError
-        There is no such database.
+        The database file does not exist.
     ValueError
-        The query fails, the database is none of DuckDB's, a column is not in the result, or two share a name.
+        The query fails, the url is not one of DuckDB, a column is not in the result, or two columns share a name.
     ImportError
         DuckDB is not installed.
 
     Notes
     -----
-    DuckDB reads other databases too: ``query`` may be ``SELECT … FROM sqlite_scan('file.sqlite', 'table')``, or of
-    what was attached to a connection that is given in place of a url.
+    DuckDB reads other databases too: ``query`` may be ``SELECT … FROM sqlite_scan('file.sqlite', 'table')``, or read a
+    database that was attached to a connection given in place of a url.
 
     Examples
     --------
@@ -175,19 +180,19 @@ def scan_sql(
     """
     try:
         import duckdb
-        import pyarrow  # noqa: F401  (by which DuckDB hands over rows)
+        import pyarrow  # noqa: F401  (DuckDB returns rows through it)
     except ImportError as error:
-        raise ImportError("scan_sql takes DuckDB and pyarrow: pip install 'posteriori[sql]'") from error
+        raise ImportError("scan_sql needs DuckDB and pyarrow: pip install 'posteriori[sql]'") from error
     connection = _connect(url) if isinstance(url, str) else url
     source = _relation(query)
     try:
-        if not _keeps_order(query):
-            source = _kept(connection, source)
+        if not _has_fixed_order(query):
+            source = _stored(connection, source)
         empty = connection.sql(f"SELECT * FROM {source} LIMIT 0").pl()
         twice = name_twice(_names_of(connection, query))
         (home,) = connection.execute("SELECT current_database(), current_schema()").fetchall()
         if not _is_shared(connection, source, home):
-            source = _kept(connection, source)
+            source = _stored(connection, source)
     except duckdb.Error as error:
         raise ValueError(f"the query fails: {first_line(error)}") from None
     if twice is not None:
@@ -200,7 +205,7 @@ def scan_sql(
 
 
 def _connect(url: str) -> Any:
-    """Return a connection that only reads."""
+    """Return a connection that reads the database of a url and does not write to it."""
     import duckdb
 
     if not url.startswith(_URL):
@@ -213,7 +218,7 @@ def _connect(url: str) -> Any:
         return duckdb.connect()
     if not Path(path).exists():
         raise FileNotFoundError(f"there is no database {path!r}; a path from the root takes four slashes: duckdb:////…")
-    connection = duckdb.connect()  # in memory, where results may be kept
+    connection = duckdb.connect()  # in memory, so that results can be stored beside a read-only database
     try:
         connection.execute(f"ATTACH {_literal(path)} AS database_of_query (READ_ONLY)")
     except duckdb.Error as error:
@@ -227,13 +232,13 @@ def _literal(text: str) -> str:
 
 
 def _relation(query: str) -> str:
-    """Return what may follow FROM: a query in brackets, or the name of a table as it is."""
+    """Return what may follow FROM: a query in parentheses, or the name of a table unchanged."""
     bare = _bare(query)
     return f"({bare}) AS rows_of_query" if len(bare.split()) > 1 else bare
 
 
 def _names_of(connection: Any, query: str) -> list[str]:
-    """Return the column names that a query gives: as a table, DuckDB would number those that occur twice."""
+    """Return the column names of a query: of a stored result, DuckDB would number duplicates."""
     bare = _bare(query)
     if len(bare.split()) == 1:
         return []
@@ -244,8 +249,8 @@ def _bare(query: str) -> str:
     return query.strip().rstrip(";").rstrip()
 
 
-def _keeps_order(query: str) -> bool:
-    """Return whether the rows of a query come in the same order each time: those of one table do, as they are kept."""
+def _has_fixed_order(query: str) -> bool:
+    """Return whether the rows of a query come in the same order each time, as those of one stored table do."""
     import sqlglot
     from sqlglot import expressions as sql
 
@@ -255,13 +260,13 @@ def _keeps_order(query: str) -> bool:
     try:
         tree = sqlglot.parse_one(bare, dialect="duckdb")
     except sqlglot.errors.SqlglotError:
-        return False  # DuckDB has the last word on what is a query
+        return False  # DuckDB decides whether it is a query
     shuffles = (sql.Join, sql.Group, sql.Distinct, sql.SetOperation, sql.Window, sql.TableSample, sql.Rand, sql.AggFunc)
     return isinstance(tree, sql.Select) and not any(tree.find_all(*shuffles, sql.With, sql.Order, sql.Limit, sql.Uuid))
 
 
 def _is_shared(connection: Any, source: str, home: Sequence[str]) -> bool:
-    """Return whether other cursors see the rows, as they do not those of a temporary table or a registered frame."""
+    """Return whether other cursors see the rows: they do not see a temporary table or a registered frame."""
     import duckdb
 
     with connection.cursor() as cursor:
@@ -273,8 +278,8 @@ def _is_shared(connection: Any, source: str, home: Sequence[str]) -> bool:
     return True
 
 
-def _kept(connection: Any, source: str) -> str:
-    """Keep the result of a query in a table in memory, which moves to the disk where memory ends; return its name."""
+def _stored(connection: Any, source: str) -> str:
+    """Store the result of a query in a table in memory, which DuckDB spills to disk if need be; return its name."""
     attached = {row[0] for row in connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()}
     if "posteriori_kept" not in attached:
         connection.execute("ATTACH ':memory:' AS posteriori_kept")

@@ -1,4 +1,4 @@
-"""Cells to category codes. A value that no category matches is a missing cell, and is counted."""
+"""Encode cells as category codes. An unseen category becomes a missing cell, and is counted."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from posteriori import kernels
 from posteriori.tables.schema import Cell, Column
 from posteriori.typing import Array
 
-_DENSE_RANGE = 1 << 17  # integers spread wider are not categories that a code could hold
+_DENSE_RANGE = 1 << 17  # a wider range of integers is sorted, not marked in an array of flags
 
 
 def distinct_numbers(values: Array) -> list[Cell]:
-    """Return the distinct numbers of a one-dimensional array, sorted, NaN left out."""
+    """Return the distinct numbers of a one-dimensional array, sorted, without NaN."""
     if values.dtype.kind == "b":
         return [False, True]
     if values.dtype.kind == "f":
@@ -26,7 +26,7 @@ def distinct_numbers(values: Array) -> list[Cell]:
 def distinct_integers(values: Array) -> list[list[int]]:
     """Return the distinct integers of every column of an (n, d) array, sorted.
 
-    One read where all lie within 256 of those in the first row, three elsewhere.
+    The array is read once if all integers lie within 256 of those in the first row, otherwise three times.
     """
     n, d = values.shape
     if not n:
@@ -40,7 +40,7 @@ def distinct_integers(values: Array) -> list[list[int]]:
         low = np.full(d, np.iinfo(np.int64).max)
         for block in _integer_blocks(values):
             kernels.integer_ranges(block, low, high)
-        # In Python's integers, because a range may overflow; too wide a one is sorted instead.
+        # In Python's integers, because the width of a range may overflow 64 bits.
         spans = [int(h) - int(least) + 1 for least, h in zip(low, high, strict=True)]
         width = np.array([span if span <= _DENSE_RANGE else 0 for span in spans])
         seen = _seen_integers(values, low, width, partly=True)
@@ -55,7 +55,7 @@ def distinct_integers(values: Array) -> list[list[int]]:
 
 
 def _seen_integers(values: Array, low: Array, width: Array, partly: bool = False) -> Array | None:
-    """Return which integers from low[j] on each column holds; None if it holds others, unless partly allows it."""
+    """Mark the integers from low[j] on that each column holds; return None if it holds others, unless `partly`."""
     starts = np.concatenate([[0], np.cumsum(width)])
     seen = np.zeros(starts[-1], np.bool_)
     for block in _integer_blocks(values):
@@ -70,12 +70,12 @@ def _integer_blocks(values: Array) -> Iterator[Array]:
 
 
 def encode_numbers(values: Array, column: Column) -> tuple[Array, int]:
-    """Return the codes of a one-dimensional numeric array, and how many cells no category matches.
+    """Return the codes of a one-dimensional numeric array, and the number of cells of an unseen category.
 
     Raises
     ------
     ValueError
-        The categories are no numbers.
+        The categories are not numbers.
     """
     kind = values.dtype.kind
     missing = int(np.count_nonzero(np.isnan(values))) if kind == "f" else 0
@@ -111,29 +111,29 @@ def _search(values: Array, column: Column) -> Array:
 
 
 def encode_present(values: Array, present: Array, column: Column) -> tuple[Array, int]:
-    """Return the codes of a column of which the present cells are given, and how many of them no category matches."""
+    """Return the codes of a column from its present cells, and the number of cells of an unseen category."""
     codes = np.zeros(len(present), np.uint16)
     codes[present], unmatched = encode_numbers(values, column)
     return codes, unmatched
 
 
 def encode_integer_tile(values: Array, columns: Sequence[Column], codes: Array) -> bool:
-    """Write the codes of an (n, d) integer tile at once; return False where a column's categories forbid it."""
+    """Encode (n, d) integers at once; return False if the categories of a column need another way."""
     dense = [column.dense_lookup for column in columns]
-    found = [pair for pair in dense if pair is not None]
-    if len(found) < len(dense):
+    lookups = [pair for pair in dense if pair is not None]
+    if len(lookups) < len(dense):
         return False
-    low = np.array([pair[0] for pair in found])
-    if values.dtype == np.uint64 and low.min() < 0:  # the largest would wrap around to them
+    low = np.array([pair[0] for pair in lookups])
+    if values.dtype == np.uint64 and low.min() < 0:  # the largest would wrap around to negative categories
         return False
-    starts = np.concatenate([[0], np.cumsum([len(pair[1]) for pair in found])])
-    lookup = np.concatenate([pair[1] for pair in found])
+    starts = np.concatenate([[0], np.cumsum([len(pair[1]) for pair in lookups])])
+    lookup = np.concatenate([pair[1] for pair in lookups])
     kernels.encode_integers(_integers(values), low, lookup, starts, codes)
     return True
 
 
 def encode_distinct(distinct: Sequence[Any], column: Column) -> Array:
-    """Return the code of each distinct cell: a table to look local codes up in; one more entry, 0, ends it."""
+    """Return the code of each distinct cell, and 0 as the last entry, which a local code of −1 reads."""
     return np.array([*(column.lookup.get(cell, 0) for cell in distinct), 0], np.uint16)
 
 

@@ -1,8 +1,7 @@
-"""Files as tables: polars reads them part after part, so that their rows need not fit into memory."""
+"""Files as tables: polars reads them part by part, so that their rows need not fit into memory."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,26 +18,25 @@ from posteriori.tables.lazy import StreamedTable, too_many_categories
 from posteriori.tables.names import exactly
 from posteriori.tables.progress import start_progress
 from posteriori.tables.scanning import (
-    Types,
     common_types,
     format_of,
+    joined_frame,
     lazily,
-    partitions_of,
-    paths_of,
-    types_of,
+    resolve_files,
+    resolve_types,
 )
 from posteriori.tables.schema import MAX_CATEGORIES, quote
 from posteriori.tables.targets import TargetCuts
-from posteriori.tables.text import empty_lines_at_the_end, reason_of, short_row
+from posteriori.tables.text import Types, reason_of, short_row
 
 _READ_AHEAD = 1 << 17  # rows that polars is asked for at a time
-_GLANCED_ROWS = 1 << 18
-_MANY_ROWS = 1 << 20  # from which on a pass for the categories alone is worth avoiding
+_HEAD_ROWS = 1 << 18  # rows that `head_sample` takes the categories from
+_MANY_ROWS = 1 << 20  # a longer table is worth the attempt to avoid a pass for the categories alone
 
 
 @dataclass(frozen=True, eq=False)
 class Scan(StreamedTable):
-    """Files that estimators learn from and predict without ever holding all of their rows; made by `scan`.
+    """Files that estimators learn from and predict without holding all rows in memory; made by `scan`.
 
     Attributes
     ----------
@@ -48,9 +46,9 @@ class Scan(StreamedTable):
     types : dict
         The polars data type of each column.
     categorical : frozenset of str
-        The columns of numbers that are categories all the same.
+        The columns of numbers that hold categories.
     from_first_rows : bool
-        Whether the categories are those of the first rows, on the chance that the others have no more.
+        Whether the categories are those of the first rows, in the hope that later rows have no others.
     """
 
     paths: tuple[Path, ...]
@@ -63,7 +61,7 @@ class Scan(StreamedTable):
 
     @cached_property
     def n_rows(self) -> int:
-        """The number of rows; of text files, which do not say, it is counted."""
+        """The number of rows. Text files do not store it, so their rows are counted."""
         with self._explained():
             if format_of(self.paths[0]) in ("csv", "tsv"):
                 self._require_full_rows()
@@ -85,33 +83,35 @@ class Scan(StreamedTable):
         )
 
     def head_sample(self) -> Scan | None:
-        """Return the same rows with the categories of the first of them; None where that would not be worth it.
+        """Return the same rows with the categories of the first rows; None where that saves little.
 
-        A later row with another category raises `UnseenCategoryError`, and the reader starts again.
+        A later row with another category raises `UnseenCategoryError`, and the estimator starts again.
         """
-        worth = self.n_rows >= _MANY_ROWS and any(self._cells_tell(j, False) for j in range(len(self.names)))
-        return replace(self, from_first_rows=True) if worth and not self._distinct else None
+        saves_a_pass = not self._distinct and any(self.needs_cells(j, False) for j in range(len(self.names)))
+        return replace(self, from_first_rows=True) if saves_a_pass and self.n_rows >= _MANY_ROWS else None
 
     def narrowed(self, names: Sequence[str], labels: str | None = None) -> Scan:
-        """Return some of the columns; where labels names one of them, of the rows only that it has a label for."""
+        """Return some of the columns; if `labels` names one of them, only the rows in which it is present."""
         frame = self.frame.select(exactly(*names))
         if labels is not None:
-            known = exactly(labels).is_not_null()
-            frame = frame.filter(known & exactly(labels).is_not_nan() if self.types[labels].is_float() else known)
+            present = exactly(labels).is_not_null()
+            is_float = self.types[labels].is_float()
+            frame = frame.filter(present & exactly(labels).is_not_nan() if is_float else present)
         narrow = replace(self, types={name: self.types[name] for name in names}, frame=frame)
         if labels is None:
-            vars(narrow)["n_rows"] = self.n_rows  # text files need not be counted once more
+            vars(narrow)["n_rows"] = self.n_rows  # so that text files are not counted again
             vars(narrow)["_distinct"] = self._distinct
         return narrow
 
     def with_target_cut(self, target: str, cuts: TargetCuts) -> Scan:
-        """Return the same rows, the numbers of a column as the names of their classes."""
+        """Return the same rows, with the numbers of the target replaced by the names of their classes."""
         frame = self.frame.with_columns(cuts.expression(target))
         cut = replace(self, types={**self.types, target: pl.String()}, frame=frame)
         vars(cut)["n_rows"] = self.n_rows
         return cut
 
-    def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+    def frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield some columns of all rows, in their order."""
         self._require_unchanged()
         with self._explained():
             batches = self.frame.select(exactly(*names)).collect_batches(
@@ -120,17 +120,18 @@ class Scan(StreamedTable):
             yield from batches
         self._require_unchanged()
 
-    def _find_distinct(self, names: Sequence[str]) -> dict[str, PolarsTable]:
+    def find_distinct(self, names: Sequence[str]) -> dict[str, PolarsTable]:
+        """Return the distinct cells of some columns from one pass, per column as a table in memory of that column."""
         types = {name: self.types[name] for name in names}
         if self.from_first_rows:
             with self._explained():
                 return distinct_of(
-                    [self.frame.select(exactly(*names)).head(_GLANCED_ROWS).collect()], types, lambda _: None
+                    [self.frame.select(exactly(*names)).head(_HEAD_ROWS).collect()], types, lambda _: None
                 )
-        return distinct_of(self._frames(names), types, start_progress("categories", self.n_rows))
+        return distinct_of(self.frames(names), types, start_progress("categories", self.n_rows))
 
     def _require_full_rows(self) -> None:
-        """Raise ValueError if a row of a text file has fewer cells than the header; polars calls them missing."""
+        """Raise ValueError if a row of a text file has fewer cells than the header, which polars accepts."""
         kind = format_of(self.paths[0])
         for path in self.paths:
             frame = lazily(path, kind, None)
@@ -145,17 +146,17 @@ class Scan(StreamedTable):
                 raise ValueError(f"line {line} of {str(path)!r} has fewer cells than the {len(names)} of its header")
 
     def _require_unchanged(self) -> None:
-        """Raise if a file is not what it was when it was scanned: polars would read it by what it was then."""
+        """Raise an error if a file has changed since it was scanned: polars would read it by its former schema."""
         for path, stamp in zip(self.paths, self._stamps, strict=True):
             if not path.exists():
-                raise FileNotFoundError(f"{str(path)!r} is gone since it was scanned; scan the files anew")
+                raise FileNotFoundError(f"{str(path)!r} is gone since it was scanned; scan the files again")
             if _stamp(path) != stamp:
-                raise ValueError(f"{str(path)!r} has changed since it was scanned; scan the files anew")
+                raise ValueError(f"{str(path)!r} has changed since it was scanned; scan the files again")
 
     def changed(self) -> ValueError:
-        """Return the error that the rows are not those that were scanned."""
+        """Return the error for rows that have changed since they were scanned."""
         return ValueError(
-            f"the rows of {self._listed} are no longer the {self.n_rows:,} that were counted; scan the files anew"
+            f"the rows of {self._listed} are no longer the {self.n_rows:,} that were counted; scan the files again"
         )
 
     @property
@@ -165,7 +166,7 @@ class Scan(StreamedTable):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn what polars raises into one sentence that names the file."""
+        """Replace an error of polars by one sentence that names the file."""
         require_threads("reading files")
         try:
             yield
@@ -175,41 +176,41 @@ class Scan(StreamedTable):
     def _explanation(self, error: BaseException) -> Exception:
         self._require_unchanged()
         kind = format_of(self.paths[0])
-        culprit, position = self._listed, self.paths[0]
+        culprit, damaged = self._listed, self.paths[0]
         for path in self.paths:
             try:
                 lazily(path, kind, self._file_types(kind)).select(pl.all().count()).collect(engine="streaming")
             except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-                culprit, position = repr(str(path)), path
+                culprit, damaged = repr(str(path)), path
                 break
-        return ValueError(f"cannot read {culprit}: {reason_of(error, position)}")
+        return ValueError(f"cannot read {culprit}: {reason_of(error, damaged)}")
 
     def _file_types(self, kind: str) -> Types | None:
         return None if kind in ("parquet", "arrow") else self.types
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
 
 
 def distinct_of(
     frames: Iterable[pl.DataFrame], types: Types, progress: Callable[[int], None]
 ) -> dict[str, PolarsTable]:
-    """Return the distinct cells of each column of a table that comes in parts, telling of the rows of each."""
-    found = {name: pl.Series(name, [], dtype) for name, dtype in types.items()}
+    """Return the distinct cells of each column of a table that comes in parts; report the rows of each part as done."""
+    distinct = {name: pl.Series(name, [], dtype) for name, dtype in types.items()}
     with ThreadPoolExecutor(pl.thread_pool_size()) as threads:
         for frame in frames:
             progress(frame.height)
             for new in threads.map(_distinct, frame.iter_columns()):
-                name, seen = new.name, found[new.name].alias("cells")
+                name, seen = new.name, distinct[new.name].alias("cells")
                 new = new.alias("cells")
                 if len(new) > len(seen) or not new.is_in(seen.implode()).all():
                     seen = pl.concat([seen, new]).unique()
-                    found[name] = seen.alias(name)
+                    distinct[name] = seen.alias(name)
                 if len(seen) > MAX_CATEGORIES:
                     raise too_many_categories(name, MAX_CATEGORIES)
-    return {name: PolarsTable(cells.to_frame()) for name, cells in found.items()}
+    return {name: PolarsTable(cells.to_frame()) for name, cells in distinct.items()}
 
 
 def _distinct(series: pl.Series) -> pl.Series:
@@ -224,27 +225,27 @@ def scan(
     categories: Mapping[str, Sequence[str]] | None = None,
     dtypes: Mapping[str, Any] | None = None,
 ) -> Scan:
-    """Open files to learn from, or to predict, part by part: memory does not grow with the number of rows.
+    """Open files to learn from or to predict, part by part: memory does not grow with the number of rows.
 
-    An estimator reads them twice: for the categories of strings (not where all are declared, or the files say them),
-    then for the statistics. The model is the one that `fit` learns from the same rows in memory.
+    An estimator makes two passes: one for the categories of strings, unless all are declared or stored in the files,
+    and one for the statistics. The model is the one that `fit` learns from the same rows in memory.
 
     Parameters
     ----------
     paths : path, or list of paths
         Files, globs (``"data/*.parquet"``, ``"data/**/*.csv"``) or folders: Parquet, Arrow IPC, CSV, TSV or newline-
-        delimited JSON, text also packed (``.gz``, ``.zst``). Folders ``key=value`` on the way become columns. In CSV
+        delimited JSON, text also compressed (``.gz``, ``.zst``). Folders ``key=value`` in a path become columns. In CSV
         and TSV an empty cell, NA, N/A, NaN, nan and null are missing; lines without any value at the end are left out.
     target : str, optional
         The column of labels: ``fit(scan)`` then needs no y.
     columns : list of str, optional
-        The features to read, beside the target; default all.
+        The features to read, in addition to the target; default all.
     categorical : list of str, optional
-        Columns of numbers that are categories.
+        Columns of numbers that hold categories.
     categories : mapping of str to list of str, optional
-        The categories of columns of strings. Another one is an error. No pass is spent on these columns.
+        The categories of columns of strings. Another category is an error. These columns need no pass of their own.
     dtypes : mapping of str to polars data type, optional
-        Of columns of text files, where the first 10,000 rows of each file do not tell.
+        The types of columns of text files, where the first 10,000 rows of a file would give another one.
 
     Returns
     -------
@@ -254,9 +255,10 @@ def scan(
     Raises
     ------
     FileNotFoundError
-        There is no such file.
+        A path, glob or folder matches no file.
     ValueError
-        A column is not in all files or not of one type in them, or a file is empty or no table: the message names it.
+        A column is absent from a file or has another type there, or a file is empty or not a table. The message names
+        the column and the file.
     RuntimeError
         The process was forked after polars had started its threads.
 
@@ -274,75 +276,39 @@ def scan(
     ['low', 'low', 'high', 'high']
     """
     require_threads("reading files")
-    files = paths_of(paths)
-    stamps = tuple(map(_stamp, files))
-    kind = format_of(files[0])
-    partitions = partitions_of(files)
-    try:
-        of_file = {path: types_of(path, kind, known=dict(dtypes or {})) | dict(dtypes or {}) for path in files}
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        culprit = _unreadable(files, kind)
-        raise ValueError(f"cannot read {str(culprit)!r}: {reason_of(error, culprit)}") from None
-    wanted = None if columns is None else {*columns, *([] if target is None else [target])}
-    if wanted is not None:
-        of_file = {path: {n: t for n, t in one.items() if n in wanted} for path, one in of_file.items()}
-    types = common_types(of_file, kind)
-    frame = _joined(files, kind, types, of_file, partitions, _rows_above_empty_lines(files, kind))
-    types |= {key: pl.Series(cells).dtype for key, cells in partitions.items() if wanted is None or key in wanted}
-    named = [*(columns or ()), *(categorical or ()), *(categories or ()), *(() if target is None else (target,))]
-    absent = [name for name in dict.fromkeys(named) if name not in types]
+    files = resolve_files(paths)
+    stamps = tuple(map(_stamp, files.paths))
+    kept = None if columns is None else _with_target(columns, target)
+    of_file = resolve_types(files, dict(dtypes or {}), kept)
+    types = common_types(of_file, files.kind)
+    frame = joined_frame(files, types, of_file)
+    keys = {key: pl.Series(values).dtype for key, values in files.partitions.items()}
+    types |= {key: dtype for key, dtype in keys.items() if kept is None or key in kept}
+    _require_columns(types, [*(columns or ()), *(categorical or ()), *(categories or ()), *_with_target((), target)])
+    if kept is not None:
+        types = {name: types[name] for name in kept}
+    types, frame = _apply_categories(types, frame, categories or {})
+    return Scan(files.paths, types, frame, target, frozenset(categorical or ()), _stamps=stamps)
+
+
+def _with_target(columns: Sequence[str], target: str | None) -> list[str]:
+    """Return the columns to read, the target last unless it is among them."""
+    return [*columns, *([target] if target is not None and target not in columns else [])]
+
+
+def _require_columns(types: Types, names: Sequence[str]) -> None:
+    absent = [name for name in dict.fromkeys(names) if name not in types]
     if absent:
         raise ValueError(f"the files lack {quote(absent)}; they have {quote(types, most=20)}")
-    if columns is not None:
-        order = [*columns, *([target] if target is not None and target not in columns else [])]
-        types = {name: types[name] for name in order}
-    for name, cells in (categories or {}).items():
+
+
+def _apply_categories(
+    types: Types, frame: pl.LazyFrame, categories: Mapping[str, Sequence[str]]
+) -> tuple[Types, pl.LazyFrame]:
+    """Return the types and rows with the declared categories as polars Enums, so that another category is an error."""
+    for name, cells in categories.items():
         if types[name] not in (pl.String, pl.Categorical):
             raise ValueError(f"categories declares {name!r}, which holds no strings but {types[name]}; leave it out")
-        types[name] = pl.Enum(cells)
+        types = {**types, name: pl.Enum(cells)}
         frame = frame.with_columns(exactly(name).cast(types[name]))
-    return Scan(files, types, frame, target, frozenset(categorical or ()), _stamps=stamps)
-
-
-def _rows_above_empty_lines(paths: Sequence[Path], kind: str) -> dict[Path, int]:
-    """Return the number of rows of each text file that ends in lines without any value, and warn of these."""
-    rows = {}
-    for path in paths if kind in ("csv", "tsv") else ():
-        empty, rows_above = empty_lines_at_the_end(path, kind)
-        if empty:
-            rows[path] = rows_above
-            lines = f"{empty} line{'s' if empty > 1 else ''}"
-            warnings.warn(f"{path.name} ends in {lines} without any value, left out", UserWarning, stacklevel=3)
-    return rows
-
-
-def _joined(
-    paths: Sequence[Path],
-    kind: str,
-    types: Types,
-    of_file: Mapping[Path, Types],
-    partitions: Mapping[str, list[Any]],
-    rows: Mapping[Path, int],
-) -> pl.LazyFrame:
-    """Return all files as one lazy table, of some of them the first rows only."""
-    text = kind not in ("parquet", "arrow")
-    if not (partitions or rows) and (text or all(list(one.items()) == list(types.items()) for one in of_file.values())):
-        return lazily(paths, kind, types if text else None).select(exactly(*types))
-    cells = {key: pl.Series(key, values) for key, values in partitions.items()}
-    frames = []
-    for position, path in enumerate(paths):
-        one = lazily(path, kind, types if text else None)
-        one = one.head(rows[path]) if path in rows else one
-        chosen = [exactly(name).cast(dtype) for name, dtype in types.items() if name not in cells]
-        keys = [pl.lit(series[position], dtype=series.dtype).alias(key) for key, series in cells.items()]
-        frames.append(one.select(*chosen).with_columns(*keys))
-    return pl.concat(frames)
-
-
-def _unreadable(paths: Sequence[Path], kind: str) -> Path:
-    for path in paths:
-        try:
-            types_of(path, kind)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            return path
-    return paths[0]
+    return types, frame

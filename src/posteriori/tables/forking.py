@@ -1,23 +1,23 @@
-"""Notice a process that was forked after polars had started its threads: a fork does not copy them."""
+"""Detect a process that was forked after polars had started its threads: a fork does not copy threads."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-_TASKS = Path("/proc/self/task")  # of Linux
-_lost: list[str] = []  # threads that this process believes it has, and that only its parent has
+_TASKS = Path("/proc/self/task")  # the threads of this process, on Linux
+_lost: list[str] = []  # threads of polars that only the parent process has
 
 
 def _polars_threads() -> list[str]:
-    """Return the names of the threads of polars; where the system does not list threads, one that stands for them."""
+    """Return the names of the threads of polars; one placeholder where the system does not list threads."""
     if not _TASKS.is_dir():
         return ["polars"]
     names = []
     for task in _TASKS.iterdir():
         try:
             names.append((task / "comm").read_text().strip())
-        except OSError:  # it has ended
+        except OSError:  # the thread has ended
             continue
     return [name for name in names if name.startswith("polars-") and name.removeprefix("polars-").isdigit()]
 
@@ -40,7 +40,7 @@ def require_threads(what: str) -> None:
     Parameters
     ----------
     what : str
-        What needs them, as the subject of a sentence.
+        The work that needs threads, as the subject of a sentence.
     """
     if _lost:
         raise RuntimeError(

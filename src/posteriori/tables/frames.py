@@ -18,19 +18,19 @@ from posteriori.typing import Array
 
 _WIDE = (pl.Int128, pl.UInt128)  # NumPy has no such integers
 _STRINGS = (pl.String, pl.Categorical, pl.Enum)
-_FEW = 1000  # rows
+_FEW = 1000  # rows, up to which look-ups of cells beat the set-up of an Enum
 
 
 @dataclass(frozen=True)
 class PolarsTable:
-    """A polars DataFrame, or what has been made one without copying.
+    """A polars DataFrame, or an Arrow table converted to one without copying.
 
     Attributes
     ----------
     arrow : tuple of str
-        The Arrow data type of each column, where they came as such.
+        The Arrow data type of each column, where the table was an Arrow table.
     first : int
-        The number of its first row, where it is a part of a longer table.
+        The number of the first row, where the frame is a part of a longer table whose slices name its rows.
     """
 
     frame: pl.DataFrame
@@ -56,7 +56,7 @@ class PolarsTable:
         return self.frame[rows.start - self.first : rows.stop - self.first]
 
     def column(self, j: int, categorical: bool) -> Column:
-        """Infer column j; categorical says that it is to be so whatever its data type."""
+        """Infer column j, as a categorical one whatever its data type if `categorical`."""
         series = _cells(self.frame, j)
         name, dtype = self.names[j], series.dtype
         label = self.arrow[j] if self.arrow else dtype.base_type().__name__
@@ -81,7 +81,7 @@ class PolarsTable:
         return _cells(self.frame, j).drop_nulls().unique().to_list()
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
-        """Return some continuous columns of some rows as a tile."""
+        """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
         part = self._part(rows)
         pairs = zip(columns, schema_columns, strict=True)
         arrays = [_polars_numbers(_cells(part, j), column, rows.start or 0) for j, column in pairs]
@@ -90,11 +90,11 @@ class PolarsTable:
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
     ) -> tuple[Array, dict[str, int]]:
-        """Return some categorical columns of some rows as codes, and how many cells no category matches."""
+        """Return categorical columns of some rows as codes (n, d), and the number of unseen categories per column."""
         part = self._part(rows)
         series = [_cells(part, j) for j in columns]
         return _code_tile(
-            [_polars_codes(one, column) for one, column in zip(series, schema_columns, strict=True)],
+            [_polars_codes(cells, column) for cells, column in zip(series, schema_columns, strict=True)],
             schema,
             schema_columns,
             part.height,
@@ -108,7 +108,7 @@ class PandasTable:
     Attributes
     ----------
     offset : int
-        The number of its first row, where it is a part of a longer table: for messages.
+        The number of the first row, where the frame is a part of a longer table: for messages.
     """
 
     frame: Any
@@ -129,12 +129,12 @@ class PandasTable:
 
     @cached_property
     def _arrays(self) -> list[Array | None]:
-        """The columns that hold NumPy's own numbers, without a copy; slicing them costs next to nothing."""
-        plain = (isinstance(one.dtype, np.dtype) and one.dtype.kind in "iuf" for one in self._columns)
-        return [np.asarray(one) if is_plain else None for one, is_plain in zip(self._columns, plain, strict=True)]
+        """The columns of NumPy numbers as arrays without a copy, which are cheap to slice; None for other columns."""
+        plain = (isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf" for series in self._columns)
+        return [np.asarray(series) if is_plain else None for series, is_plain in zip(self._columns, plain, strict=True)]
 
     def column(self, j: int, categorical: bool) -> Column:
-        """Infer column j; categorical says that it is to be so whatever its data type."""
+        """Infer column j, as a categorical one whatever its data type if `categorical`."""
         series, name = self._columns[j], self.names[j]
         dtype, label = series.dtype, str(series.dtype)
         kind = getattr(dtype, "kind", "O")
@@ -157,12 +157,13 @@ class PandasTable:
         """Return the distinct cells of column j that are present."""
         present = self._columns[j].dropna()
         try:
-            return present.unique().tolist()
-        except TypeError:  # an unhashable cell: say which
+            cells: list[Any] = present.unique().tolist()
+        except TypeError:  # an unhashable cell, which `plain_cell` names
             return [plain_cell(cell, self.names[j]) for cell in present]
+        return cells
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
-        """Return some continuous columns of some rows as a tile."""
+        """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
         arrays = []
         for j, column in zip(columns, schema_columns, strict=True):
             array = self._arrays[j]
@@ -175,7 +176,7 @@ class PandasTable:
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
     ) -> tuple[Array, dict[str, int]]:
-        """Return some categorical columns of some rows as codes, and how many cells no category matches."""
+        """Return categorical columns of some rows as codes (n, d), and the number of unseen categories per column."""
         encoded = []
         for j, column in zip(columns, schema_columns, strict=True):
             array = self._arrays[j]
@@ -186,8 +187,8 @@ class PandasTable:
         return _code_tile(encoded, schema, schema_columns, len(range(*rows.indices(self.n_rows))))
 
 
-def cells_tell(dtype: pl.DataType, categorical: bool) -> bool:
-    """Return whether a column's categories are known by its cells alone, and not by its polars data type."""
+def needs_cells(dtype: pl.DataType, categorical: bool) -> bool:
+    """Return whether the categories of a column are known only from its cells, and not from its polars data type."""
     return dtype in (pl.String, pl.Categorical, pl.Boolean) or (categorical and dtype.is_numeric())
 
 
@@ -197,7 +198,7 @@ def pandas_table(native: Any) -> PandasTable:
     Raises
     ------
     TypeError
-        Some of its columns are called by strings, and others not.
+        Some column names are strings, and others are not.
     """
     named = all(isinstance(name, str) for name in native.columns)
     if not named and any(isinstance(name, str) for name in native.columns):
@@ -207,7 +208,7 @@ def pandas_table(native: Any) -> PandasTable:
 
 
 def _tile(arrays: list[Array], n_rows: int) -> Array:
-    """Return columns as one row-major tile: float32 where all of them are, else float64."""
+    """Return columns as one row-major array: float32 if all of them are, else float64."""
     narrow = bool(arrays) and all(array.dtype == np.float32 for array in arrays)
     tile = np.empty((n_rows, len(arrays)), np.float32 if narrow else np.float64)
     for position, array in enumerate(arrays):
@@ -226,7 +227,7 @@ def _code_tile(
 
 
 def _cells(frame: pl.DataFrame, j: int) -> pl.Series:
-    """Return column j under a plain name: polars takes names such as "^a$" for patterns, in methods of a series too."""
+    """Return column j under a plain name: methods of a polars series also read a name such as "^a$" as a pattern."""
     return frame.to_series(j).alias("cells")
 
 
@@ -239,9 +240,9 @@ def _polars_array(series: pl.Series, name: str) -> Array:
 
 
 def _as_doubles(series: pl.Series, name: str) -> pl.Series:
-    """Return integers of 128 bits as floats, and warn where these are other numbers."""
+    """Return integers of 128 bits as floats, and warn if this rounds them."""
     doubles = series.cast(pl.Float64)
-    # The largest float of each type may lie just above its range: then it is no integer of the type.
+    # The float of the largest integer may lie just above the range of the type, where the cast back gives null.
     if not doubles.cast(series.dtype, strict=False).eq_missing(series).all():
         warnings.warn(
             f"column {name!r} holds integers of more than 53 bits, which are rounded to floating-point numbers; "
@@ -277,7 +278,7 @@ def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
     if dtype == pl.Object or dtype in _WIDE:
         return encode_objects(series.to_list(), column)
     if dtype in _STRINGS:
-        if column.kinds != {"strings"} or len(series) <= _FEW:  # an Enum takes longer to set up than a few look-ups
+        if column.kinds != {"strings"} or len(series) <= _FEW:  # an Enum would take longer to set up
             return encode_objects(series.to_list(), column)
         known = series if dtype == column.strings else series.cast(column.strings, strict=False)
         n_without = known.null_count()
@@ -287,7 +288,7 @@ def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
         return codes, n_without - n_missing
     if dtype != pl.Boolean and not dtype.is_numeric():
         raise _unusable(column.name, str(dtype))
-    if n_missing and not dtype.is_float():  # as integers, which floats are too coarse to hold
+    if n_missing and not dtype.is_float():  # as integers, because floats would round them
         return encode_present(_polars_array(series.drop_nulls(), column.name), series.is_not_null().to_numpy(), column)
     return encode_numbers(_polars_array(series, column.name), column)
 
@@ -334,7 +335,7 @@ def _pandas_codes(series: Any, column: Column) -> tuple[Array, int]:
 
 
 def _numpy_dtype(dtype: Any) -> Any:
-    """Return the NumPy type of pandas' nullable and Arrow types, and of the values of its sparse ones."""
+    """Return the NumPy type of a nullable or Arrow type of pandas, and of the values of a sparse one."""
     dtype = getattr(dtype, "subtype", dtype)
     return getattr(dtype, "numpy_dtype", dtype)
 

@@ -30,11 +30,11 @@ class Labels:
     name : str or None
         Their name, where they are a column of X.
     code : label, optional
-        One that stands for a missing label.
+        A label that stands for a missing one.
     may_miss : bool
-        Whether labels may be missing; or doing so is an error, of which `advice` says what to do.
+        Whether labels may be missing. Otherwise a missing label is an error, and `advice` is its remedy.
     offset : int
-        The number of the first row, where these are a part of more: for messages.
+        The number of the first row, where the table is a part of a longer one: for messages.
     """
 
     table: Table
@@ -47,16 +47,16 @@ class Labels:
 
     @property
     def target_place(self) -> int | None:
-        """The position of the labels among the columns of X; None where they are apart."""
+        """The position of the labels among the columns of X; None where y is not a column of X."""
         return None if self.name is None else self.position
 
     def infer(self) -> Column:
-        """Return the labels' column: its categories are the classes seen here, sorted.
+        """Infer the column of the labels: its categories are the observed classes, sorted.
 
         Raises
         ------
         ValueError
-            The labels are continuous, or none is present.
+            The labels are continuous, of several kinds, or all missing.
         """
         if isinstance(self.table, LazyTable):
             return replace(self, table=self.table.cells(self.position), position=0).infer()
@@ -80,18 +80,20 @@ class Labels:
         return column
 
     def _observed(self, column: Column) -> Column:
-        """Return the column without the categories that no row has."""
+        """Return the column without the categories that occur in no row."""
         codes, _ = self.table.codes([self.position], Schema((column,)), [column], slice(0, self.table.n_rows))
         seen = np.flatnonzero(np.bincount(codes[:, 0]))
         return categorical_column(column.name, [column.categories[code - 1] for code in seen if code], column.dtype)
 
     def components(self, column: Column, rows: slice) -> Array:
-        """Return the class number of some rows, int32, −1 where a label is missing and may be.
+        """Return the class index of some rows, (n,) int32; −1 for a missing label.
 
         Raises
         ------
+        UnseenCategoryError
+            A label is not one of the classes.
         ValueError
-            A label is missing, or is none of the classes.
+            A label is missing, and must not be.
         """
         codes, unseen = self.table.codes([self.position], Schema((column,)), [column], rows)
         if codes.all():
@@ -106,7 +108,7 @@ class Labels:
         raise ValueError(f"Input y contains NaN: the label of row {listed} is missing; {self.advice}")
 
     def allowed(self, rows: slice) -> None:
-        """Return which classes each row may be of; None, for labels name one, or none."""
+        """Return None: each label names one class or none, so that no set of classes is needed."""
         del rows
 
     def _unseen(self, column: Column, rows: slice) -> str:
@@ -116,14 +118,14 @@ class Labels:
 
 @dataclass(frozen=True)
 class PartialLabels:
-    """Which classes each row may be of: a label that says less than one, and more than none.
+    """Partial labels: the set of classes that each row may belong to.
 
     Attributes
     ----------
     mask : ndarray (n, C)
-        Booleans.
+        Booleans: whether the row may belong to the class.
     classes : tuple
-        Of the columns of the mask.
+        The class of each column of the mask.
     name, code, may_miss, advice
         As in `Labels`.
     """
@@ -141,34 +143,36 @@ class PartialLabels:
         Raises
         ------
         ValueError
-            A row may be of no class.
+            The mask allows a row no class.
         """
         impossible = np.flatnonzero(~self.mask.any(axis=1))
         if len(impossible):
-            raise ValueError(f"the mask y allows row {impossible[0]} no class; where nothing is known of a row, all")
+            raise ValueError(
+                f"the mask y allows row {impossible[0]} no class; allow all classes where nothing is known"
+            )
         dtype = "int64" if all(isinstance(label, int) for label in self.classes) else "object"
         return categorical_column("y", self.classes, dtype, declared=True)
 
     def components(self, column: Column, rows: slice) -> Array:
-        """Return the class number of some rows, int32, −1 where more than one is possible."""
+        """Return the class index of some rows, (n,) int32; −1 where several classes are possible."""
         del column
         mask = self.mask[rows]
         return np.where(mask.sum(axis=1) == 1, mask.argmax(axis=1), -1).astype(np.int32)
 
     def allowed(self, rows: slice) -> Array:
-        """Return which classes each row may be of, (n, C)."""
+        """Return the classes that each row may belong to, (n, C) booleans."""
         return self.mask[rows]
 
 
 @dataclass(frozen=True)
 class KnownLabels:
-    """The class number of each row, −1 where more than one is possible, and which ones are, where that is not all.
+    """Encoded labels: the class index of each row, −1 where several classes are possible.
 
     Attributes
     ----------
     component : ndarray (n,)
     mask : ndarray (n, C) or None
-        Booleans.
+        Booleans: the possible classes of each row; None where a row of index −1 may belong to any class.
     """
 
     component: Array
@@ -176,33 +180,35 @@ class KnownLabels:
     may_miss = True
 
     def components(self, column: Column, rows: slice) -> Array:
-        """Return the class number of some rows."""
+        """Return the class index of some rows."""
         del column
         return self.component[rows]
 
     def allowed(self, rows: slice) -> Array | None:
-        """Return which classes each row may be of, (n, C)."""
+        """Return the classes that each row may belong to, (n, C) booleans."""
         return None if self.mask is None else self.mask[rows]
 
 
 def read_teaching_labels(y: Any, table: Table) -> Labels | PartialLabels:
-    """Open labels to learn from: one a row, or a mask (n, C) of the classes that each row may be of.
+    """Open labels to learn from: one per row, or a mask (n, C) of the classes that each row may belong to.
 
     Raises
     ------
     ValueError
-        As in `read_labels`, or a mask is not of shape (n, C).
+        As in `read_labels`, or the mask has another number of rows than the table.
     """
     mask = _read_mask(y)
     if mask is None:
         return read_labels(y, table)
     if len(mask.mask) != table.n_rows:
-        raise ValueError(f"X has {table.n_rows} rows but the mask y has {len(mask.mask)}; give one a row")
+        raise ValueError(
+            f"X has {table.n_rows} rows but the mask y has {len(mask.mask)}; give one row of the mask per row of X"
+        )
     return mask
 
 
 def _read_mask(y: Any) -> PartialLabels | None:
-    """Return y as a mask where it is a table of booleans, with a column a class."""
+    """Return y as a mask if it is a table of booleans with one column per class; otherwise None."""
     if isinstance(y, np.ndarray):
         if y.ndim == 2 and y.shape[1] > 1 and y.dtype == np.bool_:
             return PartialLabels(y, tuple(range(y.shape[1])))
@@ -222,7 +228,7 @@ def read_labels(y: Any, table: Table) -> Labels:
     Raises
     ------
     ValueError
-        y is absent, is not one label a row, or names a column that the table lacks.
+        y is absent, does not hold one label per row, or names a column that the table lacks.
     """
     if isinstance(table, LazyTable):
         y = table.target_or(y)
@@ -235,7 +241,7 @@ def read_labels(y: Any, table: Table) -> Labels:
         return Labels(table, table.names.index(y), y)
     labels = _open_labels(y)
     if labels.n_rows != table.n_rows:
-        raise ValueError(f"X has {table.n_rows} rows but y has {labels.n_rows} labels; give one label a row")
+        raise ValueError(f"X has {table.n_rows} rows but y has {labels.n_rows} labels; give one label per row")
     return Labels(labels)
 
 
@@ -249,7 +255,7 @@ def _open_labels(y: Any) -> Table:
         if isinstance(series, nw.DataFrame):
             y = series.to_numpy()
         elif isinstance(series, nw.LazyFrame) and not hasattr(y, "__array__"):
-            raise TypeError("y is a lazy table; add it to X as a column, and give y the name of that")
+            raise TypeError("y is a lazy table; add it to X as a column, and give y the name of this column")
         else:
             values = np.asarray(y)
             y = np.array(y, dtype=object) if values.dtype.kind in "US" and not _all_strings(y) else values

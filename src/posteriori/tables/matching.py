@@ -11,7 +11,13 @@ from posteriori.tables.table import Table
 def matched_places(
     table: Table, schema: Schema, model: str, target: str | None = None, *, warn_of_lost_names: bool = True
 ) -> tuple[int, ...]:
-    """Return the position in a table of each column of a schema; the table may also hold the target."""
+    """Return the position in a table of each column of a schema; the table may also hold the target.
+
+    Raises
+    ------
+    ValueError
+        As `Schema.match`.
+    """
     if schema.named and not table.named and warn_of_lost_names:
         warnings.warn(
             f"X does not have valid feature names, but {model} was fitted with feature names",

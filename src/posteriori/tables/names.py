@@ -9,6 +9,6 @@ import polars.selectors as cs
 def exactly(*names: str) -> pl.Expr:
     """Return the columns with these names, in this order.
 
-    `polars.col` reads ``*`` and names from ``^`` to ``$`` as patterns, which a file may well use as names.
+    `polars.col` would read ``*`` and names from ``^`` to ``$`` as patterns, but a file may use them as names.
     """
     return cs.by_name(*names).as_expr()

@@ -1,4 +1,4 @@
-"""Columns of Python objects: numbers, strings and booleans, and None, NaN or pandas' NA where missing."""
+"""Columns of Python objects: numbers, strings and booleans; None, NaN or pandas' NA where missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from posteriori.typing import Array
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether a Python cell is None, NaN or pandas' NA or NaT."""
+    """Return whether a Python cell is None, NaN or pandas' NA or NaT."""
     if cell is None:
         return True
     try:
@@ -26,12 +26,12 @@ def is_missing(cell: Any) -> bool:
 
 
 def plain_cell(cell: Any, name: str) -> Cell:
-    """Return a cell as the Python str, bool, int or float that it is.
+    """Return a cell as a Python str, bool, int or float.
 
     Raises
     ------
     TypeError
-        It is none of them.
+        The cell is of another type.
     """
     if isinstance(cell, np.generic):
         cell = cell.item()
@@ -44,14 +44,14 @@ def plain_cell(cell: Any, name: str) -> Cell:
 
 
 def object_column(name: str, cells: list[Any], categorical: bool) -> Column:
-    """Infer a column from its cells; categorical says that it is to be so even if they are numbers.
+    """Infer a column from its cells, as a categorical one even if they are numbers if `categorical`.
 
     Raises
     ------
     TypeError
-        A cell is neither a number, a string nor a boolean.
+        A cell is not a number, a string or a boolean.
     ValueError
-        They are of several kinds.
+        The cells are of several kinds.
     """
     present = [cell for cell in cells if not is_missing(cell)]
     types = set(map(type, present))
@@ -59,10 +59,10 @@ def object_column(name: str, cells: list[Any], categorical: bool) -> Column:
         return Column(name, "continuous", dtype="object")
     try:
         distinct = {plain_cell(cell, name) for cell in set(present)}
-    except TypeError:  # an unhashable cell: say which
+    except TypeError:  # an unhashable cell, which `plain_cell` names
         distinct = {plain_cell(cell, name) for cell in present}
-    # Of the types, because True and 1 are one element of a set.
-    kinds = {"strings" if issubclass(one, str) else "numbers" if _is_number(one) else "booleans" for one in types}
+    # From the types, because True and 1 are one element of a set of cells.
+    kinds = {"strings" if issubclass(t, str) else "numbers" if _is_number(t) else "booleans" for t in types}
     if len(kinds) > 1 and not categorical:
         raise ValueError(
             f"column {name!r} mixes {' and '.join(sorted(kinds, reverse=True))}; convert it to one of them, "
@@ -74,14 +74,14 @@ def object_column(name: str, cells: list[Any], categorical: bool) -> Column:
 
 
 def object_numbers(cells: list[Any], column: Column, start: int) -> Array:
-    """Return the cells of a continuous column, from row start on, as floats: NaN where missing, 1 where true.
+    """Return the cells of a continuous column as floats: NaN where missing, 1 where true. The first row is `start`.
 
     Raises
     ------
     TypeError
-        A cell is neither a number, a string nor a boolean.
+        A cell is not a number, a string or a boolean.
     ValueError
-        A cell is no number, or too large for a float.
+        A cell is not a number, or is too large for a float.
     """
     if not all(issubclass(kind, Real | np.bool_) for kind in set(map(type, cells))):
         cells = [np.nan if is_missing(cell) else cell for cell in cells]
@@ -98,18 +98,18 @@ def object_numbers(cells: list[Any], column: Column, start: int) -> Array:
 
 
 def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
-    """Return the codes of a list of Python cells, and how many no category matches.
+    """Return the codes of a list of Python cells, and the number of cells of an unseen category.
 
     Raises
     ------
     TypeError
-        A cell is neither a number, a string nor a boolean.
+        A cell is not a number, a string or a boolean.
     ValueError
-        A cell that no category matches is of a kind that none of them is.
+        A cell of an unseen category is of a kind that no category has.
     """
     try:
         codes = np.fromiter(map(column.lookup.get, cells, itertools.repeat(0)), dtype=np.uint16, count=len(cells))
-    except TypeError:  # an unhashable cell: say which
+    except TypeError:  # an unhashable cell, which `plain_cell` names
         for cell in cells:
             if not is_missing(cell):
                 plain_cell(cell, column.name)

@@ -1,9 +1,10 @@
-"""Tables in partitions that live elsewhere: work goes to the rows, and only what it returns comes back."""
+"""Tables in partitions that live elsewhere: tasks are sent to the rows, and only their results come back."""
 
 from __future__ import annotations
 
 import operator
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,49 +19,54 @@ from posteriori.typing import Array
 
 T = TypeVar("T")
 
-Task = Callable[[Iterable[Table], Any], T]  # from a partition, as tables in memory, and what is its alone
+Task = Callable[[Iterable[Table], Any], T]  # takes a partition, as tables in memory, and its context
 
 
 class PartitionedTable(LazyTable):
-    """A lazy table in partitions: a cluster's.
+    """A lazy table in partitions, such as that of a cluster.
 
-    An engine says how a task is run where each partition is (`run`), and how results are added up on their way back
-    (`fold`).
+    An engine runs a task where each partition is (`run`), and adds up the results on their way back (`fold`).
     """
 
     @abstractmethod
-    def run(self, task: Task[T], columns: Sequence[int], shares: Sequence[Any] | None = None) -> Iterator[T]:
-        """Yield task(tables, share) of every partition, in their order.
+    def run(self, task: Task[T], columns: Sequence[int], contexts: Sequence[Any] | None = None) -> Iterator[T]:
+        """Yield task(tables, context) of every partition, in their order.
 
         Parameters
         ----------
         task : callable
-            Takes the rows of one partition, as tables in memory of `columns` that follow one another, and its share.
+            Takes the rows of one partition, as consecutive tables in memory of `columns`, and its context.
         columns : sequence of int
-        shares : sequence, optional
-            What goes with each partition: None where it is absent.
+        contexts : sequence, optional
+            The context of each partition; None for all where it is absent.
         """
 
     @abstractmethod
-    def fold(self, task: Task[T], columns: Sequence[int], shares: Sequence[Any] | None = None) -> T:
-        """Return the sum of task(tables, share) over all partitions, added up in pairs where they are."""
+    def fold(self, task: Task[T], columns: Sequence[int], contexts: Sequence[Any] | None = None) -> T:
+        """Return the sum of task(tables, context) over all partitions, added up in pairs where they are.
+
+        Raises
+        ------
+        ValueError
+            No partition has a row.
+        """
 
     @abstractmethod
-    def _table_of(self, j: int, cells: list[Any]) -> Table:
-        """Return cells of column j as a table in memory of one column of its type."""
+    def column_from_cells(self, j: int, cells: list[Any]) -> Table:
+        """Return distinct cells of column j as a table in memory of one column, of the type of column j."""
 
     @abstractmethod
-    def each(self, method: Callable[[Any], Array], title: str, example: Array) -> Any:
-        """Return what a method says of every row, as a collection of this engine that computes nothing yet.
+    def map_rows(self, method: Callable[[Any], Array], title: str, example: Array) -> Any:
+        """Return the result of a method for every row, as a collection of this engine that computes nothing yet.
 
         Parameters
         ----------
         method : callable
-            Takes some rows, in the type that this engine has them in on a worker.
+            Takes some rows, in the type that this engine has them in on a worker, and returns (n,) or (n, C).
         title : str
-            What it says, as the name of a column.
+            The name of the result, where it becomes a column.
         example : ndarray
-            What it says of some other rows: of the type and the number of columns that it will be.
+            The result for other rows, which shows its data type and its number of columns.
         """
 
     @cached_property
@@ -75,94 +81,102 @@ class PartitionedTable(LazyTable):
 
     @property
     def slices(self) -> list[slice]:
-        """Where the rows of every partition stand among all."""
+        """The row numbers of every partition in the whole table."""
         stops = np.cumsum(self.lengths).tolist()
         return [slice(stop - length, stop) for stop, length in zip(stops, self.lengths, strict=True)]
 
     @property
     def _narrowest(self) -> Sequence[int]:
-        """The columns by which rows are counted."""
+        """The columns that are read to count rows: the cheapest one."""
         return (0,)
 
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
     ) -> tuple[Array, dict[str, int]]:
-        """Return columns of some rows as codes, two bytes or one a cell, and how many cells no category matches."""
-        tiles, unseen = [], dict[str, int]()
-        for tile, strange in self.run(_Encode(schema, tuple(schema_columns)), columns):
-            tiles.append(tile)
-            for name, count in strange.items():
-                unseen[name] = unseen.get(name, 0) + count
-        return np.concatenate(tiles)[rows], unseen
+        """Return columns of some rows as codes, uint8 or uint16, and the number of unseen categories per column."""
+        blocks, unseen = [], Counter[str]()
+        for codes, counts in self.run(_Encode(schema, tuple(schema_columns)), columns):
+            blocks.append(codes)
+            unseen.update(counts)
+        return np.concatenate(blocks)[rows], dict(unseen)
 
-    def _without_rows(self, j: int) -> Table:
-        return self._table_of(j, [])
+    def empty_column(self, j: int) -> Table:
+        """Return column j without rows, as a table in memory of one column."""
+        return self.column_from_cells(j, [])
 
-    def _find_distinct(self, names: Sequence[str]) -> Mapping[str, Table]:
+    def find_distinct(self, names: Sequence[str]) -> Mapping[str, Table]:
+        """Return the distinct cells of some columns from one pass, per column as a table in memory of that column."""
         positions = [self.names.index(name) for name in names]
-        found = self.fold(_find_cells, positions)
-        return {self.names[j]: self._table_of(j, list(cells)) for j, cells in zip(positions, found.cells, strict=True)}
+        distinct = self.fold(_find_cells, positions)
+        pairs = zip(positions, distinct.cells, strict=True)
+        return {self.names[j]: self.column_from_cells(j, list(cells)) for j, cells in pairs}
 
 
 @dataclass(frozen=True)
 class Distinct:
-    """The distinct cells of columns; those of more rows add up."""
+    """The distinct cells of columns; the sum is that of the union of the rows."""
 
     names: tuple[str, ...]
     cells: tuple[frozenset[Any], ...]
 
     def __add__(self, other: Distinct) -> Distinct:
         cells = tuple(a | b for a, b in zip(self.cells, other.cells, strict=True))
-        for name, some in zip(self.names, cells, strict=True):
-            if len(some) > MAX_CATEGORIES:
+        for name, distinct in zip(self.names, cells, strict=True):
+            if len(distinct) > MAX_CATEGORIES:
                 raise too_many_categories(name, MAX_CATEGORIES)
         return Distinct(self.names, cells)
 
 
 @dataclass(frozen=True)
 class _Encode:
-    """Takes the rows of a partition to codes."""
+    """A task that encodes the categorical columns of a partition."""
 
     schema: Schema
     columns: tuple[Column, ...]
 
-    def __call__(self, tables: Iterable[Table], share: None) -> tuple[Array, dict[str, int]]:
-        del share
+    def __call__(self, tables: Iterable[Table], context: None) -> tuple[Array, dict[str, int]]:
+        del context
         positions = list(range(len(self.columns)))
-        tiles, unseen = [np.empty((0, len(positions)), self.schema.code_dtype)], dict[str, int]()
+        # The first block has no rows: a partition may have no table.
+        blocks, unseen = [np.empty((0, len(positions)), self.schema.code_dtype)], Counter[str]()
         for table in tables:
-            tile, strange = table.codes(positions, self.schema, self.columns, slice(0, table.n_rows))
-            tiles.append(tile)
-            for name, count in strange.items():
-                unseen[name] = unseen.get(name, 0) + count
-        return np.concatenate(tiles), unseen
+            codes, counts = table.codes(positions, self.schema, self.columns, slice(0, table.n_rows))
+            blocks.append(codes)
+            unseen.update(counts)
+        return np.concatenate(blocks), dict(unseen)
 
 
-def _count_rows(tables: Iterable[Table], share: None) -> int:
-    del share
+def _count_rows(tables: Iterable[Table], context: None) -> int:
+    del context
     return sum(table.n_rows for table in tables)
 
 
-def _find_cells(tables: Iterable[Table], share: None) -> Any:
-    """Return the distinct cells of the rows of a partition; None where it has none."""
-    del share
-    found = None
+def _find_cells(tables: Iterable[Table], context: None) -> Any:
+    """Return the distinct cells of a partition; None where it has no rows."""
+    del context
+    total = None
     for table in tables:
         cells = tuple(frozenset(table.distinct(j)) for j in range(len(table.names)))
-        part = Distinct(table.names, cells)
-        found = part if found is None else found + part
-    return found
+        total = add(total, Distinct(table.names, cells))
+    return total
 
 
 def add(a: T | None, b: T | None) -> T | None:
-    """Return a + b, where None is what a partition without rows gives."""
+    """Return a + b, where None is the result of a partition without rows."""
     if a is None or b is None:
         return b if a is None else a
-    return operator.add(a, b)
+    total: T = operator.add(a, b)
+    return total
 
 
 def add_in_pairs(parts: Sequence[T | None]) -> T:
-    """Return the sum of parts, neighbours first, as a tree adds them up."""
+    """Return the sum of parts, added up as a binary tree: neighbours first, so that rounding errors stay small.
+
+    Raises
+    ------
+    ValueError
+        Every part is None: no partition has a row.
+    """
     left = list(parts)
     while len(left) > 1:
         left = [add(*left[k : k + 2]) if k + 1 < len(left) else left[k] for k in range(0, len(left), 2)]

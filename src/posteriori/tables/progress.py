@@ -1,4 +1,4 @@
-"""Who is told how far a pass over rows has come, whatever is being learned from them."""
+"""Report the progress of passes over rows to a callback."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from contextvars import ContextVar
 
 Begin = Callable[[str, int], Callable[[int], None]]
 
-_watching: ContextVar[Begin | None] = ContextVar("watching", default=None)
+_callback: ContextVar[Begin | None] = ContextVar("progress callback", default=None)
 
 
 @contextmanager
 def report_progress(begin: Begin) -> Iterator[None]:
-    """Have begin(what, n_rows) called as each pass over rows begins, and what it returns with the rows of each batch.
+    """Call begin(what, n_rows) when a pass over rows begins here, and its result with the rows of each batch.
 
-    What is done is "categories", "statistics" or "scores". Batches are told of from the threads that they are read by;
-    passes that other threads begin are not told of.
+    `what` is "categories", "statistics" or "scores". The result of `begin` is called from the threads that read the
+    batches. Passes that other threads begin are not reported.
     """
-    token = _watching.set(begin)
+    token = _callback.set(begin)
     try:
         yield
     finally:
-        _watching.reset(token)
+        _callback.reset(token)
 
 
 def start_progress(what: str, n_rows: int) -> Callable[[int], None]:
-    """Return the function to call with the number of rows of each batch that is done, as a pass begins."""
-    begin = _watching.get()
-    return _nobody if begin is None else begin(what, n_rows)
+    """Report that a pass begins; return the function to call with the number of rows of each batch that is done."""
+    begin = _callback.get()
+    return _ignore if begin is None else begin(what, n_rows)
 
 
-def _nobody(n_rows: int) -> None:
+def _ignore(n_rows: int) -> None:
     del n_rows

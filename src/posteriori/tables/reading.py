@@ -1,4 +1,4 @@
-"""Open a table, whatever it came as."""
+"""Open any object that holds rows and columns as a table."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from posteriori.typing import Array
 
 
 def read_table(X: Any) -> Table:
-    """Open a NumPy array, a list of rows, any data frame that narwhals reads, files by `scan`, a Dask or Spark table.
+    """Open a NumPy array, a list of rows, a data frame that narwhals reads, a scan, or a table of a registered engine.
 
     Raises
     ------
     TypeError
-        X is sparse, lazy or no table at all.
+        X is sparse, lazy or not a table.
     ValueError
         X is not two-dimensional, is empty, or two columns share a name.
     """
@@ -43,7 +43,7 @@ def read_table(X: Any) -> Table:
 
 
 def open_table(X: Any) -> Table:
-    """Open a table as `read_table` does, without a look at its rows."""
+    """Open a table as `read_table` does, without a check that it has rows and columns."""
     if isinstance(X, LazyTable):
         return X
     engine = engine_of(X)
@@ -71,11 +71,11 @@ def open_table(X: Any) -> Table:
 
 
 def _array_of_rows(X: Any) -> Array:
-    """Return rows as an array: of objects where NumPy would turn numbers into strings, or booleans into numbers."""
+    """Return rows as an array; of objects if NumPy would convert numbers to strings, or booleans to numbers."""
     try:
         values = np.asarray(X)
     except ValueError:
-        raise ValueError("the rows of X are not of one length; give each row one cell a column") from None
+        raise ValueError("the rows of X are not of one length; give each row one cell per column") from None
     if not isinstance(X, list | tuple) or values.ndim != 2 or values.dtype.kind not in "USiuf":
         return values
     if values.dtype.kind in "US" or any(isinstance(cell, bool | np.bool_) for row in X for cell in row):
@@ -111,24 +111,24 @@ def _two_dimensional(values: Array) -> Array:
 def infer_schema(
     table: Table, columns: Sequence[int] | None = None, categorical: Sequence[int] = (), target: str | None = None
 ) -> Schema:
-    """Infer what each column of a table is.
+    """Infer the schema of a table.
 
     Parameters
     ----------
     table : Table
     columns : sequence of int, optional
-        The positions of the columns to take; default all.
+        The positions of the columns to read; default all.
     categorical : sequence of int
-        Those that are categorical although their data type is numeric.
+        The positions of columns that are categorical although their data type is numeric.
     target : str, optional
-        The name of the column of labels, for the record.
+        The name of the column of labels, which the schema keeps.
     """
-    named = set(categorical)
-    wanted = range(len(table.names)) if columns is None else columns
+    declared = set(categorical)
+    positions = range(len(table.names)) if columns is None else columns
     if isinstance(table, LazyTable):
-        table.look(wanted, named, target)
-    inferred = tuple(table.column(j, j in named) for j in wanted)
-    for j, column in zip(wanted, inferred, strict=True):
+        table.find_categories(positions, declared, target)
+    inferred = tuple(table.column(j, j in declared) for j in positions)
+    for j, column in zip(positions, inferred, strict=True):
         _reject_infinite(table, j, column)
     return Schema(
         inferred,

@@ -1,18 +1,28 @@
-"""What files hold: which they are, in which format, and of which type each column is."""
+"""Find the files to read, their format, and the type of each column."""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import polars as pl
 
-from posteriori.tables.text import SAMPLED_ROWS, Types, lazy_text, require_text
+from posteriori.tables.names import exactly
+from posteriori.tables.text import (
+    SAMPLED_ROWS,
+    Types,
+    empty_lines_at_the_end,
+    lazy_text,
+    reason_of,
+    require_text,
+)
 
 FORMATS = {
     ".csv": "csv",
@@ -26,16 +36,17 @@ FORMATS = {
     ".jsonl": "ndjson",
 }
 _PACKED = (".gz", ".zst")
-_NOTHING = "__HIVE_DEFAULT_PARTITION__"
+_MISSING_KEY = "__HIVE_DEFAULT_PARTITION__"  # the folder name that Hive writes for a missing value
+_KEY_AND_VALUE = re.compile(r"([^=]+)=(.*)")
 
 
 def format_of(path: Path) -> str:
-    """Return the format that the suffixes of a file name.
+    """Return the format of a file, by its suffixes.
 
     Raises
     ------
     ValueError
-        There is none.
+        The suffixes name no known format.
     """
     packed = path.suffix.lower() in _PACKED
     kind = FORMATS.get(Path(path.stem).suffix.lower() if packed else path.suffix.lower())
@@ -47,46 +58,52 @@ def format_of(path: Path) -> str:
 
 
 def paths_of(paths: Any) -> tuple[Path, ...]:
-    """Return the files that a path, a glob, a folder or a list of these stand for, sorted within each.
+    """Return the files of a path, a glob, a folder or a list of these, sorted within each.
 
     Raises
     ------
     FileNotFoundError
-        There is none.
+        A path, glob or folder matches no file.
     ValueError
-        They are of several formats, or of none that is known.
+        The files are of several formats, or of an unknown one.
     """
-    wanted: list[str | os.PathLike[str]] = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    found: list[Path] = []
-    for one in (os.fspath(one) for one in wanted):
-        if os.path.isdir(one):
-            inside = sorted(path for path in Path(one).rglob("*") if path.is_file() and not _is_hidden(path, Path(one)))
-        elif os.path.exists(one):
-            inside = [Path(one)]
+    names = [os.fspath(paths)] if isinstance(paths, str | os.PathLike) else [os.fspath(path) for path in paths]
+    files: list[Path] = []
+    for name in names:
+        if os.path.isdir(name):
+            folder = Path(name)
+            matches = sorted(path for path in folder.rglob("*") if path.is_file() and not _is_hidden(path, folder))
+        elif os.path.exists(name):
+            matches = [Path(name)]
         else:
-            inside = [Path(path) for path in sorted(glob.glob(one, recursive=True)) if os.path.isfile(path)]
-        if not inside:
-            empty = os.path.isdir(one)
-            raise FileNotFoundError(f"{one!r} is a folder without a file" if empty else f"there is no file {one!r}")
-        found += inside
-    if not found:
+            matches = [Path(path) for path in sorted(glob.glob(name, recursive=True)) if os.path.isfile(path)]
+        if not matches:
+            is_folder = os.path.isdir(name)
+            raise FileNotFoundError(
+                f"{name!r} is a folder without a file" if is_folder else f"there is no file {name!r}"
+            )
+        files += matches
+    if not files:
         raise FileNotFoundError("paths is empty; name at least one file")
-    kinds = {format_of(path): path for path in reversed(found)}
+    kinds = {format_of(path): path for path in reversed(files)}
     if len(kinds) > 1:
         (a, first), (b, second) = list(kinds.items())[:2]
         raise ValueError(f"{str(first)!r} is {a} and {str(second)!r} is {b}; scan files of one format")
-    return tuple(found)
+    return tuple(files)
 
 
 def _is_hidden(path: Path, folder: Path) -> bool:
-    """Whether a file in a folder is the bookkeeping of whatever wrote it: _SUCCESS, .crc."""
-    return any(part[0] in "._" and "=" not in part for part in path.relative_to(folder).parts)
+    """Return whether a file only keeps the books of the program that wrote the folder: _SUCCESS, .crc."""
+    return any(name[0] in "._" and "=" not in name for name in path.relative_to(folder).parts)
 
 
 def lazily(
     path: Path | Sequence[Path], kind: str, types: Types | None = None, sampled: int | None = SAMPLED_ROWS
 ) -> pl.LazyFrame:
-    """Return files of one format and one schema as a table that polars has not read yet; sampled None: all rows."""
+    """Return files of one format and one schema as a lazy frame.
+
+    The types of text columns are inferred from the first `sampled` rows of each file, or from all rows if it is None.
+    """
     source: Any = path if isinstance(path, Path) else list(path)
     if kind == "parquet":
         return pl.scan_parquet(source, glob=False, hive_partitioning=False)
@@ -98,9 +115,14 @@ def lazily(
 
 
 def types_of(path: Path, kind: str, whole: bool = False, known: Types | None = None) -> Types:
-    """Return the type of each column of a file, Null where nothing says so.
+    """Return the type of each column of a file; Null for a text column without any cell.
 
-    Of text the first rows say, or all of them: whole; but those that are known already are taken to be so.
+    Types of text columns are inferred from the first rows, or from all rows if `whole`, except those in `known`.
+
+    Raises
+    ------
+    ValueError
+        The file is empty or is not UTF-8 text.
     """
     if not path.stat().st_size:
         raise ValueError(f"{str(path)!r} is empty: it has not even the names of columns; leave it out")
@@ -108,9 +130,8 @@ def types_of(path: Path, kind: str, whole: bool = False, known: Types | None = N
     if kind in ("parquet", "arrow"):
         return dict(frame.collect_schema())
     require_text(path, frame.collect_schema().names())
-    # A text file says nothing of the type of a column without any cell.
     names = frame.collect_schema().names()
-    # polars parses more than the rows it is asked for: as strings, since further down others may be of another type.
+    # polars parses more rows than it is asked for, and later cells may be of another type: count them as strings.
     cells = frame if kind == "ndjson" else lazily(path, kind, dict.fromkeys(names, pl.String()))
     counts = (cells if whole else cells.head(SAMPLED_ROWS)).select(pl.all().count()).collect(engine="streaming")
     types = frame.collect_schema().items()
@@ -125,17 +146,17 @@ def common_types(types: Mapping[Path, Types], kind: str) -> Types:
     ValueError
         Files have different columns, or a column is of different types: the message names both files.
     """
-    (first, common), *others = ((path, dict(one)) for path, one in types.items())
-    origin = dict.fromkeys(common, first)
-    for path, one in others:
-        strange = [name for name in (*common, *one) if (name in common) != (name in one)]
-        if strange:
-            has, lacks = (first, path) if strange[0] in common else (path, first)
+    (first, common), *others = ((path, dict(of_file)) for path, of_file in types.items())
+    origin = dict.fromkeys(common, first)  # the file that the type of each column comes from
+    for path, of_file in others:
+        unshared = [name for name in (*common, *of_file) if (name in common) != (name in of_file)]
+        if unshared:
+            has, lacks = (first, path) if unshared[0] in common else (path, first)
             raise ValueError(
-                f"column {strange[0]!r} is in {str(has)!r} but not in {str(lacks)!r}; "
+                f"column {unshared[0]!r} is in {str(has)!r} but not in {str(lacks)!r}; "
                 "give all files the same columns, or name those to read in columns"
             )
-        for name, dtype in one.items():
+        for name, dtype in of_file.items():
             known = common[name]
             if dtype == known or dtype == pl.Null:
                 continue
@@ -148,35 +169,141 @@ def common_types(types: Mapping[Path, Types], kind: str) -> Types:
                     f"column {name!r} is {known} in {str(origin[name])!r} but {dtype} in {str(path)!r}; "
                     "convert it, or state its type in dtypes where the files are text"
                 )
-    if kind in ("csv", "tsv"):  # which polars reads as strings, in memory too
+    if kind in ("csv", "tsv"):  # polars reads a column without cells as strings, in memory too
         return {name: pl.String() if dtype == pl.Null else dtype for name, dtype in common.items()}
     return common
 
 
 def partitions_of(paths: Sequence[Path]) -> dict[str, list[Any]]:
-    """Return what the folders key=value on the way to each file say of its rows: a value a file, by key.
+    """Return the values of Hive partitions, one per file, by key: the folders key=value in the path of each file.
 
     Raises
     ------
     ValueError
-        Only some of the files lie in such folders.
+        The files lie in folders of different keys.
     """
-    found: list[dict[str, str]] = []
+    pairs: list[dict[str, str]] = []
     for path in paths:
-        folders = [match for part in path.parts[:-1] if (match := _PARTITION.fullmatch(part))]
-        found.append({match[1]: match[2] for match in folders})
-    keys = list(found[0])
-    for path, one in zip(paths, found, strict=True):
-        if list(one) != keys:
-            raise ValueError(f"{str(path)!r} lies in the partitions {list(one)}, but {str(paths[0])!r} in {keys}")
-    return {key: _numbers_if_all([one[key] for one in found]) for key in keys}
-
-
-_PARTITION = re.compile(r"([^=]+)=(.*)")
+        folders = [match for folder in path.parts[:-1] if (match := _KEY_AND_VALUE.fullmatch(folder))]
+        pairs.append({match[1]: match[2] for match in folders})
+    keys = list(pairs[0])
+    for path, of_file in zip(paths, pairs, strict=True):
+        if list(of_file) != keys:
+            raise ValueError(f"{str(path)!r} lies in the partitions {list(of_file)}, but {str(paths[0])!r} in {keys}")
+    return {key: _numbers_if_all([of_file[key] for of_file in pairs]) for key in keys}
 
 
 def _numbers_if_all(written: list[str]) -> list[Any]:
-    cells = [None if cell == _NOTHING else unquote(cell) for cell in written]
+    cells = [None if cell == _MISSING_KEY else unquote(cell) for cell in written]
     if all(cell is None or re.fullmatch(r"-?(0|[1-9]\d{0,17})", cell) for cell in cells):
         return [None if cell is None else int(cell) for cell in cells]
     return cells
+
+
+@dataclass(frozen=True)
+class FileSet:
+    """Files of one format that are read as one table.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+    kind : str
+        Their format: a value of `FORMATS`.
+    partitions : mapping of str to list
+        The values of Hive partitions, one per file, by key.
+    """
+
+    paths: tuple[Path, ...]
+    kind: str
+    partitions: Mapping[str, list[Any]]
+
+    @property
+    def is_text(self) -> bool:
+        """Whether types are inferred from the cells, and not stored in the files."""
+        return self.kind not in ("parquet", "arrow")
+
+
+def resolve_files(paths: Any) -> FileSet:
+    """Return the files of a path, a glob, a folder or a list of these.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As `paths_of` and `partitions_of`.
+    """
+    files = paths_of(paths)
+    return FileSet(files, format_of(files[0]), partitions_of(files))
+
+
+def resolve_types(files: FileSet, stated: Types, columns: Collection[str] | None) -> dict[Path, Types]:
+    """Return the type of each column in each file: the stated one, or the one that the file gives.
+
+    Parameters
+    ----------
+    files : FileSet
+    stated : dict
+        Types of columns of text files.
+    columns : collection of str or None
+        The columns to keep; None for all.
+
+    Raises
+    ------
+    ValueError
+        A file cannot be read, or is empty.
+    """
+    errors = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+    try:
+        types = {path: types_of(path, files.kind, known=stated) | stated for path in files.paths}
+    except errors as error:
+        path = next((path for path in files.paths if not _has_types(path, files.kind)), files.paths[0])
+        raise ValueError(f"cannot read {str(path)!r}: {reason_of(error, path)}") from None
+    if columns is None:
+        return types
+    return {path: {n: dtype for n, dtype in of_file.items() if n in columns} for path, of_file in types.items()}
+
+
+def _has_types(path: Path, kind: str) -> bool:
+    try:
+        types_of(path, kind)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return False
+    return True
+
+
+def joined_frame(files: FileSet, types: Types, of_file: Mapping[Path, Types]) -> pl.LazyFrame:
+    """Return all files as one lazy frame with a column per partition key; warn of empty lines at the end of a file.
+
+    Parameters
+    ----------
+    files : FileSet
+    types : dict
+        The type of each column in the result.
+    of_file : mapping
+        The type of each column in each file.
+    """
+    n_rows = _rows_above_empty_lines(files)
+    stated = types if files.is_text else None
+    is_uniform = files.is_text or all(list(own.items()) == list(types.items()) for own in of_file.values())
+    if is_uniform and not (files.partitions or n_rows):
+        return lazily(files.paths, files.kind, stated).select(exactly(*types))
+    keys = {key: pl.Series(key, values) for key, values in files.partitions.items()}
+    frames = []
+    for position, path in enumerate(files.paths):
+        frame = lazily(path, files.kind, stated)
+        frame = frame.head(n_rows[path]) if path in n_rows else frame
+        cells = [exactly(name).cast(dtype) for name, dtype in types.items() if name not in keys]
+        values = [pl.lit(series[position], dtype=series.dtype).alias(key) for key, series in keys.items()]
+        frames.append(frame.select(*cells).with_columns(*values))
+    return pl.concat(frames)
+
+
+def _rows_above_empty_lines(files: FileSet) -> dict[Path, int]:
+    """Return the number of rows of each text file that ends in lines without any value, and warn of these lines."""
+    n_rows = {}
+    for path in files.paths if files.kind in ("csv", "tsv") else ():
+        empty, rows_above = empty_lines_at_the_end(path, files.kind)
+        if empty:
+            n_rows[path] = rows_above
+            lines = f"{empty} line{'s' if empty > 1 else ''}"
+            warnings.warn(f"{path.name} ends in {lines} without any value, left out", UserWarning, stacklevel=4)
+    return n_rows

@@ -1,4 +1,4 @@
-"""What the columns of a table are: inferred once at fit, kept by the model."""
+"""The columns of a table: inferred once at fit, and kept by the model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from posteriori.invariants import require
 from posteriori.typing import Array
 
 Kind = Literal["continuous", "categorical"]
-CellKind = Literal["continuous", "categorical", "mixed"]  # what a density reads of its columns
+CellKind = Literal["continuous", "categorical", "mixed"]  # the cells that a density reads
 Cell = str | bool | int | float
 
 MAX_CATEGORIES = 65_535  # codes are 16 bits wide, and code 0 is "missing"
-_DENSE_RANGE = 1 << 20  # integers spread no wider than this are encoded by a direct lookup
+_DENSE_RANGE = 1 << 20  # integers within a range of this width are encoded by a direct lookup
 _EXACT = 1 << 53  # beyond it floats skip integers
 
 
@@ -33,15 +33,15 @@ class Column:
     Attributes
     ----------
     declared : bool
-        The categories and their order come from the data type (or a person), not from the rows seen.
+        Whether categories and their order come from the data type or the user, and not from the rows.
     dtype : str
-        The data type the column arrived in, so that drawn rows can be given the same.
+        The data type of the column as it was read, which drawn rows are given again.
     cuts : tuple of float or None
-        Where a continuous column is binned, its cut points, strictly increasing: bin b holds cuts[b − 1] ≤ x <
-        cuts[b] and has code b + 1, as a category has, so that whatever learns from codes learns from bins.
+        The cut points of a binned continuous column, strictly increasing. Bin b holds cuts[b − 1] ≤ x < cuts[b] and
+        has code b + 1, as a category has, so that densities of codes also read bins.
     valueless : bool
-        No row had a value in this continuous column. Its kind is then not known, whatever its data type: prediction
-        takes every cell of it as missing, and the first values that follow in training decide (`has_no_kind`).
+        Whether no row had a value in this continuous column. Then its kind is unknown, whatever its data type:
+        prediction takes all its cells as missing, and the first later values in training decide (`has_no_kind`).
     """
 
     name: str
@@ -54,7 +54,7 @@ class Column:
 
     @property
     def has_no_kind(self) -> bool:
-        """Whether no value has shown whether it holds numbers or categories."""
+        """Whether no value was seen yet, so that the column may hold numbers or categories."""
         return self.valueless or (self.kind == "categorical" and not self.categories)
 
     def check(self) -> None:
@@ -85,7 +85,7 @@ class Column:
 
     @cached_property
     def labels(self) -> tuple[Cell, ...]:
-        """What the codes from 1 on stand for: the categories, or the bins written as intervals."""
+        """The meaning of each code from 1 on: a category, or a bin written as an interval."""
         if self.cuts is None:
             return self.categories
         cuts = _shortest(self.cuts)
@@ -95,7 +95,7 @@ class Column:
         return (f"< {cuts[0]}", *inner, f"≥ {cuts[-1]}")
 
     def places_in(self, past: Column) -> list[int]:
-        """Return the place of each category or bin in what this column was before, −1 where it is new."""
+        """Return the position of each category or bin in a former state of this column, −1 for a new one."""
         if self.cuts is not None:
             return list(range(self.cardinality)) if past.cuts == self.cuts else [-1] * self.cardinality
         return [past.lookup.get(cell, 0) - 1 for cell in self.categories]
@@ -107,7 +107,7 @@ class Column:
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """What the categories are: "strings", "numbers" or "booleans"."""
+        """The kinds of the categories: "strings", "numbers" or "booleans"."""
         return frozenset(map(kind_of, self.categories))
 
     @property
@@ -122,7 +122,7 @@ class Column:
 
     @cached_property
     def dense_lookup(self) -> tuple[int, Array] | None:
-        """The smallest category and the code of each integer from there; None where categories are not such."""
+        """The smallest category, and the code of each integer from it on; None unless all are close integers."""
         numbers = [category for category in self.categories if not isinstance(category, str)]
         if len(numbers) < len(self.categories) or not all(map(_is_whole, numbers)):
             return None
@@ -137,8 +137,8 @@ class Column:
 
     def numbers_as(self, dtype: np.dtype[Any]) -> tuple[Array, Array]:
         """Return the categories that a number of this type can equal, sorted, and the code of each."""
-        found = self._numbers_as.get(dtype)
-        if found is None:
+        known = self._numbers_as.get(dtype)
+        if known is None:
             numbers = [cell for cell in self.categories if not isinstance(cell, str)]
             if dtype.kind in "iu":
                 span = np.iinfo(dtype)
@@ -146,25 +146,25 @@ class Column:
             else:
                 numbers = [float(cell) for cell in numbers if _is_float(cell)]
             numbers.sort()
-            found = np.array(numbers, dtype), np.array([self.lookup[cell] for cell in numbers], np.uint16)
-            self._numbers_as[dtype] = found
-        return found
+            known = np.array(numbers, dtype), np.array([self.lookup[cell] for cell in numbers], np.uint16)
+            self._numbers_as[dtype] = known
+        return known
 
     @cached_property
     def _numbers_as(self) -> dict[np.dtype[Any], tuple[Array, Array]]:
         return {}
 
     def require_kinds(self, kinds: Iterable[str]) -> None:
-        """Raise unless the categories are of the kinds that cells which match none of them are."""
-        strange = sorted(set(kinds) - self.kinds)
-        if strange and self.categories:
+        """Raise ValueError if unseen cells are of a kind that no category has."""
+        new = sorted(set(kinds) - self.kinds)
+        if new and self.categories:
             expected = " and ".join(sorted(self.kinds))
-            raise ValueError(f"column {self.name!r} held {expected} in training but holds {strange[0]} now; convert it")
+            raise ValueError(f"column {self.name!r} held {expected} in training but holds {new[0]} now; convert it")
 
     def extended(self, other: Column, mixed: bool = False) -> Column:
-        """Return the column that covers the rows of both; sorted, so that the order of arrival leaves no trace.
+        """Return the column that covers the rows of both, with sorted categories: the order of the two does not matter.
 
-        A column without a value takes the kind of the other. mixed allows that the categories are of several kinds.
+        A column without a value takes the kind of the other. `mixed` allows categories of several kinds.
         """
         if other.has_no_kind:
             return self
@@ -196,7 +196,7 @@ def kind_of(cell: Cell) -> str:
 
 
 def _shortest(cuts: tuple[float, ...]) -> list[str]:
-    """Write cut points with as few digits as keep them apart."""
+    """Write cut points with as few digits as keep them distinct."""
     for digits in range(4, 18):
         written = [f"{cut:.{digits}g}" for cut in cuts]
         if len(set(written)) == len(cuts):
@@ -218,7 +218,7 @@ def sort_cells(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def categorical_column(name: str, categories: Iterable[Cell], dtype: str, declared: bool = False) -> Column:
-    """Build a categorical column, its categories sorted unless they were declared in an order."""
+    """Build a categorical column; its categories are sorted unless they were declared in an order."""
     ordered = list(categories) if declared else sort_cells(categories)
     if len(ordered) > MAX_CATEGORIES:
         raise ValueError(
@@ -230,18 +230,18 @@ def categorical_column(name: str, categories: Iterable[Cell], dtype: str, declar
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns a model was trained on.
+    """The columns that a model was trained on.
 
     Attributes
     ----------
     container : str
-        The kind of table they came in: ``"numpy"``, ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
+        The kind of table that they were read from: ``"numpy"``, ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
     named : bool
-        Whether the columns have names of their own, by which they are matched at prediction.
+        Whether the columns have names, by which prediction matches them.
     dtype : str
-        The data type of the whole array, where the table is one.
+        The data type of the array, where the table was one.
     target : str or None
-        The name of the column that held the labels, where they came in the table.
+        The name of the column of labels, where it was in the table.
     """
 
     columns: tuple[Column, ...]
@@ -304,23 +304,25 @@ class Schema:
         return np.uint8 if largest < 256 else np.uint16
 
     def with_values_in(self, seen: Sequence[bool]) -> Schema:
-        """Return the schema that marks which of its continuous columns had a value, as `seen` says of each column."""
+        """Return the schema that marks continuous columns without a value: those that `seen` (d,) does not mark."""
         marked = tuple(
-            replace(column, valueless=not one) if column.kind == "continuous" and column.valueless == one else column
-            for column, one in zip(self.columns, seen, strict=True)
+            replace(column, valueless=not has_value)
+            if column.kind == "continuous" and column.valueless == has_value
+            else column
+            for column, has_value in zip(self.columns, seen, strict=True)
         )
-        unchanged = all(one is other for one, other in zip(marked, self.columns, strict=True))
+        unchanged = all(new is old for new, old in zip(marked, self.columns, strict=True))
         return self if unchanged else replace(self, columns=marked)
 
     def match(self, names: Sequence[str], named: bool, model: str) -> tuple[int, ...]:
-        """Return where each column of the schema stands in a table with these columns.
+        """Return the position of each column of the schema in a table with these columns.
 
-        Columns are matched by name, in any order, where both sides have names; by position elsewhere.
+        Columns are matched by name, in any order, where both sides have names; otherwise by position.
 
         Raises
         ------
         ValueError
-            A column is absent, or there is one that training did not know.
+            A column is absent, or a column is unknown from training.
         """
         if not (self.named and named):
             if len(names) != len(self.columns):
@@ -330,14 +332,14 @@ class Schema:
             return tuple(range(len(names)))
         if tuple(names) == self.names:
             return tuple(range(len(names)))
-        place = {name: position for position, name in enumerate(names)}
-        absent = [name for name in self.names if name not in place]
+        position_of = {name: position for position, name in enumerate(names)}
+        absent = [name for name in self.names if name not in position_of]
         extra = [name for name in names if name not in self.names and name != self.target]
         if absent:
             raise ValueError(f"X lacks {quote(absent)}, which {model} was trained on; add it, empty where unknown")
         if extra:
             raise ValueError(f"X has {quote(extra)}, which {model} was not trained on; drop it")
-        return tuple(place[name] for name in self.names)
+        return tuple(position_of[name] for name in self.names)
 
     def extended(self, other: Schema, mixed: Collection[int] = ()) -> Schema:
         """Return the schema that covers the rows of both tables; mixed columns may hold cells of several kinds."""
@@ -348,11 +350,11 @@ class Schema:
 
 
 class UnseenCategoryError(ValueError):
-    """A category that was taken not to occur does."""
+    """A category occurs that the schema does not hold."""
 
 
 def quote(names: Iterable[str], most: int = 5) -> str:
-    """Write column names as a sentence does: column 'a'; columns 'a', 'b' and 3 more."""
+    """Write column names for a sentence: column 'a'; columns 'a', 'b' and 3 more."""
     listed = list(names)
     shown = ", ".join(repr(name) for name in itertools.islice(listed, most))
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
@@ -360,7 +362,7 @@ def quote(names: Iterable[str], most: int = 5) -> str:
 
 
 def infinite_cell(name: str, value: float, row: int) -> ValueError:
-    """Return the error that a cell is infinite."""
+    """Return the error for an infinite cell."""
     return ValueError(
         f"Input X contains infinity: column {name!r} holds {value} in row {row}; "
         "replace it by a number, or by NaN if it is unknown"

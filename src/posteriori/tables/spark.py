@@ -1,4 +1,4 @@
-"""Spark DataFrames as tables: Python goes to their partitions as Arrow batches, and statistics come back."""
+"""Spark DataFrames as tables: Python workers read their partitions as Arrow batches and send statistics back."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from posteriori.tables.frames import PolarsTable, cells_tell
+from posteriori.tables.frames import PolarsTable, needs_cells
 from posteriori.tables.partitioned import PartitionedTable, Task, add, add_in_pairs
 from posteriori.tables.table import Table, name_twice
 from posteriori.typing import Array
 
 T = TypeVar("T")
 
-_NO_TREE = 4  # partitions
-_MOST_ROWS = 1 << 16  # of the batches that Spark hands over, so many are one table
+_NO_TREE = 4  # partitions that are added up here, because a tree over so few has one level
+_MOST_ROWS = 1 << 16  # Arrow batches are joined to a table until they hold so many rows
 
 
 @dataclass(frozen=True, eq=False)
 class SparkTable(PartitionedTable):
-    """A Spark DataFrame. Each pass is a job of its own: cache what is dear to compute."""
+    """A Spark DataFrame. Each pass is one job: cache a frame that is expensive to compute."""
 
     frame: Any
 
@@ -43,28 +43,28 @@ class SparkTable(PartitionedTable):
         assert isinstance(empty, pl.DataFrame)
         return empty.schema
 
-    def run(self, task: Task[T], columns: Sequence[int], shares: Sequence[Any] | None = None) -> Iterator[T]:
-        """Yield task(tables, share) of every partition, in their order."""
-        rows = sorted(self._results(task, columns, shares).collect(), key=lambda row: row.partition)
+    def run(self, task: Task[T], columns: Sequence[int], contexts: Sequence[Any] | None = None) -> Iterator[T]:
+        """Yield task(tables, context) of every partition, in their order."""
+        rows = sorted(self._results(task, columns, contexts).collect(), key=lambda row: row.partition)
         for row in rows:
             yield _unpacked(row.result)
 
-    def fold(self, task: Task[T], columns: Sequence[int], shares: Sequence[Any] | None = None) -> T:
-        """Return the sum of task(tables, share) over all partitions, added up as a tree on the executors."""
-        # Connect has no RDDs, and of so few partitions a tree has one level, which is here.
+    def fold(self, task: Task[T], columns: Sequence[int], contexts: Sequence[Any] | None = None) -> T:
+        """Return the sum of task(tables, context) over all partitions, added up as a tree on the executors."""
+        # Spark Connect has no RDDs, and so no treeReduce.
         if self._over_connect or len(self.lengths) <= _NO_TREE:
-            return add_in_pairs(list(self.run(task, columns, shares)))
-        results = self._results(task, columns, shares).rdd.map(lambda row: row.result)
-        total = _unpacked(results.treeReduce(_add_packed))
+            return add_in_pairs(list(self.run(task, columns, contexts)))
+        results = self._results(task, columns, contexts).rdd.map(lambda row: row.result)
+        total: T | None = _unpacked(results.treeReduce(_add_packed))
         if total is None:
             raise ValueError("Found array with 0 sample(s): no partition has a row; give at least one")
         return total
 
-    def _results(self, task: Task[T], columns: Sequence[int], shares: Sequence[Any] | None) -> Any:
-        """Return a DataFrame of what a task will return of each partition."""
-        sent: Any = shares
-        if shares is not None and not self._over_connect:
-            sent = self.frame.sparkSession.sparkContext.broadcast(list(shares))
+    def _results(self, task: Task[T], columns: Sequence[int], contexts: Sequence[Any] | None) -> Any:
+        """Return the lazy result of a task as a DataFrame with one row per partition."""
+        sent: Any = contexts
+        if contexts is not None and not self._over_connect:
+            sent = self.frame.sparkSession.sparkContext.broadcast(list(contexts))
         work = functools.partial(_work_on_partition, task, sent, [self.names[j] for j in columns])
         return self._plain.select(*(_plain(j) for j in columns)).mapInArrow(work, "partition int, result binary")
 
@@ -74,7 +74,7 @@ class SparkTable(PartitionedTable):
 
     @cached_property
     def _plain(self) -> Any:
-        """The frame with columns of other names: mapInArrow cannot find a column in whose name there is a dot."""
+        """The frame with plain column names: mapInArrow cannot find a column whose name holds a dot."""
         return self.frame.toDF(*map(_plain, range(len(self.names))))
 
     @property
@@ -82,21 +82,23 @@ class SparkTable(PartitionedTable):
         plain = [j for j, dtype in enumerate(self._types.dtypes()) if dtype.is_numeric() or dtype == pl.Boolean]
         return plain[:1] or (0,)
 
-    def _cells_tell(self, j: int, categorical: bool) -> bool:
-        return cells_tell(self._types[self.names[j]], categorical)
+    def needs_cells(self, j: int, categorical: bool) -> bool:
+        """Return whether the categories of column j are known only from its cells."""
+        return needs_cells(self._types[self.names[j]], categorical)
 
-    def _table_of(self, j: int, cells: list[Any]) -> Table:
+    def column_from_cells(self, j: int, cells: list[Any]) -> Table:
+        """Return distinct cells of column j as a table in memory of one column, of the type of column j."""
         name = self.names[j]
         return PolarsTable(pl.DataFrame({name: pl.Series(name, cells, self._types[name])}))
 
-    def each(self, method: Callable[[Any], Array], title: str, example: Array) -> Any:
-        """Return X as a Spark DataFrame with what a method says of each row in one more column, of this title."""
+    def map_rows(self, method: Callable[[Any], Array], title: str, example: Array) -> Any:
+        """Return X as a Spark DataFrame with the result of a method for each row in one more column, of this title."""
         from pyspark.sql.pandas.types import from_arrow_type
         from pyspark.sql.types import StructField, StructType
 
         if title in self.names:
             raise ValueError(
-                f"X has a column {title!r} already, which what is said of its rows would be called; rename it"
+                f"X has a column {title!r} already, which is the name of the column to be added; rename it"
             )
         kind = _as_arrow(example).type
         schema = StructType([*self.frame.schema.fields, StructField(title, from_arrow_type(kind))])
@@ -109,7 +111,7 @@ def spark_table(X: Any) -> SparkTable:
     Raises
     ------
     TypeError
-        X is something else of Spark's.
+        X is another object of Spark.
     ValueError
         Two columns share a name.
     """
@@ -125,7 +127,7 @@ def spark_table(X: Any) -> SparkTable:
 
 @dataclass(frozen=True)
 class _Failure:
-    """An error on its way back, which Spark would turn into the text of a traceback."""
+    """An error on its way back: Spark itself would return only the text of its traceback."""
 
     error: Exception
 
@@ -135,15 +137,15 @@ def _plain(j: int) -> str:
 
 
 def _work_on_partition(
-    task: Task[Any], shares: Any, names: Sequence[str], batches: Iterable[pa.RecordBatch]
+    task: Task[Any], contexts: Any, names: Sequence[str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield what a task returns of a partition, packed, with the number of the partition."""
+    """Yield the pickled result of a task for a partition, with the number of the partition."""
     from pyspark import TaskContext
 
-    context = TaskContext.get()
-    assert context is not None
-    number = context.partitionId()
-    known = shares if shares is None or isinstance(shares, list) else shares.value
+    spark_context = TaskContext.get()
+    assert spark_context is not None
+    number = spark_context.partitionId()
+    known = contexts if contexts is None or isinstance(contexts, list) else contexts.value
     try:
         if known is not None and number >= len(known):
             raise ValueError("X has more partitions than it had; cache or checkpoint it first")
@@ -155,15 +157,15 @@ def _work_on_partition(
 
 
 def _tables(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[PolarsTable]:
-    """Yield batches, several together, as tables."""
-    held: list[pa.RecordBatch] = []
+    """Yield consecutive batches, joined to tables of at least `_MOST_ROWS` rows."""
+    pending: list[pa.RecordBatch] = []
     for batch in batches:
-        held.append(batch)
-        if sum(part.num_rows for part in held) >= _MOST_ROWS:
-            yield PolarsTable(_frame(held, names))
-            held = []
-    if held:
-        yield PolarsTable(_frame(held, names))
+        pending.append(batch)
+        if sum(part.num_rows for part in pending) >= _MOST_ROWS:
+            yield PolarsTable(_frame(pending, names))
+            pending = []
+    if pending:
+        yield PolarsTable(_frame(pending, names))
 
 
 def _frame(batches: list[pa.RecordBatch], names: Sequence[str]) -> pl.DataFrame:
@@ -180,13 +182,13 @@ def _unpacked(packed: bytes) -> Any:
 
 
 def _add_packed(a: bytes, b: bytes) -> bytes:
-    """Return the sum of two results, packed as they are; the first error if one is such."""
-    one, other = pickle.loads(a), pickle.loads(b)
-    for result in (one, other):
+    """Return the pickled sum of two pickled results, or the first error among them."""
+    left, right = pickle.loads(a), pickle.loads(b)
+    for result in (left, right):
         if isinstance(result, _Failure):
             return pickle.dumps(result)
     try:
-        result = add(one, other)
+        result = add(left, right)
     except Exception as error:
         result = _Failure(error)
     return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
@@ -195,15 +197,15 @@ def _add_packed(a: bytes, b: bytes) -> bytes:
 def _with_column(
     method: Callable[[Any], Array], names: Sequence[str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches with what a method says of their rows in one more column, the last of `names`."""
+    """Yield batches with the result of a method for their rows in one more column, the last of `names`."""
     for batch in batches:
         if batch.num_rows:
-            said = _as_arrow(np.asarray(method(_frame([batch], names[:-1]))))
-            yield pa.RecordBatch.from_arrays([*batch.columns, said], list(names))
+            result = _as_arrow(np.asarray(method(_frame([batch], names[:-1]))))
+            yield pa.RecordBatch.from_arrays([*batch.columns, result], list(names))
 
 
-def _as_arrow(said: Array) -> pa.Array:
-    """Return an array (n,) or (n, C) as a column, of lists where it has several numbers a row."""
-    if said.ndim == 1:
-        return pa.array(said.tolist()) if said.dtype.kind in "OU" else pa.array(said)
-    return pa.array(list(said.astype(np.float64)), pa.list_(pa.float64()))
+def _as_arrow(values: Array) -> pa.Array:
+    """Return an array (n,) as a column, or an array (n, C) as a column of lists."""
+    if values.ndim == 1:
+        return pa.array(values.tolist()) if values.dtype.kind in "OU" else pa.array(values)
+    return pa.array(list(values.astype(np.float64)), pa.list_(pa.float64()))

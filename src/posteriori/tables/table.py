@@ -10,7 +10,7 @@ from posteriori.typing import Array
 
 
 class Table(Protocol):
-    """Rows and columns, from which kinds can be inferred and tiles cut."""
+    """Rows and columns: kinds of columns are inferred from them, and blocks of cells are read."""
 
     @property
     def container(self) -> str:
@@ -26,28 +26,28 @@ class Table(Protocol):
 
     @property
     def dtype(self) -> str:
-        """The data type of the whole, where it has one."""
+        """The data type of all cells, where there is one."""
 
     @property
     def n_rows(self) -> int:
         """The number of rows."""
 
     def column(self, j: int, categorical: bool) -> Column:
-        """Infer column j; categorical says that it is to be so whatever its data type."""
+        """Infer column j, as a categorical one whatever its data type if `categorical`."""
 
     def distinct(self, j: int) -> list[Any]:
         """Return the distinct cells of column j that are present."""
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
-        """Return some continuous columns of some rows as an (n, d) tile of floats, NaN where missing."""
+        """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
 
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
     ) -> tuple[Array, dict[str, int]]:
-        """Return some categorical columns of some rows as codes, and how many cells no category matches."""
+        """Return categorical columns of some rows as codes (n, d), and the number of unseen categories per column."""
 
 
 def name_twice(names: Sequence[Any]) -> ValueError | None:
-    """Return the error that two columns share a name; None where none do."""
-    twice = next((name for name in names if names.count(name) > 1), None)
-    return None if twice is None else ValueError(f"column {twice!r} occurs twice; rename or drop one")
+    """Return the error for two columns that share a name; None where all names differ."""
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    return None if duplicate is None else ValueError(f"column {duplicate!r} occurs twice; rename or drop one")

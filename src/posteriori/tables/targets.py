@@ -1,4 +1,4 @@
-"""Targets that look like numbers: how to tell them, and how to cut them into classes."""
+"""Detect targets that look like quantities, and cut quantities into classes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from posteriori.tables.names import exactly
 from posteriori.tables.objects import is_missing
 from posteriori.typing import Array
 
-_FEW_VALUES = 20
-_ENOUGH_ROWS = 100  # a value, in the mean
+_FEW_VALUES = 20  # so many distinct values are classes in any case
+_ENOUGH_ROWS = 100  # mean number of rows per value, from which on values are classes
 _are_classes: ContextVar[bool] = ContextVar("whole numbers are classes", default=False)
 
 
 def looks_like_a_quantity(labels: Sequence[Any], n_rows: float) -> bool:
-    """Whether distinct labels are rather numbers to be predicted than names of classes.
+    """Return whether distinct labels look like a quantity to be predicted, and not like names of classes.
 
-    They are where they are whole numbers, more than 20 of them, with fewer than 100 rows each in the mean, and not
-    numbered through: not 0, 1, …, K − 1 nor 1, 2, …, K. Strings and booleans never are.
+    That is so if they are more than 20 whole numbers with fewer than 100 rows each on average, and are not consecutive
+    numbers from 0 or 1 on. Strings and booleans never are a quantity.
     """
     if len(labels) <= _FEW_VALUES or n_rows >= _ENOUGH_ROWS * len(labels) or _are_classes.get():
         return False
@@ -38,7 +38,7 @@ def looks_like_a_quantity(labels: Sequence[Any], n_rows: float) -> bool:
 
 @contextmanager
 def numbers_as_classes() -> Iterator[None]:
-    """Take whole numbers for classes, however many there are."""
+    """Take whole numbers for classes in this context, however many there are."""
     before = _are_classes.set(True)
     try:
         yield
@@ -48,7 +48,7 @@ def numbers_as_classes() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class TargetCuts:
-    """Where a target of numbers is cut into classes: class k holds cuts[k − 1] < y ≤ cuts[k].
+    """Cut points of a target of numbers: class k holds cuts[k − 1] < y ≤ cuts[k].
 
     Attributes
     ----------
@@ -65,12 +65,12 @@ class TargetCuts:
 
     @classmethod
     def of(cls, values: Any, classes: int) -> TargetCuts:
-        """Return cuts at values of the target that make classes of about as many rows each.
+        """Return cuts at quantiles of the target, for classes of about equal size.
 
         Raises
         ------
         ValueError
-            There are fewer than two classes, no number, or one distinct number only.
+            `classes` is below 2, or there are fewer than two distinct numbers.
         """
         if isinstance(classes, bool) or not isinstance(classes, int | np.integer) or classes < 2:
             raise ValueError(f"classes is {classes!r}; give a whole number, at least 2")
@@ -79,8 +79,8 @@ class TargetCuts:
         if not len(present):
             raise ValueError("the target has no value to cut; give at least two distinct numbers")
         shares = np.arange(1, classes) / classes
-        found = np.unique(np.quantile(present, shares, method="inverted_cdf"))
-        cuts = tuple(found[found < present.max()].tolist())
+        quantiles = np.unique(np.quantile(present, shares, method="inverted_cdf"))
+        cuts = tuple(quantiles[quantiles < present.max()].tolist())  # none at the maximum: no class lies above it
         if not cuts:
             distinct = np.unique(present)
             if len(distinct) == 1:
@@ -96,35 +96,35 @@ class TargetCuts:
         return (f"≤ {cuts[0]}", *inner, f"> {cuts[-1]}")
 
     def expression(self, name: str) -> pl.Expr:
-        """Return the polars expression that takes a column of numbers to the names of their classes."""
+        """Return the polars expression that replaces the numbers of a column by the names of their classes."""
         number = exactly(name).cast(pl.Float64).fill_nan(None)
         *others, last = self.names
         named = pl.lit(last)
-        for cut, one in reversed(list(zip(self.cuts, others, strict=True))):
-            named = pl.when(number <= cut).then(pl.lit(one)).otherwise(named)
+        for cut, class_name in reversed(list(zip(self.cuts, others, strict=True))):
+            named = pl.when(number <= cut).then(pl.lit(class_name)).otherwise(named)
         return pl.when(number.is_not_null()).then(named).alias(name)
 
     def apply(self, values: Any) -> Array:
         """Return the name of the class of each number, (n,) objects; None where it is missing."""
         numbers = _numbers(values)
-        position = np.searchsorted(self.cuts, numbers, side="left")  # NaN is placed last
+        position = np.searchsorted(self.cuts, numbers, side="left")  # NaN sorts last
         named = np.array(self.names, dtype=object)[position]
         named[np.isnan(numbers)] = None
         return named
 
 
 def quantile_classes(y: Any, classes: int | None = None, *, cuts: Sequence[float] | None = None) -> Array:
-    """Cut a target of numbers into classes, by default four of about as many rows each.
+    """Cut a target of numbers into classes of about equal size, by default four.
 
     Parameters
     ----------
     y : array-like (n,)
         Numbers; None and NaN are missing.
     classes : int, default 4
-        How many; there are fewer where values are repeated.
+        The number of classes; repeated values may give fewer.
     cuts : sequence of float, optional
-        The numbers at which to cut, strictly increasing, in place of quantiles: those of `TargetCuts.of` cut new rows
-        as the training rows.
+        The numbers at which to cut, strictly increasing, in place of quantiles. The cuts of the training rows
+        (`TargetCuts.of`) cut new rows in the same way.
 
     Returns
     -------
@@ -135,8 +135,8 @@ def quantile_classes(y: Any, classes: int | None = None, *, cuts: Sequence[float
     Raises
     ------
     ValueError
-        y holds no number, or something else than numbers; one distinct number only; classes is below 2; both classes
-        and cuts are given; cuts do not increase.
+        y holds other cells than numbers, or fewer than two distinct numbers; `classes` is below 2; both `classes` and
+        `cuts` are given; the cuts do not increase.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def _numbers(values: Any) -> Array:
 
 
 def _written(cuts: Sequence[float]) -> list[str]:
-    """Write cuts in full where they are whole, or else with as few digits as keep them apart."""
+    """Write whole cuts in full, and others with as few digits as keep them distinct."""
     if all(cut.is_integer() and abs(cut) < 1e15 for cut in cuts):
         return [str(int(cut)) for cut in cuts]
     for digits in range(4, 18):

@@ -1,4 +1,4 @@
-"""What text files hold that polars has to be told: what is missing, columns without a name, lines without cells."""
+"""Read text files: missing cells, columns without a name, lines without cells, and reasons of errors."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import IO, Any, cast
 
 import polars as pl
 
-# What stands for a missing cell; "None", "?" and "-" do not: elsewhere they are categories.
+# Marks of a missing cell. "None", "?" and "-" are not among them, because they may be categories.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null")
-SAMPLED_ROWS = 10_000  # of each file, which say what its columns are
+SAMPLED_ROWS = 10_000  # rows of each file that column types are inferred from
 SEPARATORS = {"csv": ",", "tsv": "\t"}
-_TAIL = 1 << 16  # bytes
+_TAIL = 1 << 16  # bytes at the end of a file that are searched for its last line
 _UNPARSED = re.compile(r"could not parse `(.*)` as dtype `(\w+)` at column '(.*)' \(column number (\d+)\)", re.DOTALL)
 _KINDS = {
-    "i": "is no whole number of 64 bits",
-    "u": "is no whole number",
-    "f": "is no number",
+    "i": "is not a whole number of 64 bits",
+    "u": "is not a whole number",
+    "f": "is not a number",
     "bool": "is not true or false",
 }
 
@@ -31,7 +31,7 @@ Types = dict[str, pl.DataType]
 
 
 def lazy_text(source: Any, kind: str, types: Types | None, sampled: int | None = SAMPLED_ROWS) -> pl.LazyFrame:
-    """Return CSV or TSV files as a table that polars has not read yet; a column without a name is called column_1."""
+    """Return CSV or TSV files as a lazy frame; column k without a name is called column_k."""
     read: dict[str, Any] = {"glob": False, "separator": SEPARATORS[kind], "null_values": list(MISSING)}
     names = pl.scan_csv(source, infer_schema=False, **read).collect_schema().names()
     new: dict[str, str] = {name: f"column_{position}" for position, name in enumerate(names, start=1) if not name}
@@ -48,7 +48,7 @@ def require_text(path: Path, names: list[str]) -> None:
 
 
 def reason_of(error: BaseException, path: Path) -> str:
-    """Return what polars found wrong with a file, with the line where that can be told, without advice for Python."""
+    """Return the reason of a polars error about a file: with the line if it is known, without advice for Python."""
     text = str(error)
     if isinstance(error, pl.exceptions.PanicException):
         return "it is damaged"
@@ -61,8 +61,8 @@ def reason_of(error: BaseException, path: Path) -> str:
             where = _in_line(path, start)
             return f"{where}column {name!r} holds {shown}, where quotes do not pair; close them, or double one inside"
         where = _in_row(path, lambda cells: len(cells) > position and cells[position] == cell)
-        wanted = _KINDS.get(kind.rstrip("0123456789"), f"is not of type {kind}")
-        return f"{where}column {name!r} holds {reprlib.repr(cell)}, which {wanted}; mend the cell, or leave it empty"
+        reason = _KINDS.get(kind.rstrip("0123456789"), f"is not of type {kind}")
+        return f"{where}column {name!r} holds {reprlib.repr(cell)}, which {reason}; correct the cell, or leave it empty"
     if "more fields than defined" in text:
         width = len(next(_records(path), (1, []))[1])
         where = _in_row(path, lambda cells: len(cells) > width)
@@ -75,15 +75,15 @@ def reason_of(error: BaseException, path: Path) -> str:
 
 
 def _opened(path: Path) -> IO[str]:
-    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    return cast(IO[str], opened(path, "rt", encoding="utf8", errors="replace", newline=""))
+    open_file: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    return cast(IO[str], open_file(path, "rt", encoding="utf8", errors="replace", newline=""))
 
 
 def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line at which each row of a CSV or TSV file begins, and its cells, the header first."""
+    """Yield the number of the first line of each row of a CSV or TSV file, and its cells; the header comes first."""
     packed = path.suffix.lower() == ".gz"
     separator = SEPARATORS.get((Path(path.stem) if packed else path).suffix[1:].lower())
-    if separator is None:  # no text, or packed by zstd
+    if separator is None:  # not a text file, or compressed by zstd
         return
     with suppress(OSError, EOFError, csv.Error), _opened(path) as file:
         rows, line = csv.reader(file, delimiter=separator), 1
@@ -92,23 +92,26 @@ def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
             line = rows.line_num + 1
 
 
-def _in_row(path: Path, wanted: Callable[[list[str]], bool]) -> str:
-    """Return "in line 7 " of the first row whose cells are wanted; nothing where no line can be named."""
-    return next((f"in line {line} " for line, cells in _records(path) if line > 1 and wanted(cells)), "")
+def _in_row(path: Path, is_bad: Callable[[list[str]], bool]) -> str:
+    """Return "in line 7 " for the first row with bad cells; an empty string where the line is not known."""
+    return next((f"in line {line} " for line, cells in _records(path) if line > 1 and is_bad(cells)), "")
 
 
-def _in_line(path: Path, part: str) -> str:
-    """Return "in line 7 " of the first line that holds a part; nothing where no line can be named."""
+def _in_line(path: Path, text: str) -> str:
+    """Return "in line 7 " for the first line that holds a text; an empty string where the line is not known."""
     with suppress(OSError, EOFError), _opened(path) as file:
-        return next((f"in line {number} " for number, line in enumerate(file, 1) if part in line), "")
+        return next((f"in line {number} " for number, line in enumerate(file, 1) if text in line), "")
     return ""
 
 
 def empty_lines_at_the_end(path: Path, kind: str) -> tuple[int, int]:
-    """Return how many lines without any value a CSV or TSV file of several columns ends in, and its rows above them."""
+    """Return the number of lines without any value at the end of a CSV or TSV file, and of the rows above them.
+
+    A file of one column has none: there an empty line is a missing cell.
+    """
     if path.suffix.lower() in (".gz", ".zst"):
         last = lazy_text(path, kind, None).tail(1).collect(engine="streaming")
-        if last.width == 1 or not last.height or any(one.null_count() == 0 for one in last.iter_columns()):
+        if last.width == 1 or not last.height or any(cells.null_count() == 0 for cells in last.iter_columns()):
             return 0, 0
     elif not _ends_without_value(path, kind):
         return 0, 0
@@ -134,8 +137,8 @@ def _ends_without_value(path: Path, kind: str) -> bool:
 def short_row(path: Path, kind: str, n_columns: int) -> int | None:
     """Return the number of the first line of a text file that has fewer cells than the header; None if none has.
 
-    Empty lines at the end of the file are none. A cell in quotes may go on in the next line, so the csv module has the
-    last word where there are quotes.
+    Empty lines at the end of the file do not count. Where there are quotes the csv module decides, because a cell in
+    quotes may continue in the next line.
     """
     separator = SEPARATORS[kind]
     lines = pl.scan_csv(
@@ -151,13 +154,15 @@ def short_row(path: Path, kind: str, n_columns: int) -> int | None:
         text.str.contains('"', literal=True).any().alias("quoted"),
     ).collect(engine="streaming")
     short, empty, last, quoted = seen.row(0)
-    found = [line for line in (short, empty) if line is not None and last is not None and line < last + (line == short)]
-    if not found or not quoted:
-        return min(found, default=None)
+    lines_found = [
+        line for line in (short, empty) if line is not None and last is not None and line < last + (line == short)
+    ]
+    if not lines_found or not quoted:
+        return min(lines_found, default=None)
     if path.suffix.lower() == ".zst":
         return None
-    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    with opened(path, "rt", encoding="utf8", newline="") as handle:
+    open_file: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    with open_file(path, "rt", encoding="utf8", newline="") as handle:
         return _short_record(csv.reader(handle, delimiter=separator), n_columns)
 
 

@@ -1,4 +1,4 @@
-"""The weights of rows."""
+"""Check the weights of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
     Raises
     ------
     ValueError
-        There is not one a row, one is no number, negative or not finite, or all are zero.
+        The weights are not one per row, a weight is not a number, negative or not finite, or all are zero.
     """
     if sample_weight is None:
         return None
@@ -25,11 +25,11 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
             raise TypeError
         weight = weight.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise ValueError("sample_weight holds what is no number; give one number a row") from None
+        raise ValueError("sample_weight holds a cell that is not a number; give one number per row") from None
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n_rows},): one weight a row")
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n_rows},): one weight per row")
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
         raise ValueError(

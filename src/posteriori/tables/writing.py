@@ -1,4 +1,4 @@
-"""Codes and numbers back into a table of the type that was read."""
+"""Write codes and numbers as a table of the type that was read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posteriori.typing import Array
 
 
 def write_column(column: Column) -> Array:
-    """Return the categories of a column as an array, of the type they came in where it is NumPy's and holds them."""
+    """Return the categories of a column as an array, of the type that was read if NumPy has it and it holds them."""
     cells: list[Any] = list(column.categories)
     mixed, strings = len(column.kinds) > 1, column.kinds == {"strings"}
     if mixed or column.dtype in ("object", "|O") or (strings and column.dtype[:2] != "<U"):
@@ -26,7 +26,7 @@ def write_column(column: Column) -> Array:
             written = np.array(cells, dtype)
             if written.tolist() == cells:
                 return written
-    return np.array(cells)  # of a type wide enough: later rows may have held what the first's cannot
+    return np.array(cells)  # of a wider type, because later rows held categories that the first type cannot
 
 
 def decode(batch: Batch) -> Array:
@@ -50,16 +50,16 @@ def write_table(schema: Schema, drawn: list[Array]) -> Any:
     ----------
     schema : Schema
     drawn : list of ndarray (n,)
-        Of each column its numbers, or its codes from 1 on; a missing cell is NaN, or 0.
+        The numbers of each column, or its codes from 1 on; a missing cell is NaN, or 0.
 
     Returns
     -------
     table
-        Categorical columns have the data type they came in, and so have integers that were drawn as whole numbers,
-        unless some are missing and the type has no word for that; where one does not fit the type, it is the 64-bit
-        type of the same sign, and what does not fit that becomes its largest or smallest number. Other drawn numbers
-        are floats, of that type's width and make.
-        A column of which no category is known is missing throughout.
+        Categorical columns have the data type that they were read in. So have integers that were drawn as whole
+        numbers, unless cells are missing and the type cannot hold missing cells. If a number does not fit the type,
+        the column has the 64-bit type of the same sign, and numbers beyond it become its largest or smallest number.
+        Other numbers are floats of the same width and the same kind of type (NumPy, nullable, Arrow).
+        A column without a known category is missing throughout.
     """
     writers: dict[str, Callable[[Schema, list[Array]], Any]] = {
         "numpy": _write_array,
@@ -77,7 +77,7 @@ def _objects(cells: list[Any]) -> Array:
 
 
 def _number_type(label: str) -> np.dtype[Any] | None:
-    """Return the NumPy type of numbers that a data type's name stands for: <i4, int32, Int32; else None."""
+    """Return the NumPy type of numbers with this name of a data type (<i4, int32, Int32); None if it names another."""
     name = label if label[:1] in "<>|=" else label.lower().removesuffix("[pyarrow]")
     try:
         dtype = np.dtype(name)
@@ -87,16 +87,16 @@ def _number_type(label: str) -> np.dtype[Any] | None:
 
 
 def _is_count(column: Column, values: Array) -> bool:
-    """Whether a column of integers was drawn as whole numbers, which a Gaussian does not."""
+    """Return whether a column of integers was drawn as whole numbers; a Gaussian draws others."""
     dtype = _number_type(column.dtype)
     whole = (values == np.floor(values)) | np.isnan(values)
     return dtype is not None and dtype.kind in "iu" and bool(whole.all())
 
 
 def _integers(column: Column, values: Array) -> tuple[str, Array]:
-    """Return the data type of drawn whole numbers, wide enough for them, and the numbers themselves as float64.
+    """Return a data type that is wide enough for drawn whole numbers, and the numbers as float64.
 
-    Those beyond 64 bits become the largest, or the smallest, number of the type.
+    Numbers beyond 64 bits become the largest or the smallest number of the type.
     """
     label = column.dtype
     dtype = _number_type(label)
@@ -109,7 +109,7 @@ def _integers(column: Column, values: Array) -> tuple[str, Array]:
         if label[:1] == "|":
             label = dtype.str
     span = np.iinfo(dtype)
-    # The largest 64-bit integers are no floats: the float below stands for them.
+    # The largest 64-bit integers are not floats, so the next smaller float is used.
     highest = np.nextafter(float(span.max), 0.0) if float(span.max) > span.max else float(span.max)
     return label, np.clip(values, float(span.min), highest)
 
@@ -120,7 +120,7 @@ def _fits(values: Array, dtype: np.dtype[Any]) -> bool:
 
 
 def _take(known: Array, codes: Array) -> Array:
-    """Return the categories of some codes: NaN, or None in an array of objects, where missing."""
+    """Return the categories of codes; NaN where missing, or None in an array of objects."""
     taken = known[codes.astype(np.int64) - 1]
     missing = codes == 0
     if not missing.any():
@@ -133,7 +133,7 @@ def _take(known: Array, codes: Array) -> Array:
 
 
 def _write_array(schema: Schema, drawn: list[Array]) -> Array:
-    """Return an array as narrow as the one that was read, wider only if later rows held what that cannot."""
+    """Return an array of the type that was read; of a wider one only if later rows held cells that it cannot."""
     narrow = schema.dtype[1:] == "f4"
     cells: list[Array] = []
     for column, values in zip(schema.columns, drawn, strict=True):
@@ -169,18 +169,18 @@ def _write_pandas(schema: Schema, drawn: list[Array]) -> Any:
 
 
 def _pandas_numbers(column: Column, values: Array) -> Any:
-    """Return drawn numbers as a series; NumPy's integers have no word for a missing one."""
+    """Return drawn numbers as a series; as floats where NumPy integers would have to be missing."""
     import pandas as pd
 
-    wanting = bool(np.isnan(values).any()) and column.dtype[:1] not in ("I", "U")
-    if wanting or not _is_count(column, values):
+    has_gaps = bool(np.isnan(values).any()) and column.dtype[:1] not in ("I", "U")
+    if has_gaps or not _is_count(column, values):
         return pd.Series(values).astype(_pandas_float(column.dtype))
     label, whole = _integers(column, values)
     return pd.Series(whole).astype(label)
 
 
 def _pandas_float(label: str) -> str:
-    """Return the data type of floats that goes with one of numbers: Float64 with Int64, say."""
+    """Return the data type of floats for a data type of numbers: Float64 for Int64, for example."""
     narrow = label.lower().startswith(("float32", "float["))
     if label.endswith("[pyarrow]"):
         return "float[pyarrow]" if narrow else "double[pyarrow]"
@@ -198,7 +198,7 @@ def _pandas_categories(column: Column, codes: Array) -> Any:
         return pd.Series(pd.Categorical.from_codes(codes.astype(np.int64) - 1, dtype=dtype))
     try:
         known = pd.Series(cells or [None], dtype=_pandas_type(column.dtype))
-    except (TypeError, ValueError, OverflowError):  # later rows held what that type cannot
+    except (TypeError, ValueError, OverflowError):  # later rows held cells that this type cannot
         known = pd.Series(cells or [None], dtype="object" if len(column.kinds) > 1 else None)
     taken = known.take(codes.astype(np.int64) - 1 if cells else np.zeros(len(codes), np.int64)).reset_index(drop=True)
     return taken.where(codes > 0) if (codes == 0).any() else taken
@@ -246,7 +246,8 @@ def _polars_categories(column: Column, codes: Array) -> Any:
         )
     wide = {"Int128": pl.Int128, "UInt128": pl.UInt128}.get(column.dtype)
     known = pl.Series(column.name, cells or [None], dtype=wide)
-    with contextlib.suppress(AttributeError, TypeError, pl.exceptions.PolarsError):  # later rows held what it cannot
+    # Later rows may have held cells that the type of the column cannot hold.
+    with contextlib.suppress(AttributeError, TypeError, pl.exceptions.PolarsError):
         known = known.cast(pl.Enum(cells) if column.dtype == "Enum" else getattr(pl, column.dtype))
     if not cells:
         return known.gather(np.zeros(len(codes), np.int64))
@@ -281,7 +282,7 @@ def _arrow_categories(column: Column, codes: Array) -> Any:
     cells: list[Any] = list(column.categories)
     try:
         known = pa.array(cells or [None], type=pa.type_for_alias(column.dtype))
-    except (ValueError, OverflowError):  # no such type, or later rows held what it cannot
+    except (ValueError, OverflowError):  # no such type, or later rows held cells that it cannot
         known = pa.array(cells or [None])
     positions = codes.astype(np.int64) - 1 if cells else np.zeros(len(codes), np.int64)
     drawn = known.take(pa.array(positions, mask=positions < 0))
