@@ -45,8 +45,8 @@ def assign_folds(y_true: Array, folds: Any, *, stratified: bool = True, groups: 
         _, fold = np.unique(np.asarray(folds), return_inverse=True)
         if len(fold) != n or fold.max() < 1:
             raise ValueError(
-                f"folds has {len(fold)} entries and {len(np.unique(fold))} distinct values; give the fold of each of the "
-                f"{n} rows, with two or more distinct values"
+                f"folds has {len(fold)} entries and {len(np.unique(fold))} distinct values; give the fold of each of "
+                f"the {n} rows, with two or more distinct values"
             )
         return fold.astype(np.int64)
     if not 2 <= folds <= n:
