@@ -64,8 +64,8 @@ def check_closed_form(model: GenerativeModel, statistics: JointStatistics) -> No
         if not sums.is_exact():
             names = quote(model.schema.columns[j].name for j in block.columns)
             raise ValueError(
-                f"this model was fitted by EM because of missing cells in {names}, so that no row can be left out of it "
-                "in closed form; remove rows with missing cells, or choose a model that needs no EM (NaiveBayes)"
+                f"this model was fitted by EM because of missing cells in {names}, so that no row can be left out of "
+                "it in closed form; remove rows with missing cells, or choose a model that needs no EM (NaiveBayes)"
             )
 
 
