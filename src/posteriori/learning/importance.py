@@ -205,7 +205,8 @@ def _clip(log_probability: Array) -> Array:
 def _divergence(whole: Array, without: Array) -> Array:
     """Return KL(p(y | x) ‖ p(y | x₋ⱼ)) in nats, (d, n)."""
     posterior = np.exp(whole)
-    return np.einsum("nc,dnc->dn", posterior, _clip(whole) - _clip(without))
+    divergence: Array = np.einsum("nc,dnc->dn", posterior, _clip(whole) - _clip(without))
+    return divergence
 
 
 def _log_posteriors(member: GenerativeModel | ObservedCategoriesModel, batch: Batch) -> tuple[Array, Array]:

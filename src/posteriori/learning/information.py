@@ -105,8 +105,9 @@ def _density_times_divergence(log_prior: Array, factors: Array) -> Array:
     with np.errstate(invalid="ignore"):  # a class of prior 0 has the posterior 0, and 0 − (−inf) is discarded
         log_ratio = np.log(np.where(posterior > 0, posterior, 1.0)) - log_prior
         terms = np.where(posterior > 0, posterior * log_ratio, 0.0)
-    divergence: Array = terms.sum(axis=1)
-    return (total * np.exp(peak))[:, 0] * divergence
+    density = (total * np.exp(peak))[:, 0]
+    result: Array = density * terms.sum(axis=1)
+    return result
 
 
 def _nodes(draws: Array, out_of_support: Callable[[Array], Array]) -> tuple[Array, Array]:
