@@ -442,7 +442,7 @@ def test_rows_of_a_group_are_held_out_together():
 def test_mistakes_are_named(penguins):
     with pytest.raises(ValueError, match="'svm'"):
         po.cross_validate(["svm"], penguins, "species")
-    with pytest.raises(ValueError, match="two models are called"):
+    with pytest.raises(ValueError, match="two models have the title"):
         po.cross_validate(["nb", "nb"], penguins, "species")
     with pytest.raises(ValueError, match="is empty"):
         po.cross_validate([], penguins, "species")

@@ -377,7 +377,7 @@ def test_the_picture_shows_the_means(found, measure):
     ("options", "sentence"),
     [
         ({"models": ["nb", "svm"]}, "there is no model 'svm'"),
-        ({"models": ["nb", po.NaiveBayes(alpha=2.0), po.NaiveBayes()]}, "two models are called 'NaiveBayes'"),
+        ({"models": ["nb", po.NaiveBayes(alpha=2.0), po.NaiveBayes()]}, "two models have the title 'NaiveBayes'"),
         ({"models": []}, "models is empty"),
         ({"sizes": [1, 10]}, "sizes holds 1; give whole numbers from 2 to 258"),
         ({"sizes": [10, 259]}, "sizes holds 259"),
@@ -386,7 +386,7 @@ def test_the_picture_shows_the_means(found, measure):
         ({"repeats": 0}, "repeats is 0"),
         ({"n_jobs": -1}, "n_jobs is -1"),
         ({"test_share": 1.0}, "test_share is 1.0"),
-        ({"test_share": 0.999}, "leaves 0 to learn from"),
+        ({"test_share": 0.999}, "leaves 0 for training"),
     ],
 )
 def test_refusals(options, sentence):
@@ -403,9 +403,9 @@ def test_refusals_of_tables_and_models(found):
         po.compare(np.array([[0.0, np.inf if row == 3 else 0.0] for row in range(20)]), [0, 1] * 10, ["nb"])
     with pytest.raises(ValueError, match="no column beside"):
         po.compare(PENGUINS.select("species"), "species", ["nb"])
-    with pytest.raises(TypeError, match="no classifier with predict_proba"):
+    with pytest.raises(TypeError, match="has no predict_proba"):
         po.compare(PENGUINS, "species", [LinearSVC()])
-    with pytest.raises(TypeError, match="list names and classifiers"):
+    with pytest.raises(TypeError, match="give a list of names and classifiers"):
         po.compare(PENGUINS, "species", "nb")
     with pytest.raises(ValueError, match=r"'LogisticRegression' cannot learn from 10 of the rows: .*discriminative"):
         po.compare(PENGUINS, "species", [LogisticRegression()])

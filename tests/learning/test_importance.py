@@ -130,8 +130,8 @@ def test_of_many_rows_some_of_every_class_and_fold_are_measured():
     model = po.NaiveBayes()
     out_of_fold(model, X, y)
     held_out = model._held_out_rows
-    assert len(held_out.components) == MOST_ROWS == model.importance_.n_rows
-    assert_allclose(held_out.components.mean(), y.mean(), atol=1e-3)
+    assert len(held_out.y_true) == MOST_ROWS == model.importance_.n_rows
+    assert_allclose(held_out.y_true.mean(), y.mean(), atol=1e-3)
     assert sorted(np.concatenate([rows for rows, _ in held_out.folds]).tolist()) == list(range(MOST_ROWS))
     assert_array_equal(X[held_out.batch.chosen], held_out.batch.numbers.values)
     assert most_rows(1000) < most_rows(50) < most_rows(2) == MOST_ROWS

@@ -246,10 +246,10 @@ def test_what_it_refuses(copies):
     with pytest.raises(ValueError, match="takes all rows at once, and partial_fit sees each once; use fit"):
         po.NaiveBayes(weights="conditional").partial_fit(X, y)
     half = np.where(np.arange(400) % 2, y.astype(object), None)
-    with pytest.raises(ValueError, match="rows without label taught this model by EM"):
+    with pytest.raises(ValueError, match="fitted by EM to rows without label"):
         po.NaiveBayes(weights="conditional", unlabelled="learn").fit(X, half)
     gaps = X.select("a", "b").with_columns(pl.when(pl.col("a") > 0).then("a").alias("a"))
-    with pytest.raises(ValueError, match="missing cells of columns 'a', 'b' taught this model by EM"):
+    with pytest.raises(ValueError, match="fitted by EM because of missing cells in columns 'a', 'b'"):
         po.GaussianDiscriminant(weights="conditional").fit(gaps, y)
     with pytest.raises(ValueError, match="'weights' parameter of NaiveBayes must be"):
         po.NaiveBayes(weights="equal").fit(X, y)

@@ -1,4 +1,4 @@
-"""Generative against discriminative: what each learns from how many rows."""
+"""Comparison of models: cross-validation, and learning curves of generative and discriminative classifiers."""
 
 from posteriori.comparison.cross_validation import CrossValidation, cross_validate
 from posteriori.comparison.discriminative import DiscriminativeClassifier, discriminative

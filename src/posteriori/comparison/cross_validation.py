@@ -1,4 +1,4 @@
-"""Several models judged on rows they have not seen: exactly, and together, where they are generative."""
+"""Cross-validation of several models: exact and in one pass for generative ones, by refits for others."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from posteriori.classifiers import GenerativeEstimator
 from posteriori.comparison.models import chosen_models
 from posteriori.comparison.rows import Rows, read_rows
 from posteriori.comparison.writing import text_table
-from posteriori.learning.folded_data import FoldedData, cross_fit_and_score
+from posteriori.learning.folded_data import FoldedData, cross_fit_and_score, held_out_prior
 from posteriori.learning.folds import assign_folds
 from posteriori.learning.metrics import fill_undefined
 from posteriori.learning.scores import area_under_curve, scores_of
+from posteriori.model_selection.estimators import TrainableEstimator
 from posteriori.tables import check_weights
 from posteriori.typing import Array
 
@@ -26,19 +27,20 @@ _SHOWN = ("log_loss", "accuracy", "brier", "auc", "calibration_error")
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """What models say of rows that they were not trained on, and how good it is.
+    """Held-out predictions of several models, and their scores.
 
     Attributes
     ----------
     table : polars DataFrame
-        A row a model: ``model``, then log_loss (nats), accuracy, brier (in [0, 2]), auc (one class against the others,
-        averaged by their shares) and calibration_error, each followed by its standard error, as ``log_loss_se``: over
-        rows, of auc and calibration_error over folds.
+        One row per model: ``model``, then log_loss (nats), accuracy, brier (in [0, 2]), auc (one class against the
+        others, averaged by the weights of the classes) and calibration_error. Each is followed by its standard error,
+        as ``log_loss_se``: over rows, and for auc and calibration_error over folds.
     posteriors : dict
-        p(y | x) of each row by each model of the other folds, (n, C).
+        For each title p(y | x) of each row, (n, C), by the model of the other folds.
     components, fold, weight : ndarray (n,)
-        The number of each row's class, its fold, and its weight.
+        The class index, the fold, and the weight of each row. `components` is the same as `y_true`.
     classes : ndarray (C,)
+        The classes, in the order of the columns of the posteriors.
     """
 
     table: pl.DataFrame
@@ -48,8 +50,13 @@ class CrossValidation:
     weight: Array
     classes: Array
 
+    @property
+    def y_true(self) -> Array:
+        """The class index of each row, (n,)."""
+        return self.components
+
     def __str__(self) -> str:
-        head = ["model", *(name.replace("_", "-").replace("log-loss", "log-loss") for name in _SHOWN)]
+        head = ["model", *(name.replace("_", "-") for name in _SHOWN)]
         lines = [
             [row["model"], *(f"{row[name]:.4f} ± {row[f'{name}_se']:.4f}" for name in _SHOWN)]
             for row in self.table.iter_rows(named=True)
@@ -73,31 +80,32 @@ def cross_validate(
     random_state: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> CrossValidation:
-    """Judge models by what each fold's rows get from models of the others.
+    """Compare models by k-fold cross-validation.
 
-    The generative classifiers of posteriori are all learned from one pass over the rows, whose statistics are kept per
-    fold. This gives what refitting every fold would, the cut points of binned columns included. It is approximate for
-    bins of more than 50,000 rows (fewer with more than 167 columns), whose cut points come from a sample, and for
-    models that take EM, within its tolerance: see Notes. Other classifiers, and `GenerativeClassifier`, are refitted.
+    All generative classifiers of posteriori are learned in one pass over the rows, which adds up statistics per fold.
+    The result equals that of a refit per fold, including the cut points of binned columns. It is approximate for bins
+    of more than 50,000 rows (fewer with more than 167 columns), whose cut points come from a sample, and for models
+    that need EM, within its tolerance: see Notes. Other classifiers, and `GenerativeClassifier`, are refitted.
 
     Parameters
     ----------
-    models : classifier, sequence of names and classifiers, or mapping of a title to either
+    models : classifier, sequence of names and classifiers, or mapping from titles to these
         Names are those of the registry, as in `compare`: "pool", "nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb",
         "aode", "logistic", "boosting", "forest", and those of the candidates of `GenerativeClassifier`.
     X, y, sample_weight : as in `NaiveBayes.fit`
     folds : int or array-like (n,), default 5
-        How many, or the fold of each row.
+        The number of folds, or the fold of each row.
     stratified : bool, default True
-        Whether every class is spread evenly over the folds.
+        Whether to spread every class evenly over the folds.
     groups : array-like (n,), optional
-        Rows of one group, as those of one patient, are held out together.
+        The group of each row, such as the patient. Rows of one group are in the same fold.
     categorical_features : "from_dtype", mask, indices or names
-        For models given by name, and for those of scikit-learn.
+        Columns that are categorical although their type is numeric, for models given by name and for those of
+        scikit-learn.
     random_state : int, default 0
-        Shuffles the rows before they are dealt out.
+        Seed of the shuffle of the rows before they are assigned to folds.
     progress : callable, optional
-        Called with a number of rows, which sum to twice the rows a model.
+        Called with numbers of finished rows. Their sum is at most twice the number of rows per model.
 
     Returns
     -------
@@ -106,14 +114,13 @@ def cross_validate(
     Raises
     ------
     ValueError
-        There are fewer than two folds, or more than rows or groups; or as `fit` does.
+        There are fewer than two folds, or more folds than rows or groups; or for the reasons of `fit`.
 
     Notes
     -----
-    Where a model takes EM (as for missing numbers in a `GaussianDiscriminant`), it starts in each fold from the model
-    of all rows, unless its bins differ or rows have no label; then it starts as in a refit. At the default tolerance
-    posteriors of four tables with missing numbers differ from those of a refit by up to 0.03, and log-losses by up to
-    0.0004 nats.
+    EM (for example for missing numbers in a `GaussianDiscriminant`) starts in each fold from the model of all rows. If
+    the bins differ or rows have no label, it starts as in a refit. On four tables with missing numbers, at the default
+    tolerance, posteriors differ from those of a refit by up to 0.03, and log-losses by up to 0.0004 nats.
 
     References
     ----------
@@ -123,89 +130,120 @@ def cross_validate(
     --------
     >>> import posteriori as po
     >>> from posteriori.datasets import load_penguins
-    >>> found = po.cross_validate(["nb", "lda"], load_penguins(), "species")
-    >>> found.table["model"].to_list()
+    >>> result = po.cross_validate(["nb", "lda"], load_penguins(), "species")
+    >>> result.table["model"].to_list()
     ['naive Bayes', 'LDA']
     """
     titled = _titled(models, categorical_features)
-    exact = {title: clone(one) for title, one in titled.items() if isinstance(one, GenerativeEstimator)}
-    other = {title: one for title, one in titled.items() if title not in exact}
+    exact = {title: clone(model) for title, model in titled.items() if isinstance(model, GenerativeEstimator)}
+    refitted = {title: model for title, model in titled.items() if title not in exact}
     posteriors: dict[str, Array] = {}
-    dealt: list[tuple[Array, Array, Array, Array]] = []
-    how = {"stratified": stratified, "groups": groups, "random_state": random_state}
-    for alike in _of_one_schema(exact, X, y, sample_weight, folds, how):
-        folded, estimators = alike
-        plans = [one.training_plan(folded.source.schema, folded.target) for one in estimators.values()]
-        found, fitted = cross_fit_and_score(plans, folded, progress)
-        prior = np.exp(np.stack([one.model.class_log_prior for one in fitted[0].without]))[folded.fold]
-        for m, title in enumerate(estimators):
-            posteriors[title] = fill_undefined(np.exp(found[:, :, m]), prior)
+    assigned: list[_HeldOut] = []
+    options = {"stratified": stratified, "groups": groups, "random_state": random_state}
+    for folded, estimators in _by_schema(exact, X, y, sample_weight, folds, options):
+        posteriors |= _exact_posteriors(folded, estimators, progress)
         classes = np.array(folded.target.categories)
-        dealt.append((folded.y_true, folded.fold, folded.weight, classes))
-    if other:
+        assigned.append(_HeldOut(folded.y_true, folded.fold, folded.weight, classes))
+    if refitted:
         rows = read_rows(X, y, categorical_features)
-        weight = check_weights(sample_weight, len(rows.y_true))
-        weight = np.ones(len(rows.y_true)) if weight is None else weight
+        given = check_weights(sample_weight, len(rows.y_true))
         fold = assign_folds(rows.y_true, folds, stratified=stratified, groups=groups, seed=random_state)
-        for title, one in other.items():
-            posteriors[title] = _refitted(title, one, rows, fold, None if sample_weight is None else weight, progress)
-        dealt.append((rows.y_true, fold, weight, rows.classes))
-    components, fold, weight, classes = dealt[0]
-    lines = [{"model": title} | _scores(components, posteriors[title], weight, fold) for title in titled]
+        for title, model in refitted.items():
+            posteriors[title] = _refitted_posterior(title, model, rows, fold, given, progress)
+        weight = np.ones(len(rows.y_true)) if given is None else given
+        assigned.append(_HeldOut(rows.y_true, fold, weight, rows.classes))
+    rows_of_all = assigned[0]  # the same for all models: equal labels, folds and seed
+    table = [{"model": title} | _scores(rows_of_all, posteriors[title]) for title in titled]
     ordered = {title: posteriors[title] for title in titled}
-    return CrossValidation(pl.DataFrame(lines), ordered, components, fold, weight, classes)
+    return CrossValidation(
+        pl.DataFrame(table), ordered, rows_of_all.y_true, rows_of_all.fold, rows_of_all.weight, rows_of_all.classes
+    )
+
+
+@dataclass(frozen=True)
+class _HeldOut:
+    """The class index, fold and weight of each evaluated row, (n,), and the classes, (C,)."""
+
+    y_true: Array
+    fold: Array
+    weight: Array
+    classes: Array
 
 
 def _titled(models: Any, categorical_features: Any) -> dict[str, Any]:
-    """Return the models by what they are called."""
+    """Return the models by title."""
     if isinstance(models, str) or not isinstance(models, Mapping | Sequence):
         models = [models]
     if isinstance(models, Mapping):
         pairs: list[tuple[Any, Any]] = list(models.items())
     else:
-        pairs = [(None, one) for one in models]
+        pairs = [(None, model) for model in models]
     common = {"categorical_features": categorical_features}
     titled: dict[str, Any] = {}
-    for title, one in pairs:
-        named = chosen_models({title: one} if title else [one])
-        if isinstance(one, str):
-            named = {name: model.set_params(**common) for name, model in named.items()}
-        twice = set(named) & set(titled)
-        if twice:
+    for title, model in pairs:
+        resolved = chosen_models({title: model} if title else [model])
+        if isinstance(model, str):
+            resolved = {name: made.set_params(**common) for name, made in resolved.items()}
+        repeated = set(resolved) & set(titled)
+        if repeated:
             raise ValueError(
-                f"two models are called {twice.pop()!r}; give a mapping of what each is called to the model"
+                f"two models have the title {repeated.pop()!r}; give a mapping from distinct titles to the models"
             )
-        titled |= named
+        titled |= resolved
     if not titled:
         raise ValueError("models is empty; name at least one")
     return titled
 
 
-def _of_one_schema(
-    estimators: dict[str, Any], X: Any, y: Any, sample_weight: Any, folds: Any, how: dict[str, Any]
-) -> list[tuple[FoldedData, dict[str, Any]]]:
-    """Return the estimators that read the rows alike, together, with the rows as they read them."""
-    groups: list[tuple[FoldedData, dict[str, Any]]] = []
+def _exact_posteriors(
+    folded: FoldedData, estimators: Mapping[str, TrainableEstimator], progress: Callable[[int], None] | None
+) -> dict[str, Array]:
+    """Return held-out posteriors (n, C) by title, all from one pass."""
+    plans = [estimator.training_plan(folded.source.schema, folded.target) for estimator in estimators.values()]
+    log_posterior, fitted = cross_fit_and_score(plans, folded, progress)
+    prior = held_out_prior(folded, fitted[0])
+    return {title: fill_undefined(np.exp(log_posterior[:, :, m]), prior) for m, title in enumerate(estimators)}
+
+
+def _by_schema(
+    estimators: Mapping[str, TrainableEstimator],
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    folds: Any,
+    options: Mapping[str, Any],
+) -> list[tuple[FoldedData, dict[str, TrainableEstimator]]]:
+    """Group the estimators that read equal rows, so that one pass serves each group."""
+    groups: list[tuple[FoldedData, dict[str, TrainableEstimator]]] = []
     for title, estimator in estimators.items():
-        folded = FoldedData.of(estimator.read_training_rows(X, y, sample_weight), folds, **how)
+        folded = FoldedData.of(estimator.read_training_rows(X, y, sample_weight), folds, **options)
         for known, members in groups:
-            alike = known.source.schema == folded.source.schema and len(known.evaluated) == len(folded.evaluated)
-            plain = known.source.label_model is None and folded.source.label_model is None
-            weighed = known.source.unlabelled_weight == folded.source.unlabelled_weight
-            if alike and plain and weighed:
+            if _reads_equal_rows(known, folded):
                 members[title] = estimator
                 break
         else:
             groups.append((folded, {title: estimator}))
     if len({tuple(folded.evaluated.tolist()) for folded, _ in groups}) > 1:
-        raise ValueError("some models learn from rows without label and others do not; judge them apart")
+        raise ValueError("some models learn from rows without label and others do not; cross-validate them separately")
     return groups
 
 
-def _refitted(
+def _reads_equal_rows(first: FoldedData, second: FoldedData) -> bool:
+    """Whether two estimators read the rows with equal schema, labels and weights."""
+    # Label models are not compared: each estimator may have its own.
+    without_label_model = first.source.label_model is None and second.source.label_model is None
+    return (
+        first.source.schema == second.source.schema
+        and len(first.evaluated) == len(second.evaluated)
+        and without_label_model
+        and first.source.unlabelled_weight == second.source.unlabelled_weight
+    )
+
+
+def _refitted_posterior(
     title: str, model: Any, rows: Rows, fold: Array, weight: Array | None, progress: Callable[[int], None] | None
 ) -> Array:
-    """Return p(y | x) of each row by a model that is fitted to the rows of the other folds."""
+    """Return p(y | x) of each row, (n, C), by a model that is refitted to the rows of the other folds."""
     posterior = np.zeros((len(fold), len(rows.classes)))
     positions = {label: position for position, label in enumerate(rows.classes.tolist())}
     for k in range(int(fold.max()) + 1):
@@ -217,7 +255,9 @@ def _refitted(
             else:
                 learner.fit(rows.frame[others], rows.labels[others], sample_weight=weight[others])
         except TypeError as error:
-            raise ValueError(f"{title!r} takes no sample_weight ({error}); leave it, or the weights, out") from error
+            raise ValueError(
+                f"{title!r} does not accept sample_weight ({error}); leave out the model or the weights"
+            ) from error
         columns = np.array([positions[label] for label in np.asarray(learner.classes_).tolist()])
         posterior[held_out[:, np.newaxis], columns] = learner.predict_proba(rows.frame[held_out])
         if progress is not None:
@@ -225,12 +265,14 @@ def _refitted(
     return posterior
 
 
-def _scores(components: Array, posterior: Array, weight: Array, fold: Array) -> dict[str, float]:
-    found = scores_of(components, posterior, weight, None, fold)
-    parts = [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
-    curves = np.array([area_under_curve(components[rows], posterior[rows], weight[rows]) for rows in parts])
-    curves = curves[~np.isnan(curves)]
-    spread = float(np.std(curves, ddof=1) / np.sqrt(len(curves))) if len(curves) > 1 else float("nan")
-    scores = {name: getattr(found, name) for name in found.names()}
-    scores |= {"auc": area_under_curve(components, posterior, weight), "auc_se": spread}
+def _scores(rows: _HeldOut, posterior: Array) -> dict[str, float]:
+    """Return the scores of a model, and the standard error of each."""
+    y_true, weight = rows.y_true, rows.weight
+    by_row = scores_of(y_true, posterior, weight, None, rows.fold)
+    held_out = [np.flatnonzero(rows.fold == k) for k in range(int(rows.fold.max()) + 1)]
+    areas = np.array([area_under_curve(y_true[part], posterior[part], weight[part]) for part in held_out])
+    areas = areas[~np.isnan(areas)]  # folds with one class only
+    spread = float(np.std(areas, ddof=1) / np.sqrt(len(areas))) if len(areas) > 1 else float("nan")
+    scores = {name: getattr(by_row, name) for name in by_row.names()}
+    scores |= {"auc": area_under_curve(y_true, posterior, weight), "auc_se": spread}
     return {name: scores[name] for shown in _SHOWN for name in (shown, f"{shown}_se")}

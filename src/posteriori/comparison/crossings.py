@@ -1,4 +1,4 @@
-"""Where two learning curves cross."""
+"""Crossings of two learning curves."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import numpy as np
 
 from posteriori.typing import Array
 
-_SURE = 3.0  # standard errors
+_SIGNIFICANT = 3.0  # standard errors
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """How two curves stand to each other: the lead of one over the other by the number of rows.
+    """The last crossing of two curves: the lead of the first over the second changes its sign.
 
     Attributes
     ----------
     n_rows : float or None
-        Where the mean lead changes its sign for the last time; None where it never does.
+        The number of rows at which the mean lead changes its sign for the last time; None if it never does.
     first, last : int
-        Who leads before that, and after: 1 the one, −1 the other; 0 if the two never differ.
+        The leader before and after: 1 for the first curve, −1 for the second; 0 if the two never differ.
     n_crossings : int
-        How often the sign changes: more than once where the curves lie close, by chance maybe.
+        The number of sign changes. It can exceed 1 by chance if the curves are close.
     sure : bool
-        Whether the one that leads before does so at some size by over three standard errors of the lead, and the
-        other at some size after.
+        Whether the leader before the crossing leads at some size by more than three standard errors, and the leader
+        after it does at some later size.
     """
 
     n_rows: float | None
@@ -36,14 +36,14 @@ class Crossing:
 
 
 def find_crossing(n_rows: Array, lead: Array) -> Crossing:
-    """Return where a mean lead changes its sign, by linear interpolation over log n.
+    """Locate the last sign change of the mean lead, by linear interpolation over log n.
 
     Parameters
     ----------
     n_rows : ndarray (S,)
-        Ascending.
+        The training sizes, ascending.
     lead : ndarray (S, R)
-        Of each size and repeat: above 0 where the one leads.
+        The lead for each size and repeat: above 0 if the first curve is better.
 
     Examples
     --------
@@ -61,9 +61,9 @@ def find_crossing(n_rows: Array, lead: Array) -> Crossing:
         return Crossing(None, int(sign[0]), int(sign[0]), 0, False)
     before, after = decided[changes[-1]], decided[changes[-1] + 1]
     if after == before + 1:
-        share = mean[before] / (mean[before] - mean[after])
-        position = log_n[before] + share * (log_n[after] - log_n[before])
-    else:  # the curves are one for some sizes between
+        fraction = mean[before] / (mean[before] - mean[after])
+        position = log_n[before] + fraction * (log_n[after] - log_n[before])
+    else:  # the curves are equal at the sizes in between: take the middle
         position = (log_n[before + 1] + log_n[after - 1]) / 2
     first, last = int(sign[changes[-1]]), int(sign[changes[-1] + 1])
     sure = _leads_clearly(first * lead[:after]) and _leads_clearly(last * lead[after:])
@@ -71,8 +71,8 @@ def find_crossing(n_rows: Array, lead: Array) -> Crossing:
 
 
 def _leads_clearly(lead: Array) -> bool:
-    """Whether the mean over repeats, (S, R), exceeds 0 at some size by more than three of its standard errors."""
+    """Whether the mean lead over repeats, (S, R), exceeds three of its standard errors at some size."""
     repeats = lead.shape[1]
     if repeats < 2:
         return False
-    return bool((lead.mean(axis=1) > _SURE * lead.std(axis=1, ddof=1) / np.sqrt(repeats)).any())
+    return bool((lead.mean(axis=1) > _SIGNIFICANT * lead.std(axis=1, ddof=1) / np.sqrt(repeats)).any())

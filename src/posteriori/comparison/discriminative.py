@@ -1,4 +1,4 @@
-"""The discriminative peers: classifiers of scikit-learn behind the preprocessing that they usually get."""
+"""Discriminative classifiers of scikit-learn, with the usual preprocessing for mixed tables with missing cells."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from posteriori.tables.schema import infinite_cell
 from posteriori.tables.writing import write_column
 from posteriori.typing import Array
 
-_MOST_CATEGORIES = 255  # that histogram gradient boosting takes of one column
+_MOST_CATEGORIES = 255  # per column, the limit of histogram gradient boosting
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A classifier, and what becomes of the columns before it sees them.
+    """A classifier, and the preprocessing of its columns.
 
     Attributes
     ----------
-    classifier : function of a mask of the columns that are categorical
-        Returns the classifier; the numbers stand before the categories.
-    numbers, categories : functions
-        Return the transformer of the numbers, NaN where missing, and of the codes of categories, NaN where missing.
+    classifier : callable
+        Returns the classifier, given a mask of the columns that are categorical. Numeric columns come first.
+    numbers, categories : callable
+        Return the transformers of the numbers and of the codes of categories. Both are NaN if missing.
     sparse_threshold : float
-        The share of cells other than 0 below which the classifier gets a sparse matrix.
+        The classifier receives a sparse matrix if the fraction of nonzero cells is below this.
     """
 
     classifier: Callable[[list[bool]], Any]
@@ -47,15 +47,15 @@ class Recipe:
     sparse_threshold: float = 0.3
 
 
-def _as_they_are() -> str:
+def _unchanged() -> str:
     return "passthrough"
 
 
-def _medians_in_units() -> Pipeline:
+def _imputed_and_scaled() -> Pipeline:
     return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
 
 
-def _most_frequent_in_indicators() -> Pipeline:
+def _imputed_indicators() -> Pipeline:
     return make_pipeline(SimpleImputer(strategy="most_frequent", keep_empty_features=True), _indicators())
 
 
@@ -73,24 +73,23 @@ def _few_codes() -> OrdinalEncoder:
 
 
 RECIPES: dict[str, Recipe] = {
-    "logistic": Recipe(
-        lambda categorical: LogisticRegression(max_iter=1000), _medians_in_units, _most_frequent_in_indicators
-    ),
+    "logistic": Recipe(lambda categorical: LogisticRegression(max_iter=1000), _imputed_and_scaled, _imputed_indicators),
     "boosting": Recipe(
-        lambda categorical: HistGradientBoostingClassifier(categorical_features=categorical), _as_they_are, _few_codes
+        lambda categorical: HistGradientBoostingClassifier(categorical_features=categorical), _unchanged, _few_codes
     ),
-    # A forest takes NaN in no sparse matrix.
-    "forest": Recipe(lambda categorical: RandomForestClassifier(), _as_they_are, _indicators, sparse_threshold=0.0),
+    # RandomForestClassifier refuses NaN in sparse matrices.
+    "forest": Recipe(lambda categorical: RandomForestClassifier(), _unchanged, _indicators, sparse_threshold=0.0),
 }
 
 
 def discriminative(classifier: Any, *, categorical_features: Any = "from_dtype") -> DiscriminativeClassifier:
-    """Return a discriminative classifier for any table, mixed and with missing cells.
+    """Return a discriminative classifier for mixed tables with missing cells.
 
     Parameters
     ----------
     classifier : {"logistic", "boosting", "forest"} or classifier of scikit-learn
-        Logistic regression, histogram gradient boosting, a random forest, or any other.
+        Logistic regression, histogram gradient boosting, a random forest, or any other classifier with
+        `predict_proba`.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric.
 
@@ -110,17 +109,18 @@ def discriminative(classifier: Any, *, categorical_features: Any = "from_dtype")
 
 
 class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier of scikit-learn for any table that the library's own read, with the columns taken for the same.
+    """A classifier of scikit-learn for every table that posteriori reads, with the same kinds of columns.
 
-    It learns p(y | x) alone, and so has to be told what a missing cell is:
+    A model of p(y | x) alone cannot integrate a missing cell out. The preprocessing handles missing cells:
 
-    - logistic regression, and any classifier given as an object: the median of the column, the most frequent
-      category; then numbers less their mean in standard deviations, and an indicator a category;
-    - gradient boosting: a branch of its own at each split, of numbers and of categories, which need no indicators.
-      Beyond 255 categories of a column the rare ones are one;
-    - random forest: the same of numbers; of categories an indicator, where training has such cells.
+    - Logistic regression, and any classifier given as an object: the median of the column or its most frequent
+      category. Then numbers are standardised, and each category has an indicator.
+    - Gradient boosting: it chooses a branch for missing cells at each split. Categories need no indicators. If a column
+      has more than 255 categories, the rare ones are merged.
+    - Random forest: it chooses a branch for missing numbers. Categories have indicators, with one for missing cells if
+      the training rows have some.
 
-    A category unseen in training has no indicator; to gradient boosting its cell is missing.
+    An unseen category has no indicator. For gradient boosting its cell is missing.
 
     Parameters
     ----------
@@ -128,16 +128,16 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric.
     random_state : int or RandomState, optional
-        For a classifier given by its name.
+        Seed of a classifier given by name.
 
     Attributes
     ----------
     classes_ : ndarray (C,)
     pipeline_ : Pipeline
-        Of scikit-learn: what becomes of numbers and codes, and the fitted classifier.
+        The preprocessing and the fitted classifier of scikit-learn.
     n_features_in_ : int
     feature_names_in_ : ndarray
-        Where the columns had names.
+        The names of the columns, if they have names.
 
     Examples
     --------
@@ -156,14 +156,14 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from labelled rows.
+        """Fit the preprocessing and the classifier.
 
         Parameters
         ----------
         X : array-like or data frame (n, d)
             As in the `fit` of the library's own classifiers.
         y : array-like (n,) or str
-            The label of each row, or the name of the column of X that holds them.
+            The label of each row, or the name of the column of X that holds the labels.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            A label is missing, a cell is infinite, or the classifier cannot learn from these rows.
+            A label is missing, a cell is infinite, or the classifier refuses the rows.
         """
         recipe = self._recipe()
         table = read_table(X)
@@ -180,9 +180,9 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
         columns = [j for j in range(len(table.names)) if labels.name is None or j != labels.position]
         if not columns:
             raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
-        stated = categorical_places(self.categorical_features, None, [table.names[j] for j in columns])
-        schema = infer_schema(table, columns, [columns[j] for j in stated], labels.name)
-        # Declared, so that categories met later get codes after those of training.
+        declared = categorical_places(self.categorical_features, None, [table.names[j] for j in columns])
+        schema = infer_schema(table, columns, [columns[j] for j in declared], labels.name)
+        # Declared categories keep their codes; unseen ones get codes after these.
         self.schema_ = replace(schema, columns=tuple(replace(column, declared=True) for column in schema.columns))
         target = labels.infer()
         self.classes_ = write_column(target)
@@ -191,7 +191,7 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         self.pipeline_ = _build(recipe, self.schema_)
         cells = _cells(table, self.schema_, columns)
-        cells[:, np.isnan(cells).all(axis=0)] = 0.0  # boosting cannot bin a column without any value
+        cells[:, np.isnan(cells).all(axis=0)] = 0.0  # boosting cannot bin a column that is entirely missing
         self.pipeline_.fit(cells, labels.components(target, slice(0, table.n_rows)))
         return self
 
@@ -200,14 +200,16 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "pipeline_")
         table = read_table(X)
         positions = matched_places(table, self.schema_, type(self).__name__, self.schema_.target)
-        return np.asarray(self.pipeline_.predict_proba(_cells(table, self._met(table, positions), positions)))
+        schema = self._with_unseen_categories(table, positions)
+        return np.asarray(self.pipeline_.predict_proba(_cells(table, schema, positions)))
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, (n,)."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        predicted: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return predicted
 
     def _recipe(self) -> Recipe:
-        """Return how the classifier is built, with the parameters of this estimator."""
+        """Return the recipe of the classifier, with the parameters of this estimator."""
         if isinstance(self.classifier, str):
             if self.classifier not in RECIPES:
                 raise ValueError(
@@ -221,15 +223,17 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
 
             return replace(recipe, classifier=build)
         if isinstance(self.classifier, type) or not hasattr(self.classifier, "predict_proba"):
-            raise TypeError(f"classifier is {self.classifier!r}, which has no predict_proba; give a probabilistic one")
+            raise TypeError(
+                f"classifier is {self.classifier!r}, which has no predict_proba; give a probabilistic classifier"
+            )
         given = self.classifier
-        return Recipe(lambda categorical: clone(given), _medians_in_units, _most_frequent_in_indicators, 0.0)
+        return Recipe(lambda categorical: clone(given), _imputed_and_scaled, _imputed_indicators, 0.0)
 
-    def _met(self, table: Table, positions: tuple[int, ...]) -> Schema:
-        """Return the schema with the categories that training did not know after those it did."""
+    def _with_unseen_categories(self, table: Table, positions: tuple[int, ...]) -> Schema:
+        """Return the schema with the unseen categories of a table appended to those of training."""
         categorical = [positions[j] for j in self.schema_.of_kind("categorical")]
-        stated = set(self.schema_.of_kind("categorical"))
-        return self.schema_.extended(infer_schema(table, positions, categorical), mixed=stated)
+        mixed = set(self.schema_.of_kind("categorical"))
+        return self.schema_.extended(infer_schema(table, positions, categorical), mixed=mixed)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -241,11 +245,12 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
 
 def _build(recipe: Recipe, schema: Schema) -> Pipeline:
     n_numbers, n_categories = len(schema.of_kind("continuous")), len(schema.of_kind("categorical"))
-    parts = [
+    transformers = [
         ("numbers", recipe.numbers(), list(range(n_numbers))),
         ("categories", recipe.categories(), list(range(n_numbers, n_numbers + n_categories))),
     ]
-    columns = ColumnTransformer([part for part in parts if part[2]], sparse_threshold=recipe.sparse_threshold)
+    used = [transformer for transformer in transformers if transformer[2]]  # without empty lists of columns
+    columns = ColumnTransformer(used, sparse_threshold=recipe.sparse_threshold)
     classifier = recipe.classifier([False] * n_numbers + [True] * n_categories)
     return Pipeline([("columns", columns), ("classifier", classifier)])
 
@@ -259,7 +264,7 @@ def require_finite(numbers: Array, columns: list[Column]) -> None:
 
 
 def _cells(table: Table, schema: Schema, positions: Any) -> Array:
-    """Return the numbers of a table beside the codes of its categories, float64 (n, d), NaN where missing."""
+    """Return the numbers of a table, then the codes of its categories, float64 (n, d); NaN if missing."""
     rows = slice(0, table.n_rows)
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
     cells = np.empty((table.n_rows, len(schema.columns)))

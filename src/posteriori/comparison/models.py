@@ -1,9 +1,9 @@
-"""The models of a comparison, by name or as they are given."""
+"""Resolve the models of a comparison: names of the registry, or classifiers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.pipeline import Pipeline
@@ -12,6 +12,18 @@ from posteriori.classifiers import GenerativeClassifier
 from posteriori.comparison.discriminative import DiscriminativeClassifier
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.registry import COMPARED, MODELS, find_model
+
+
+class ProbabilisticClassifier(Protocol):
+    """A classifier with class probabilities, in the interface of scikit-learn."""
+
+    classes_: Any
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from labelled rows."""
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return p(y | x), (n, C), in the order of `classes_`."""
 
 
 def chosen_models(models: Any) -> dict[str, Any]:
@@ -25,30 +37,35 @@ def chosen_models(models: Any) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        A name is not known, two models are called the same, or there is none.
+        A name is unknown, two models have the same title, or there is no model.
     TypeError
-        A model cannot say how probable the classes are.
+        A model has no `predict_proba`.
     """
-    wanted = COMPARED if models is None else models
-    if isinstance(wanted, str) or not isinstance(wanted, Mapping | Sequence):
-        raise TypeError(f"models is {wanted!r}; list names and classifiers, or map what each is called to it")
-    if isinstance(wanted, Mapping):
-        pairs = [(str(title), _named(one)[1]) for title, one in wanted.items()]
+    if models is None:
+        models = COMPARED
+    if isinstance(models, str) or not isinstance(models, Mapping | Sequence):
+        raise TypeError(
+            f"models is {models!r}; give a list of names and classifiers, or a mapping from titles to these"
+        )
+    if isinstance(models, Mapping):
+        pairs = [(str(title), _titled_model(model)[1]) for title, model in models.items()]
     else:
-        pairs = [_named(one) for one in wanted]
+        pairs = [_titled_model(model) for model in models]
     if not pairs:
         raise ValueError("models is empty; name at least one")
     titles = [title for title, _ in pairs]
-    twice = [title for position, title in enumerate(titles) if title in titles[:position]]
-    if twice:
-        raise ValueError(f"two models are called {twice[0]!r}; give a mapping of what each is called to the model")
+    repeated = [title for position, title in enumerate(titles) if title in titles[:position]]
+    if repeated:
+        raise ValueError(
+            f"two models have the title {repeated[0]!r}; give a mapping from distinct titles to the models"
+        )
     for title, model in pairs:
         if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
-            raise TypeError(f"{title!r} is no classifier with predict_proba: {model!r}; give a probabilistic one")
+            raise TypeError(f"{title!r} has no predict_proba: {model!r}; give a probabilistic classifier")
     return dict(pairs)
 
 
-def _named(model: Any) -> tuple[str, Any]:
+def _titled_model(model: Any) -> tuple[str, Any]:
     if not isinstance(model, str):
         return _title(model), model
     spec = find_model(model)
@@ -68,7 +85,7 @@ def _last(model: Any) -> Any:
 
 
 def is_generative(model: Any) -> bool:
-    """Whether a classifier has p(x, y), rather than p(y | x) alone."""
+    """Whether a classifier models p(x, y), and not only p(y | x)."""
     inner = _last(model)
     discriminants = (LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis, NetworkClassifier)
     joint = hasattr(inner, "predict_joint_log_proba") or isinstance(inner, GenerativeClassifier)

@@ -1,4 +1,4 @@
-"""What a comparison has found."""
+"""The result of a comparison of models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from posteriori.comparison.writing import crossing_sentence, text_table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# What is measured, and whether more of it is better.
+# The scores, and whether a greater value is better.
 SCORES = {"accuracy": True, "log_loss": False, "brier": False}
 MEASURES = (*SCORES, "fit_seconds", "predict_seconds")
 
@@ -28,14 +28,15 @@ class Comparison:
     Attributes
     ----------
     scores : polars DataFrame
-        A row for each ``model``, ``n_rows`` learned from and ``repeat``: ``accuracy``, ``log_loss`` (nats a row),
-        ``brier`` (in [0, 2]), ``fit_seconds`` and ``predict_seconds`` (of all test rows).
+        One row per ``model``, training size ``n_rows`` and ``repeat``: ``accuracy``, ``log_loss`` (nats per row),
+        ``brier`` (in [0, 2]), ``fit_seconds`` and ``predict_seconds`` (for all test rows).
     generative, discriminative : tuple of str
-        The models that have p(x, y), and those that have p(y | x) alone.
+        The titles of the models of p(x, y), and of the models of p(y | x) alone.
     n_test : int
-        How many rows the models are judged on, in each repeat.
+        The number of test rows in each repeat.
     notes : polars DataFrame
-        What the models warned of: ``model``, ``n_rows``, ``message``, and ``repeats``, in how many of them.
+        Warnings of the models: ``model``, ``n_rows``, ``message``, and ``repeats``, the number of repeats with the
+        warning.
     """
 
     scores: pl.DataFrame
@@ -46,25 +47,25 @@ class Comparison:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """What the models are called, in the order they were given."""
+        """The titles of the models, in the order in which they were given."""
         return tuple(self.scores["model"].unique(maintain_order=True).to_list())
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The numbers of rows learned from, ascending."""
+        """The training sizes, ascending."""
         return tuple(self.scores["n_rows"].unique().sort().to_list())
 
     @property
     def repeats(self) -> int:
-        """How often rows were divided anew."""
+        """The number of random divisions into training and test rows."""
         return self.scores["repeat"].n_unique()
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """The mean over the repeats of every measure of each model and size, and its standard error as ``…_error``.
+        """The mean of every measure over the repeats, per model and size, and its standard error as ``…_error``.
 
-        The error is null where there is one repeat only. Repeats share rows of one table: the error is that of how
-        rows were divided, and says nothing of how the curves would be on another table.
+        The error is null if there is one repeat only. Repeats share the rows of one table: the error measures the
+        variation between divisions of these rows, and not the variation between tables.
         """
         root = self.repeats**0.5
         means = [pl.col(name).mean() for name in MEASURES]
@@ -74,15 +75,15 @@ class Comparison:
 
     @cached_property
     def crossings(self) -> pl.DataFrame:
-        """Where the mean curves of each generative and each discriminative model cross.
+        """Crossings of the mean curves of each generative and each discriminative model.
 
-        A row for each pair and each of accuracy, log_loss and brier:
+        One row per pair and score (accuracy, log_loss and brier):
 
-        - ``n_rows``: where one overtakes the other for the last time, interpolated over log n; null if it never does;
-        - ``leads_before`` and ``leads_after``: the better model before and after; null if the two never differ;
-        - ``n_crossings``: how often they cross;
-        - ``sure``: whether the one that leads before does so at some size by more than three standard errors of the
-          lead over the repeats, and the other at some size after. A crossing that is not sure may be chance.
+        - ``n_rows``: the training size of the last crossing, interpolated over log n; null if there is none;
+        - ``leads_before`` and ``leads_after``: the better model before and after it; null if the two never differ;
+        - ``n_crossings``: the number of crossings;
+        - ``sure``: whether the first of these leads at some size before by more than three standard errors over the
+          repeats, and the second at some size after. Other crossings may be chance.
         """
         columns = {
             "generative": pl.String,
@@ -97,15 +98,15 @@ class Comparison:
         return pl.DataFrame(list(self._crossings()), columns, orient="row")
 
     def _crossings(self) -> Iterator[tuple[Any, ...]]:
-        for one, other, measure in itertools.product(self.generative, self.discriminative, SCORES):
-            lead = self._curves(one, measure) - self._curves(other, measure)
-            found = find_crossing(pl.Series(self.sizes).to_numpy(), lead if SCORES[measure] else -lead)
-            who = {1: one, -1: other, 0: None}
-            leaders = who[found.first], who[found.last]
-            yield one, other, measure, found.n_rows, *leaders, found.n_crossings, found.sure
+        for generative, discriminative, measure in itertools.product(self.generative, self.discriminative, SCORES):
+            lead = self._curves(generative, measure) - self._curves(discriminative, measure)
+            crossing = find_crossing(pl.Series(self.sizes).to_numpy(), lead if SCORES[measure] else -lead)
+            titles = {1: generative, -1: discriminative, 0: None}
+            leaders = titles[crossing.first], titles[crossing.last]
+            yield generative, discriminative, measure, crossing.n_rows, *leaders, crossing.n_crossings, crossing.sure
 
     def _curves(self, model: str, measure: str) -> Any:
-        """Return a measure of a model, (S, R)."""
+        """Return a measure of a model by size and repeat, (S, R)."""
         rows = self.scores.filter(pl.col("model") == model).sort("n_rows", "repeat")
         return rows[measure].to_numpy().reshape(len(self.sizes), -1)
 

@@ -1,4 +1,4 @@
-"""The rows of a comparison: one frame for every model, and the order in which rows are learned from."""
+"""The rows of a comparison: one frame for every model, and stratified orders of its rows."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from posteriori.tables import Column, Schema, Table, infer_schema, read_labels, 
 from posteriori.tables.writing import write_column
 from posteriori.typing import Array
 
-_MOST_SIZES = 7
-_FEWEST_ROWS = 10
+_MOST_SIZES = 7  # default training sizes
+_FEWEST_ROWS = 10  # smallest default training size
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Labelled rows as every model is given them.
+    """Labelled rows in the form that every model receives.
 
     Attributes
     ----------
     frame : polars DataFrame (n, d)
-        Numbers as floats, categories as strings, booleans or Enum: no subset of the rows changes what a column is.
+        Numbers as floats, categories as strings, booleans or Enum, so that a subset of the rows has the same types.
     y_true : ndarray (n,)
-        The number of each row's class.
+        The class index of each row.
     classes : ndarray (C,)
     """
 
@@ -55,11 +55,11 @@ def read_rows(X: Any, y: Any, categorical_features: Any) -> Rows:
     positions = [j for j in range(len(table.names)) if labels.name is None or j != labels.position]
     if not positions:
         raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
-    stated = categorical_places(categorical_features, None, [table.names[j] for j in positions])
-    schema = infer_schema(table, positions, [positions[j] for j in stated])
+    declared = categorical_places(categorical_features, None, [table.names[j] for j in positions])
+    schema = infer_schema(table, positions, [positions[j] for j in declared])
     target = labels.infer()
     if len(target.categories) < 2:
-        raise ValueError(f"y holds one class only, {target.categories[0]!r}; a comparison needs two at least")
+        raise ValueError(f"y holds one class only, {target.categories[0]!r}; give at least two")
     frame = pl.DataFrame([_series(table, schema, j, position) for j, position in enumerate(positions)])
     return Rows(frame, labels.components(target, slice(0, table.n_rows)), write_column(target))
 
@@ -74,29 +74,29 @@ def _series(table: Table, schema: Schema, j: int, position: int) -> pl.Series:
     if column.kinds == {"booleans"}:
         cells: list[Any] = [None, *column.categories]
         return pl.Series(column.name, [cells[code] for code in codes[:, 0].tolist()], pl.Boolean)
-    cells = [None, *_spelled(column)]
+    cells = [None, *_category_names(column)]
     dtype = pl.Enum(cells[1:]) if column.declared else pl.String()
     return pl.Series(column.name, [cells[code] for code in codes[:, 0].tolist()], dtype)
 
 
-def _spelled(column: Column) -> list[str]:
-    """Return the categories as strings that differ, be there a number 1 beside a string "1"."""
-    spelled = [str(cell) for cell in column.categories]
-    return spelled if len(set(spelled)) == len(spelled) else [repr(cell) for cell in column.categories]
+def _category_names(column: Column) -> list[str]:
+    """Return unique names for the categories, even if both the number 1 and the string "1" occur."""
+    names = [str(cell) for cell in column.categories]
+    return names if len(set(names)) == len(names) else [repr(cell) for cell in column.categories]
 
 
 def training_sizes(n_rows: int, n_classes: int, test_share: float = 0.25) -> tuple[int, ...]:
-    """Return the numbers of rows to learn from by default: at most seven, at even steps of their logarithm.
+    """Return the default training sizes: at most seven, evenly spaced on a logarithmic scale.
 
-    From ten rows, or two a class where that is more, to all that are not kept for testing.
+    The first is ten rows, or two rows per class if that is more. The last is all rows that are not test rows.
 
     Parameters
     ----------
     n_rows : int
-        Rows of the table.
+        The number of rows of the table.
     n_classes : int
     test_share : float, default 0.25
-        The share of the rows that is kept for testing.
+        The fraction of the rows that are test rows.
 
     Examples
     --------
@@ -109,47 +109,50 @@ def training_sizes(n_rows: int, n_classes: int, test_share: float = 0.25) -> tup
 
 
 def training_rows(n_rows: int, test_share: float) -> int:
-    """Return how many rows are not kept for testing."""
+    """Return the number of rows that are not test rows."""
     return n_rows - max(1, round(test_share * n_rows))
 
 
 def stratified_order(y_true: Array, rng: np.random.Generator) -> Array:
-    """Return the rows, (n,), in an order every beginning of which has about the shares of the classes in the whole.
+    """Return a random order of the rows, (n,), in which every prefix has about the class frequencies of all rows.
 
-    Every class has its first row among the first C, the most frequent class foremost; then row i of the n_c of class
-    c, in an order drawn by chance, stands at (i + ½)/n_c of the way. The end of the order is stratified as well.
+    The first C rows hold one row of each class, the most frequent class first. After these, row i of the n_c rows of
+    class c, in random order, is at the fraction (i + ½)/n_c of the order. Suffixes are stratified, too.
     """
     counts = np.bincount(y_true)
     shuffled = rng.permutation(len(y_true))
     by_class = shuffled[np.argsort(y_true[shuffled], kind="stable")]
-    of = y_true[by_class]
-    rank = np.arange(len(of)) - (np.cumsum(counts) - counts)[of]
-    key = np.where(rank == 0, -counts[of], (rank + 0.5) / counts[of])
+    label = y_true[by_class]
+    rank = np.arange(len(label)) - (np.cumsum(counts) - counts)[label]  # within the class
+    key = np.where(rank == 0, -counts[label], (rank + 0.5) / counts[label])  # negative: first rows come first
     return by_class[np.argsort(key, kind="stable")]
 
 
 def check_sizes(sizes: Sequence[int] | None, rows: Rows, test_share: float) -> tuple[int, ...]:
-    """Return the numbers of rows to learn from, ascending.
+    """Return the training sizes, ascending.
 
     Raises
     ------
     ValueError
-        test_share is not between 0 and 1, or leaves too few rows; or a size is not in 2 … the rows it leaves.
+        `test_share` is not between 0 and 1, or leaves too few training rows; or a size is not between 2 and the number
+        of training rows.
     """
     n_rows = rows.frame.height
     if not 0 < test_share < 1:
-        raise ValueError(f"test_share is {test_share}; give a share between 0 and 1, such as 0.25")
+        raise ValueError(f"test_share is {test_share}; give a fraction between 0 and 1, such as 0.25")
     most = training_rows(n_rows, test_share)
     if most < 2:
-        raise ValueError(f"there are {n_rows} rows, of which test_share={test_share} leaves {most} to learn from")
+        raise ValueError(
+            f"there are {n_rows} rows, and test_share={test_share} leaves {most} for training; give at least 2"
+        )
     if sizes is None:
         return training_sizes(n_rows, len(rows.classes), test_share)
     chosen = sorted({int(size) for size in sizes})
     if not chosen:
-        raise ValueError("sizes is empty; leave it out, or give numbers of rows to learn from")
+        raise ValueError("sizes is empty; leave it out, or give numbers of training rows")
     wrong = [size for size in sizes if size != int(size) or not 2 <= size <= most]
     if wrong:
         raise ValueError(
-            f"sizes holds {wrong[0]}; give whole numbers from 2 to {most}, the rows that are not kept for testing"
+            f"sizes holds {wrong[0]}; give whole numbers from 2 to {most}, the number of rows that are not test rows"
         )
     return tuple(chosen)

@@ -1,4 +1,4 @@
-"""Fit every model to more and more rows, and judge it on rows that it has not seen."""
+"""Learning curves: fit every model to training sets of several sizes, and score it on test rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import polars as pl
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from posteriori.comparison.models import chosen_models, is_generative
+from posteriori.comparison.models import ProbabilisticClassifier, chosen_models, is_generative
 from posteriori.comparison.result import Comparison
 from posteriori.comparison.rows import Rows, check_sizes, read_rows, stratified_order, training_rows
 from posteriori.draws import generator
@@ -36,40 +36,39 @@ def compare(
     n_jobs: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Comparison:
-    """Measure how well models do, and how long they take, by the number of rows that they learn from.
+    """Measure learning curves: scores and run times of models by the number of training rows.
 
-    A generative model estimates more than it needs, p(x, y), and reaches its best after fewer rows: of the order of
-    log d for naive Bayes where logistic regression takes d. That best may be the worse one. So the curves may cross,
-    and which kind to choose depends on how many rows there are (Ng & Jordan 2002).
+    A generative model estimates more than it needs, p(x, y), and approaches its asymptotic error with fewer rows: of
+    the order of log d for naive Bayes and d for logistic regression, with d features. Its asymptotic error may be
+    higher. Therefore the curves may cross, and the better kind depends on the number of rows (Ng & Jordan 2002).
 
     Parameters
     ----------
     X : array-like or data frame (n, d)
         As in the `fit` of any classifier here; cells may be missing.
     y : array-like (n,) or str
-        The label of each row, or the name of the column of X that holds them.
+        The label of each row, or the name of the column of X that holds the labels.
     models : sequence of names or classifiers, or mapping, optional
         Names are "pool", "nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb", "aode", "logistic", "boosting", "forest"
-        and those of the candidates of `GenerativeClassifier`. A mapping gives each its title in tables and pictures. A
-        classifier, of this library or of scikit-learn, is given a polars frame whose numbers are floats and whose
-        categories are strings; `discriminative` puts the usual preprocessing before one that cannot take that. Default:
-        the pool, naive Bayes, LDA, TAN, logistic regression and gradient boosting.
+        and those of the candidates of `GenerativeClassifier`. A mapping gives the titles of the models in tables and
+        plots. A classifier, of this library or of scikit-learn, receives a polars frame whose numbers are floats and
+        whose categories are strings. `discriminative` adds the usual preprocessing to a classifier that does not accept
+        such a frame. Default: the pool, naive Bayes, LDA, TAN, logistic regression and gradient boosting.
     sizes : sequence of int, optional
-        Numbers of rows to learn from, at least 2; default: `training_sizes`.
+        Numbers of training rows, at least 2; default: `training_sizes`.
     repeats : int, default 5
-        How often rows are divided anew.
+        The number of random divisions into training and test rows.
     test_share : float, default 0.25
-        The share of the rows that models are judged on; those of a repeat are the same for all models and sizes.
+        The fraction of the rows that are test rows. Those of a repeat are the same for all models and sizes.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric.
     random_state : int, Generator or RandomState, optional
-        Divides the rows, and is the seed of models that draw and have none of their own.
+        Seed of the divisions, and of models that are random and have no seed.
     n_jobs : int, default 1
-        Threads of each fit, of BLAS and OpenMP and of models that do not say how many. Of few rows one learns faster
-        than several do.
+        The number of threads of each fit: of BLAS, OpenMP, and models with `n_jobs=None`. With few rows one thread is
+        faster than several.
     progress : callable, optional
-        Called after each fit with the number of rows learned from; the fits take
-        ``len(models) * repeats * sum(sizes)`` in all.
+        Called after each fit with its number of training rows. The sum is ``len(models) * repeats * sum(sizes)``.
 
     Returns
     -------
@@ -78,19 +77,19 @@ def compare(
     Raises
     ------
     ValueError
-        A label is missing, there is one class only, a size or another parameter does not fit, or a model cannot
-        learn from some of the rows.
+        A label is missing, there is one class only, a size or another parameter is out of range, or the fit of a model
+        fails; leave out that model.
     TypeError
-        X is no table, or a model gives no probabilities.
+        X is not a table, or a model has no `predict_proba`.
 
     Notes
     -----
-    Rows are drawn so that those of a smaller size are among those of a greater, classes have about the shares that
-    they have in the whole, and each has a row from the first C on. A class that training lacks has probability 0,
-    which costs 36 nats, as in `posteriori.learning.metrics.log_loss`. A row that no class of a model can produce is
-    given the shares of the classes in training.
+    Within a repeat, smaller training sets are subsets of larger ones. They are stratified, and hold a row of every
+    class if they have at least as many rows as there are classes. A class without training rows has probability 0,
+    which adds 36 nats to the log-loss, as in `posteriori.learning.metrics.log_loss`. A row that no class of a model can
+    produce is predicted by the class frequencies of the training rows.
 
-    Each model is fitted once before the clock runs, so that what happens once a process is not in the times.
+    Each model is fitted once before its first timed fit, so that the times exclude compilation and imports.
 
     References
     ----------
@@ -101,12 +100,12 @@ def compare(
     --------
     >>> import posteriori as po
     >>> from posteriori.datasets import load_penguins
-    >>> found = po.compare(
+    >>> result = po.compare(
     ...     load_penguins(), "species", ["nb", "logistic"], sizes=[10, 200], repeats=2, random_state=0
     ... )
-    >>> found.scores.select("model", "n_rows", "repeat").head(2).rows()
+    >>> result.scores.select("model", "n_rows", "repeat").head(2).rows()
     [('naive Bayes', 10, 0), ('logistic regression', 10, 0)]
-    >>> found.generative, found.discriminative
+    >>> result.generative, result.discriminative
     (('naive Bayes',), ('logistic regression',))
     """
     chosen = chosen_models(models)
@@ -114,18 +113,17 @@ def compare(
         if not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
     rows = read_rows(X, y, categorical_features)
-    learned = check_sizes(sizes, rows, test_share)
+    training_sizes = check_sizes(sizes, rows, test_share)
     n_training = training_rows(rows.frame.height, test_share)
     rng = generator(random_state)
     trials = _Trials(rows, n_training, int(n_jobs))
     for repeat in range(repeats):
         order, seed = stratified_order(rows.y_true, rng), int(rng.integers(2**31 - 1))
-        for size in learned:
+        for size in training_sizes:
             for title, model in chosen.items():
-                if repeat == 0 and size == learned[0]:
-                    trials.run(title, model, order, size, seed)  # compiles kernels and loads libraries
-                scores = trials.run(title, model, order, size, seed)
-                trials.note(title, size, repeat, scores)
+                if repeat == 0 and size == training_sizes[0]:
+                    trials.run(title, model, order, size, seed)  # not timed: it compiles kernels and loads libraries
+                trials.record(title, size, repeat, trials.run(title, model, order, size, seed))
                 if progress is not None:
                     progress(size)
     kinds = {title: is_generative(model) for title, model in chosen.items()}
@@ -138,23 +136,31 @@ def compare(
     )
 
 
+@dataclass(frozen=True)
+class _Trial:
+    """The scores of one fit, and its distinct warnings."""
+
+    scores: dict[str, float]
+    messages: frozenset[str]
+
+
 @dataclass
 class _Trials:
-    """Rows, and what has been found of them so far."""
+    """Fits models to parts of the rows, and records their scores and warnings."""
 
     rows: Rows
     n_training: int
     n_jobs: int
     scores: list[dict[str, Any]] = field(default_factory=list)
-    said: Counter[tuple[str, int, str]] = field(default_factory=Counter)
+    warned: Counter[tuple[str, int, str]] = field(default_factory=Counter)
 
-    def run(self, title: str, model: Any, order: Array, size: int, seed: int) -> dict[str, Any]:
-        """Return what a model scores that learns from the first rows of an order, on the last of it."""
+    def run(self, title: str, model: ProbabilisticClassifier, order: Array, size: int, seed: int) -> _Trial:
+        """Fit a model to the first rows of an order, and score it on the last rows."""
         training, test = order[:size], order[self.n_training :]
         rows = self.rows
         X, y, unseen = rows.frame[training], rows.labels[training], rows.frame[test]
-        learner = _filled(_filled(clone(model), "random_state", seed), "n_jobs", self.n_jobs)
-        with warnings.catch_warnings(record=True) as self._heard, threadpool_limits(self.n_jobs):
+        learner = _with_default(_with_default(clone(model), "random_state", seed), "n_jobs", self.n_jobs)
+        with warnings.catch_warnings(record=True) as caught, threadpool_limits(self.n_jobs):
             warnings.simplefilter("always")
             start = time.perf_counter()
             try:
@@ -164,39 +170,40 @@ class _Trials:
             except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
                 raise _failure(title, size, error) from error
             end = time.perf_counter()
-        shares = np.bincount(rows.y_true[training], minlength=len(rows.classes)) / size
-        posterior = fill_undefined(_widened(posterior, learner.classes_, rows.classes), shares)
-        components = rows.y_true[test]
-        return {
-            "accuracy": accuracy(components, posterior),
-            "log_loss": log_loss(components, posterior),
-            "brier": brier_score(components, posterior),
+        frequencies = np.bincount(rows.y_true[training], minlength=len(rows.classes)) / size
+        posterior = fill_undefined(_with_all_classes(posterior, learner.classes_, rows.classes), frequencies)
+        y_true = rows.y_true[test]
+        scores = {
+            "accuracy": accuracy(y_true, posterior),
+            "log_loss": log_loss(y_true, posterior),
+            "brier": brier_score(y_true, posterior),
             "fit_seconds": fitted - start,
             "predict_seconds": end - fitted,
         }
+        return _Trial(scores, frozenset(str(warning.message) for warning in caught))
 
-    def note(self, title: str, size: int, repeat: int, scores: dict[str, Any]) -> None:
-        """Keep the scores of the last run, and what was said in it."""
-        self.scores.append({"model": title, "n_rows": size, "repeat": repeat, **scores})
-        self.said.update({(title, size, str(one.message)) for one in self._heard})
+    def record(self, title: str, size: int, repeat: int, trial: _Trial) -> None:
+        """Store the scores and the warnings of a fit."""
+        self.scores.append({"model": title, "n_rows": size, "repeat": repeat, **trial.scores})
+        self.warned.update({(title, size, message) for message in trial.messages})
 
     @property
     def notes(self) -> pl.DataFrame:
-        """The warnings of the models, with the number of repeats in which each was given."""
-        said = [(*what, times) for what, times in self.said.items()]
+        """The warnings of the models, each with the number of repeats in which it occurred."""
+        lines = [(*warning, repeats) for warning, repeats in self.warned.items()]
         schema = {"model": pl.String, "n_rows": pl.Int64, "message": pl.String, "repeats": pl.Int64}
-        return pl.DataFrame(said, schema, orient="row")
+        return pl.DataFrame(lines, schema, orient="row")
 
 
-def _filled(model: Any, parameter: str, value: int) -> Any:
-    """Return the model with a value for a parameter, its own or of a model inside it, wherever that is None."""
+def _with_default(model: Any, parameter: str, value: int) -> Any:
+    """Set a parameter that is None, of the model and of the models inside it."""
     parameters = model.get_params().items()
-    positions = [name for name, now in parameters if now is None and name.rpartition("__")[2] == parameter]
-    return model.set_params(**dict.fromkeys(positions, value))
+    names = [name for name, current in parameters if current is None and name.rpartition("__")[2] == parameter]
+    return model.set_params(**dict.fromkeys(names, value))
 
 
-def _widened(posterior: Any, known: Any, classes: Array) -> Array:
-    """Return probabilities with a column for each class, 0 for those that training lacked."""
+def _with_all_classes(posterior: Any, known: Any, classes: Array) -> Array:
+    """Return probabilities with one column per class; 0 for a class without training rows."""
     positions = {label: position for position, label in enumerate(classes.tolist())}
     wide = np.zeros((len(posterior), len(classes)))
     wide[:, [positions[label] for label in np.asarray(known).tolist()]] = posterior
@@ -204,5 +211,5 @@ def _widened(posterior: Any, known: Any, classes: Array) -> Array:
 
 
 def _failure(title: str, size: int, error: Exception) -> ValueError:
-    advice = "leave it out, learn from more rows, or wrap it: discriminative(model)"
-    return ValueError(f"{title!r} cannot learn from {size} of the rows: {str(error).splitlines()[0]}; {advice}")
+    remedy = "leave it out, give larger sizes, or wrap it: discriminative(model)"
+    return ValueError(f"{title!r} cannot learn from {size} of the rows: {str(error).splitlines()[0]}; {remedy}")

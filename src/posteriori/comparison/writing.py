@@ -1,4 +1,4 @@
-"""A comparison in words."""
+"""Text output of comparisons: sentences and tables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def crossing_sentence(crossing: Mapping[str, Any]) -> str:
 
 
 def text_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return cells as columns set to the right, two blanks apart."""
+    """Return a table as text: right-aligned columns, two blanks apart."""
     rows = [head, *lines]
     widths = [max(len(row[position]) for row in rows) for position in range(len(head))]
     pairs = (zip(row, widths, strict=True) for row in rows)

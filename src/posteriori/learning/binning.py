@@ -1,4 +1,4 @@
-"""Where to cut one column: by quantiles, or by minimum description length given the classes."""
+"""Cut points of one column: quantiles, or minimum description length given the classes."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from posteriori import kernels
 from posteriori.typing import Array
 
-_LARGEST_TABLE = 4  # numbers per row, of which k·log k is looked up rather than computed
+_LARGEST_TABLE = 4  # largest size of the table of k·log k, in entries per row
 
 
 @dataclass(frozen=True)
 class SortedCells:
-    """The present cells of a column, sorted once, so that the cut points of each fold take no further sort.
+    """The cells of a column that are not missing, sorted once for the cut points of all folds.
 
     Attributes
     ----------
     rows : ndarray (n,)
-        The row of each cell, ordered by value, then by class, then as the rows are.
+        The row of each cell, sorted by value, then by class, then by row.
     pair : ndarray (n,)
-        The number of each cell's pair of value and class.
+        The index of the distinct pair of value and class of each cell.
     value, component : ndarray (m,)
-        Of each pair, in that order; the class is −1 where it is unknown.
+        The value and the class of each distinct pair, in the same order. The class is −1 if it is unknown.
     """
 
     rows: Array
@@ -34,7 +34,7 @@ class SortedCells:
 
     @classmethod
     def of(cls, values: Array, component: Array) -> SortedCells:
-        """Return the cells of a column, NaN where missing, whose rows have these classes. O(n·log n)."""
+        """Sort the cells of a column, NaN where missing, given the class of each row. Cost: O(n·log n)."""
         rows = np.flatnonzero(~np.isnan(values))
         rows = rows[np.lexsort((component[rows], values[rows]))]
         ordered, classes = values[rows].astype(np.float64), component[rows]
@@ -43,10 +43,10 @@ class SortedCells:
         return cls(rows, np.cumsum(new) - 1, ordered[new], classes[new])
 
     def cuts(self, bins: int | Literal["mdlp"], weight: Array) -> Array:
-        """Return the cut points of a number of bins of equal weight, or those of minimum description length.
+        """Return the cut points: quantiles for a number of bins, or those of minimum description length.
 
-        Rows of weight 0 leave no trace: the cut points are, to the last bit, those of a table without these rows.
-        Every distinct value is tried.
+        Rows of weight 0 change nothing: the cut points are, to the last bit, those of a table without these rows.
+        Every distinct value is a candidate.
 
         Parameters
         ----------
@@ -64,17 +64,17 @@ class SortedCells:
 
 
 def quantile_cuts(values: Array, weight: Array, bins: int) -> Array:
-    """Return the cut points, at most bins − 1, that divide numbers into bins of about equal weight.
+    """Return at most bins − 1 cut points that divide numbers into bins of about equal weight.
 
-    A cut lies midway between two neighbouring distinct values: between those that divide the weight most nearly as
-    wanted. Values that are repeated stay together, and cuts that fall on the same place are one.
+    A cut lies midway between two neighbouring distinct values: the pair that divides the weight closest to the
+    quantile. Equal values stay in one bin, and equal cuts are merged.
 
     Parameters
     ----------
     values : ndarray (n,)
-        NaN where missing.
+        NaN if missing.
     weight : ndarray (n,)
-        The weight of each.
+        The weight of each number.
     bins : int
 
     Returns
@@ -89,22 +89,22 @@ def quantile_cuts(values: Array, weight: Array, bins: int) -> Array:
     if len(distinct) <= bins:
         return midpoints(distinct[:-1], distinct[1:])
     below = np.cumsum(np.bincount(position, weight[counted]))
-    wanted = below[-1] * np.arange(1, bins) / bins
+    target = below[-1] * np.arange(1, bins) / bins
     boundary = below[:-1]
-    right = np.clip(np.searchsorted(boundary, wanted), 1, len(boundary) - 1)
-    nearer_left = wanted - boundary[right - 1] <= boundary[right] - wanted
+    right = np.clip(np.searchsorted(boundary, target), 1, len(boundary) - 1)
+    nearer_left = target - boundary[right - 1] <= boundary[right] - target
     chosen = np.unique(right - nearer_left)
     return midpoints(distinct[chosen], distinct[chosen + 1])
 
 
 def midpoints(low: Array, high: Array) -> Array:
-    """Return the numbers midway between two, low < high: above the lower one, and not above the higher one."""
-    middle = low / 2.0 + high / 2.0  # no sum that could overflow
+    """Return the midpoints of pairs low < high. Rounding keeps them in (low, high]."""
+    middle = low / 2.0 + high / 2.0  # low + high could overflow
     return np.where(middle > low, np.minimum(middle, high), high)
 
 
 def mdlp_of_counts(counts: Array) -> Array:
-    """Return the bins, of some in order, behind which minimum description length cuts.
+    """Return the indices of the bins after which minimum description length cuts.
 
     Parameters
     ----------
@@ -121,23 +121,23 @@ def mdlp_of_counts(counts: Array) -> Array:
 
 
 def mdlp_cuts(values: Array, component: Array, weight: Array, n_components: int) -> Array:
-    r"""Return the rows, in order of their values, behind which minimum description length cuts.
+    r"""Return the indices of the rows after which minimum description length cuts.
 
-    An interval S of N rows and k classes is divided into S₁, S₂ where the class entropy is least, if
+    An interval S of N rows and k classes is divided into S₁, S₂ where the class entropy is smallest, if
 
     .. math:: H(S) - \tfrac{N_1}{N} H(S_1) - \tfrac{N_2}{N} H(S_2) > \frac{\log_2 (N - 1)}{N}
               + \frac{\log_2 (3^k - 2) - k H(S) + k_1 H(S_1) + k_2 H(S_2)}{N},
 
-    H in bits, and then its parts are divided likewise. Of several places of the least entropy it is the first.
+    H in bits. Then the parts are divided by the same rule. Of several cuts of equal entropy the first is taken.
 
     Parameters
     ----------
     values : ndarray (n,)
-        Ascending, none missing.
+        Ascending, without missing ones.
     component : ndarray (n,)
         The class of each row.
     weight : ndarray (n,)
-        A row of weight w counts as w rows; an interval of less than two in all is not divided.
+        A row of weight w counts as w rows. An interval with a total weight below 2 is not divided.
     n_components : int
 
     Returns
@@ -156,10 +156,11 @@ def mdlp_cuts(values: Array, component: Array, weight: Array, n_components: int)
     """
     cut = np.zeros(len(values), np.bool_)
     if len(values) > 1:
-        last = np.append(values[1:] != values[:-1], True)
+        last = np.append(values[1:] != values[:-1], True)  # the last row of each distinct value: cuts lie behind these
         total = float(weight.sum())
         whole = total <= _LARGEST_TABLE * len(values) and bool((weight == np.floor(weight)).all())
-        numbers = np.arange(total + 1.0) if whole else np.empty(0)
-        logarithms = numbers * np.log(np.maximum(numbers, 1.0))
+        # Entropies of whole counts need only k·log k for k up to N: look it up in a table, unless it is too large.
+        counts = np.arange(total + 1.0) if whole else np.empty(0)
+        logarithms = counts * np.log(np.maximum(counts, 1.0))
         kernels.mdlp(component.astype(np.int32, copy=False), weight, last, n_components, logarithms, cut)
     return np.flatnonzero(cut)

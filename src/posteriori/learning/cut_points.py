@@ -1,4 +1,4 @@
-"""Where the columns of a table are cut, from all rows and from those outside each fold."""
+"""Cut points of all columns of a table, from all rows and from the rows outside each fold."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from posteriori.statistics.row_sample import RowSample
 from posteriori.tables import Assignment, Batch, Codes, Schema
 from posteriori.typing import Array
 
-_GRID = 1000  # bins, between which "mdlp" cuts tables of more rows than are sampled
-_SAMPLED_ROWS = 50_000  # rows that cut points are chosen from, and fewer in very wide tables
+_GRID = 1000  # bins; in tables with more rows than the sample, "mdlp" chooses among their boundaries
+_SAMPLED_ROWS = 50_000  # rows in the sample, unless that exceeds _SAMPLED_CELLS
 _SAMPLED_CELLS = 1 << 23
-_ENOUGH_ROWS = 2000  # for threads to be worth their start
+_ENOUGH_ROWS = 2000  # below this, starting threads costs more than it saves
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Sampled rows of some columns, and their weights outside each fold and, last, in all folds."""
+    """A sample of rows in some columns, with weights that are 0 in each fold in turn, and last with all weights."""
 
     columns: tuple[int, ...]
     sample: RowSample
@@ -40,7 +40,7 @@ class _Rows:
         return cls(columns, sample, (*outside, sample.weight))
 
     def sorted(self, j: int) -> SortedCells:
-        """Return the cells of a column, by its position in the schema."""
+        """Return the sorted cells of a column, by its position in the schema."""
         if j not in self.cells:
             self.cells[j] = SortedCells.of(self.sample.values[:, self.columns.index(j)], self.sample.component)
         return self.cells[j]
@@ -48,30 +48,31 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Cut points from which "mdlp" chooses, and the weight of each class in between: outside each fold, and in all."""
+    """Candidate cut points of "mdlp", with class counts between them outside each fold, and last of all rows."""
 
     columns: tuple[int, ...]
     schema: Schema
     counts: list[Counts]
 
-    def chosen(self, j: int) -> list[Sequence[float]]:
-        """Return the cut points of a column, outside each fold and last of all rows."""
+    def cuts(self, j: int) -> list[Sequence[float]]:
+        """Return the cut points of a column outside each fold, and last of all rows."""
         grid, position = np.array(self.schema.columns[j].cuts), self.columns.index(j)
-        return [grid[mdlp_of_counts(one.column(position))].tolist() for one in self.counts]
+        return [grid[mdlp_of_counts(counts.column(position))].tolist() for counts in self.counts]
 
 
 @dataclass(frozen=True)
 class CutPoints:
-    """Chooses the cut points of several models of the same rows; what they share is read and sorted once.
+    """Chooses the cut points for several models of the same rows; reads and sorts each column once.
 
     Attributes
     ----------
     source : Source
-        Labelled, where a column's bins are "mdlp". Its batches say the fold of each row, where there are folds.
+        Labelled, if a column has the bins "mdlp". With folds, its batches hold the fold of each row.
     folds : int
         The number of folds.
     n_jobs : int, optional
-        Threads, which take a column each; None or −1 for one per core. The result does not depend on it.
+        The number of threads, each of which sorts one column at a time; None or −1 for one per core. The result does
+        not depend on it.
     """
 
     source: Source
@@ -81,13 +82,13 @@ class CutPoints:
     _grids: dict[tuple[int, ...], _Grid] = field(default_factory=dict)
 
     def schemas(self, bins: Mapping[int, Bins]) -> list[Schema]:
-        """Return the schema with the cut points of the rows outside each fold, and last that of all rows.
+        """Return the schema with the cut points of the rows outside each fold, and last with those of all rows.
 
-        They are one object where all are equal. The parameter and the cost are those of `binned_schema`; each fold
-        adds O(n·d).
+        If all are equal, they are one object. The parameter and the cost are those of `binned_schema`; each fold adds
+        O(n·d).
         """
         cuts: dict[int, list[Sequence[float]]] = {
-            j: [wanted] * (self.folds + 1) for j, wanted in bins.items() if isinstance(wanted, tuple)
+            j: [given] * (self.folds + 1) for j, given in bins.items() if isinstance(given, tuple)
         }
         columns = tuple(sorted(set(bins) - set(cuts)))
         if columns:
@@ -95,21 +96,21 @@ class CutPoints:
         schemas = [
             self.source.schema.with_cuts({j: of_fold[k] for j, of_fold in cuts.items()}) for k in range(self.folds + 1)
         ]
-        alike = all(one == schemas[-1] for one in schemas)
-        return [schemas[-1]] * len(schemas) if alike else schemas
+        equal = all(schema == schemas[-1] for schema in schemas)
+        return [schemas[-1]] * len(schemas) if equal else schemas
 
     def _chosen(self, columns: tuple[int, ...], bins: Mapping[int, Bins]) -> list[list[Sequence[float]]]:
-        """Return, for each column, the cut points outside each fold and last of all rows."""
+        """Return, for each column, the cut points outside each fold, and last of all rows."""
         rows = self._rows(columns)
         supervised = () if rows.sample.is_complete else tuple(j for j in columns if bins[j] == "mdlp")
         grid = self._grid(rows, supervised) if supervised else None
 
         def choose(j: int) -> list[Sequence[float]]:
             if grid is not None and j in supervised:
-                return grid.chosen(j)
-            wanted = bins[j]
-            assert not isinstance(wanted, tuple)
-            return [rows.sorted(j).cuts(wanted, weight).tolist() for weight in rows.weights]
+                return grid.cuts(j)
+            rule = bins[j]
+            assert not isinstance(rule, tuple)
+            return [rows.sorted(j).cuts(rule, weight).tolist() for weight in rows.weights]
 
         n_jobs = min(n_threads(self.n_jobs), len(columns)) if len(rows.sample.number) >= _ENOUGH_ROWS else 1
         return list(in_order(columns, choose, n_jobs))
@@ -125,27 +126,28 @@ class CutPoints:
             grid = {j: rows.sorted(j).cuts(_GRID, rows.weights[-1]).tolist() for j in columns}
             schema = self.source.schema.with_cuts(grid)
             counts = self.source.with_schema(schema).numeric_columns().reduce(per_fold(_count(columns), self.folds))
-            parts = [counts.reindexed(some) for some in components_of_folds(len(counts.table), self.folds)]
+            parts = [counts.reindexed(components) for components in components_of_folds(len(counts.table), self.folds)]
             self._grids[columns] = _Grid(columns, schema, sums_without_each(parts))
         return self._grids[columns]
 
 
 def bins_of(blocks: Sequence[Block]) -> dict[int, Bins]:
-    """Return the bins that the densities of some blocks ask for, by the position of the column."""
+    """Return the bins that the densities of the blocks request, by the position of the column."""
     return {j: block.density.bins for block in blocks if isinstance(block.density, Binned) for j in block.columns}
 
 
 def binned_schema(source: Source, bins: Mapping[int, Bins], n_jobs: int | None = 1) -> Schema:
-    """Return the schema of a source in which some continuous columns are binned.
+    """Choose cut points, and return the schema of the source with these.
 
     Parameters
     ----------
     source : Source
-        Labelled, where a column's bins are "mdlp".
+        Labelled, if a column has the bins "mdlp".
     bins : mapping
-        From the position of a column to a number of bins of equal weight, "mdlp", or cut points: see `Binned`.
+        From the position of a column to a number of bins of equal weight, "mdlp", or cut points; see `Binned`.
     n_jobs : int, optional
-        Threads, which take a column each; None or −1 for one per core. The result does not depend on it.
+        The number of threads, each of which sorts one column at a time; None or −1 for one per core. The result does
+        not depend on it.
 
     Returns
     -------
@@ -153,12 +155,12 @@ def binned_schema(source: Source, bins: Mapping[int, Bins], n_jobs: int | None =
 
     Notes
     -----
-    Up to 50,000 rows (fewer with more than 167 columns) cut points are exact: every distinct value is tried. Beyond,
-    quantiles are those of a uniform sample of that many rows; "mdlp" counts all rows between 1000 quantiles of the
-    sample, and cuts at some of these.
+    Up to 50,000 rows (fewer with more than 167 columns) cut points are exact: every distinct value is a candidate. With
+    more rows, quantiles are those of a uniform sample of that size. "mdlp" then counts all rows between 1000 quantiles
+    of the sample, and chooses among these.
 
-    Cost: no pass where cut points are given; otherwise one pass, which keeps at most twice that many rows, and a sort
-    of each column; a second pass, O(n·d), for "mdlp" of more rows.
+    Cost: no pass if all cut points are given. Otherwise one pass, which holds at most twice the sample in memory, and a
+    sort of each column. With more rows than the sample, "mdlp" takes a second pass, O(n·d).
     """
     return CutPoints(source, n_jobs=n_jobs).schemas(bins)[-1]
 
@@ -168,14 +170,14 @@ def _sample(columns: tuple[int, ...]) -> Callable[[Batch], RowSample]:
     size = min(_SAMPLED_ROWS, max(_SAMPLED_CELLS // len(columns), _GRID))
 
     def accumulate(batch: Batch) -> RowSample:
-        reject_outside(block, batch)  # an infinite cell, between which and others no cut can lie
+        reject_outside(block, batch)  # infinite cells: no midpoint with another cell exists
         return RowSample.of(batch, columns, size)
 
     return accumulate
 
 
 def _count(columns: tuple[int, ...]) -> Callable[[Batch], Counts]:
-    """Return what takes a batch to the weight of each class in the bins of some columns."""
+    """Return the function from a batch to the weight of each class in the bins of some columns."""
 
     def accumulate(batch: Batch) -> Counts:
         known = batch.labelled()

@@ -1,11 +1,11 @@
-r"""Feature importance: the information about the class that a model's own posterior loses without a column.
+r"""Feature importance: the information about the class that the posterior of a model loses without a column.
 
 .. math:: I_j = \mathbb{E}\big[\log p(y \mid x) - \log p(y \mid x_{-j})\big]
 
-A generative model integrates a missing cell out, so p(y | x₋ⱼ) is exact: nothing is refitted and nothing is permuted.
-Where there are rows that the model was not trained on, the expectation is their weighted mean, and I_j is the increase
-of the held-out log-loss when column j is unknown. Where there are none, it is the expectation under the model itself,
-over rows drawn from it: then I_j = E_x KL(p(y | x) ‖ p(y | x₋ⱼ)) ≥ 0.
+A generative model integrates a missing cell out, so that p(y | x₋ⱼ) is exact: nothing is refitted and nothing is
+permuted. With held-out rows, the expectation is their weighted mean, and I_j is the increase of the held-out log-loss
+when column j is unknown. Without held-out rows, it is the expectation under the model itself, over rows drawn from it:
+then I_j = E_x KL(p(y | x) ‖ p(y | x₋ⱼ)) ≥ 0.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from posteriori.typing import Array
 MOST_ROWS = 2000  # held-out rows: the standard error of a loss of 0.5 nats is then about 0.01
 _FEWEST_ROWS = 500
 _WORK = 2_000_000  # rows times columns squared
-_DRAWN = 2000
-_LEAST = float(np.finfo(np.float64).eps)  # a probability of 0 counts as this, as in `metrics.log_loss`
+_DRAWN = 2000  # rows drawn from a model
+_SMALLEST = float(np.finfo(np.float64).eps)  # a probability of 0 counts as this, as in `metrics.log_loss`
 _MOST_NUMBERS = 1 << 21  # log posteriors held at once
 _MOST_KEPT = 1 << 22  # parameters of the models of all folds, 32 MB
 
@@ -39,19 +39,19 @@ class Importance:
     Attributes
     ----------
     information : ndarray (d,)
-        E[log p(y | x) − log p(y | x₋ⱼ)]. Negative where held-out rows are predicted better without the column.
+        E[log p(y | x) − log p(y | x₋ⱼ)]. Negative if held-out rows are predicted better without the column.
     standard_error : ndarray (d,)
-        Of that mean over the rows. Learning from other rows would change the mean by more.
+        Standard error of that mean over the rows. Other training rows would change the mean by more.
     n_rows : int
-        How many rows the mean is over.
+        The number of rows of the mean.
     held_out : bool
-        Whether these are rows that the model was not trained on; otherwise they were drawn from the model.
+        Whether these are rows that the model was not trained on. Otherwise they were drawn from the model.
 
     Notes
     -----
-    It differs from mutual information I(x_j; y), which takes a column as the only one known: columns that carry the
-    same information share the importance, and each alone may lose little. It differs from permutation importance,
-    which asks the model about rows that cannot occur.
+    Mutual information I(x_j; y) differs: it considers each column alone. Here, columns that carry the same information
+    replace each other, so that the loss of one of them may be small. Permutation importance differs: it evaluates the
+    model on rows that cannot occur.
 
     References
     ----------
@@ -65,20 +65,20 @@ class Importance:
     held_out: bool
 
     def check_against(self, n_columns: int) -> None:
-        """Raise ValueError unless there is a number for each of so many columns."""
+        """Raise ValueError unless there is one number for each of `n_columns` columns."""
         check_numbers("the importance of columns", self.information, (n_columns,), -np.inf, np.inf)
         check_numbers("the standard errors of importance", self.standard_error, (n_columns,), 0.0, np.inf)
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """p(y | x) of one model, or of several that are pooled.
+    """p(y | x) of one model, or of a pool of several.
 
     Attributes
     ----------
-    members : tuple of GenerativeModel or Trimmed
+    members : tuple of GenerativeModel or ObservedCategoriesModel
     pool : Pool or None
-        None for one model alone.
+        None for a single model.
     """
 
     members: tuple[GenerativeModel | ObservedCategoriesModel, ...]
@@ -87,14 +87,14 @@ class Predictor:
     @property
     def n_parameters(self) -> int:
         """The number of parameters of all members."""
-        return sum(_model_of(one).n_parameters for one in self.members)
+        return sum(_model_of(member).n_parameters for member in self.members)
 
     def log_posteriors(self, batch: Batch) -> tuple[Array, Array]:
-        """Return log p(y | x), (n, C), and log p(y | x₋ⱼ), (d, n, C), in nats: with each column unknown in turn."""
-        each = [_log_posteriors(one, batch) for one in self.members]
+        """Return log p(y | x), (n, C), and log p(y | x₋ⱼ) for each column j, (d, n, C), in nats."""
+        each = [_log_posteriors(member, batch) for member in self.members]
         if self.pool is None:
             return each[0]
-        whole = self.pool.log_posterior(clip_log_posteriors(np.stack([one for one, _ in each], axis=2)))
+        whole = self.pool.log_posterior(clip_log_posteriors(np.stack([of_member for of_member, _ in each], axis=2)))
         d, n, n_classes = each[0][1].shape
         flat = np.stack([without.reshape(d * n, n_classes) for _, without in each], axis=2)
         return whole, self.pool.log_posterior(clip_log_posteriors(flat)).reshape(d, n, n_classes)
@@ -102,64 +102,68 @@ class Predictor:
 
 @dataclass(frozen=True)
 class HeldOutRows:
-    """Rows with their classes, and for each fold the rows in it and what predicts them.
+    """Held-out rows with their classes, and the predictor of each fold.
 
     Attributes
     ----------
     batch : Batch
-    components : ndarray (n,)
+    y_true : ndarray (n,)
+        The class index of each row.
     weight : ndarray (n,)
     folds : tuple of (ndarray, Predictor)
-        The places of the rows that are held out together, and the model of the others.
+        For each fold, the positions of its rows, and the predictor that was trained on the rows outside it.
     """
 
     batch: Batch
-    components: Array
+    y_true: Array
     weight: Array
     folds: tuple[tuple[Array, Predictor], ...]
 
     @property
     def is_large(self) -> bool:
-        """Whether the models are too large to be kept until somebody asks for the importance."""
+        """Whether the models are too large to be stored until the importance is requested."""
         return sum(predictor.n_parameters for _, predictor in self.folds) > _MOST_KEPT
 
     def importance(self) -> Importance:
         """Return the weighted mean over the rows of log p(y | x) − log p(y | x₋ⱼ), and its standard error."""
-        losses = np.empty((len(self.batch.schema.columns), len(self.components)))
+        losses = np.empty((len(self.batch.schema.columns), len(self.y_true)))
         for rows, predictor in self.folds:
-            for part in _parts(predictor, rows):
-                truth = self.components[part]
-                whole, without = predictor.log_posteriors(self.batch.rows(part))
-                of_truth = _at_least(whole[np.arange(len(part)), truth])
-                losses[:, part] = of_truth - _at_least(without[:, np.arange(len(part)), truth])
+            for chunk in _chunks(predictor, rows):
+                y_true = self.y_true[chunk]
+                whole, without = predictor.log_posteriors(self.batch.rows(chunk))
+                of_true = _clip(whole[np.arange(len(chunk)), y_true])
+                losses[:, chunk] = of_true - _clip(without[:, np.arange(len(chunk)), y_true])
         share = self.weight / self.weight.sum()
         mean = losses @ share
         error = np.sqrt((losses - mean[:, np.newaxis]) ** 2 @ share**2)
-        return Importance(mean, error, len(self.components), held_out=True)
+        return Importance(mean, error, len(self.y_true), held_out=True)
 
 
 def most_rows(n_columns: int) -> int:
-    """Return of how many held-out rows the importance is taken: at most 2,000, and fewer of wide tables."""
+    """Return the number of held-out rows for the importance: at most 2,000, and fewer for wide tables.
+
+    The cost per row grows with the square of the number of columns.
+    """
     return int(np.clip(_WORK // max(n_columns, 1) ** 2, _FEWEST_ROWS, MOST_ROWS))
 
 
-def importance_under_model(predictor: Predictor, shares: Array) -> Importance:
-    """Return E_x KL(p(y | x) ‖ p(y | x₋ⱼ)) over 2,000 rows that are drawn from a model, always the same ones.
+def importance_under_model(predictor: Predictor, fractions: Array) -> Importance:
+    """Return E_x KL(p(y | x) ‖ p(y | x₋ⱼ)) over 2,000 rows drawn from the model, with a fixed seed.
 
     Parameters
     ----------
     predictor : Predictor
-    shares : ndarray (M,)
-        The share of the rows that is drawn from each member.
+    fractions : ndarray (M,)
+        The fraction of the rows that is drawn from each member.
     """
     rng = np.random.default_rng(0)
     gains = []
-    for one, n in zip(
-        predictor.members, np.diff(np.round(np.cumsum([0.0, *shares]) * _DRAWN)).astype(int), strict=True
-    ):
-        batch = _drawn(_model_of(one), n, rng)
-        for part in _parts(predictor, np.arange(n)):
-            whole, without = predictor.log_posteriors(batch.rows(part))
+    # Rounding the cumulative sums makes the counts add up to _DRAWN.
+    n_rows = np.diff(np.round(np.cumsum([0.0, *fractions]) * _DRAWN)).astype(int)
+    for member, n in zip(predictor.members, n_rows, strict=True):
+        batch = _draw(_model_of(member), n, rng)
+        for chunk in _chunks(predictor, np.arange(n)):
+            whole, without = predictor.log_posteriors(batch.rows(chunk))
             gains.append(_divergence(whole, without))
     gain = np.concatenate(gains, axis=1)
     error = gain.std(axis=1) / np.sqrt(gain.shape[1])
@@ -170,8 +174,8 @@ def _model_of(member: GenerativeModel | ObservedCategoriesModel) -> GenerativeMo
     return member.model if isinstance(member, ObservedCategoriesModel) else member
 
 
-def _parts(predictor: Predictor, rows: Array) -> Iterator[Array]:
-    """Yield some rows at a time, so that their posteriors without each column fit into memory."""
+def _chunks(predictor: Predictor, rows: Array) -> Iterator[Array]:
+    """Yield the rows in chunks whose posteriors without each column fit into memory."""
     model = _model_of(predictor.members[0])
     numbers = (
         len(predictor.members) * len(model.schema.columns) * max(_model_of(m).n_components for m in predictor.members)
@@ -181,8 +185,8 @@ def _parts(predictor: Predictor, rows: Array) -> Iterator[Array]:
         yield rows[start : start + size]
 
 
-def _drawn(model: GenerativeModel, n: int, rng: np.random.Generator) -> Batch:
-    """Return rows drawn from a model."""
+def _draw(model: GenerativeModel, n: int, rng: np.random.Generator) -> Batch:
+    """Draw rows from a model."""
     component = rng.choice(model.n_components, size=n, p=np.exp(model.log_prior))
     columns, schema = model.sample(component, rng), model.schema
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
@@ -193,18 +197,20 @@ def _drawn(model: GenerativeModel, n: int, rng: np.random.Generator) -> Batch:
     return Batch.of(schema, 0, numbers, codes, {})
 
 
-def _at_least(log_probability: Array) -> Array:
-    return np.maximum(log_probability, np.log(_LEAST))
+def _clip(log_probability: Array) -> Array:
+    clipped: Array = np.maximum(log_probability, np.log(_SMALLEST))
+    return clipped
 
 
 def _divergence(whole: Array, without: Array) -> Array:
     """Return KL(p(y | x) ‖ p(y | x₋ⱼ)) in nats, (d, n)."""
     posterior = np.exp(whole)
-    return np.einsum("nc,dnc->dn", posterior, _at_least(whole) - _at_least(without))
+    divergence: Array = np.einsum("nc,dnc->dn", posterior, _clip(whole) - _clip(without))
+    return divergence
 
 
 def _log_posteriors(member: GenerativeModel | ObservedCategoriesModel, batch: Batch) -> tuple[Array, Array]:
-    """Return the log posteriors of one member; those of a row that no class can produce are its log prior."""
+    """Return the log posteriors of one member, and its log prior for a row that no class can produce."""
     model = _model_of(member)
     batch = (
         member.to_observed_codes(batch)
@@ -222,11 +228,11 @@ def _normalised(scores: Array, model: GenerativeModel) -> Array:
 
 
 def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
-    """Return log p(y | x₋ⱼ) in nats up to a number per row, (d, n, C), for each column j.
+    """Return log p(y | x₋ⱼ) in nats for each column j, (d, n, C), up to a constant per row.
 
-    The factor of a column that is independent of the others given the component is left out of the sum. A density may
-    know how to leave each of its columns out (`MarginalDensity`). Any other column is made missing, and the model
-    integrates it out.
+    If a column is independent of the others given the component, its factor is left out of the sum. A
+    `MarginalDensity` computes its log-density without each of its columns. Any other column is made missing, and the
+    model integrates it out.
 
     Parameters
     ----------
@@ -236,7 +242,7 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
     """
     d = len(model.schema.columns)
     chained = [block for block in model.blocks if not block.shared and isinstance(block.density, ChainedDensity)]
-    if model.weights is not None and chained:  # weights apply to factors, which missing parents change
+    if model.weights is not None and chained:  # a missing parent changes the factors that weights multiply
         masked = set(range(d))
     else:
         masked = {j for block in chained if not isinstance(block.density, MarginalDensity) for j in block.columns}
@@ -244,7 +250,8 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
     if len(masked) < d:
         scores[:] = _sums_without_each(model, batch)
     columns = sorted(masked)
-    if any(block.models_missingness for block in model.blocks):  # a missing cell is to say nothing
+    # A density of missingness would take the cell made missing here as evidence: ignore it for this column.
+    if any(block.models_missingness for block in model.blocks):
         for j in columns:
             scores[j] = model.ignore_missingness_except([k for k in range(d) if k != j]).scores(
                 unknown_in_turn(batch, [j])
@@ -255,31 +262,34 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
 
 
 def _sums_without_each(model: GenerativeModel, batch: Batch) -> Array:
-    """Return the scores without each column, (d, n, C), except for columns that have to be made missing."""
+    """Return the scores without each column, (d, n, C); wrong for columns that have to be made missing."""
     d, weights = len(model.schema.columns), model.weights
     total = np.tile(model.log_prior if weights is None else weights.bias, (d, len(batch), 1))
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
         if block.shared:
             continue
-        own, others = list(block.columns), np.delete(np.arange(d), block.columns)
+        columns, others = list(block.columns), np.delete(np.arange(d), block.columns)
         tile = block.tile(batch)
         if isinstance(block.density, ChainedDensity):
             total[others] += block.density.log_density(parameters, tile)
             if isinstance(block.density, MarginalDensity):
-                total[own] += block.density.without_each(parameters, tile)
+                total[columns] += block.density.without_each(parameters, tile)
             continue
         factors = np.moveaxis(block.density.log_factors(parameters, tile), 2, 0)
         if weights is not None:
-            of_block = weights.weight[own, np.newaxis, np.newaxis]
-            with np.errstate(invalid="ignore"):
+            of_block = weights.weight[columns, np.newaxis, np.newaxis]
+            with np.errstate(invalid="ignore"):  # 0 · −inf
                 factors = np.where(of_block > 0, of_block * factors, 0.0)
         total[others] += factors.sum(axis=0)
-        total[own] += _sums_of_others(factors)
+        total[columns] += _sums_of_others(factors)
     return model.by_class(total) if weights is None else total
 
 
 def _sums_of_others(terms: Array) -> Array:
-    """Return for each entry of the first axis the sum of all others, without subtracting: terms may be −inf."""
+    """Return, for each index of the first axis, the sum over all other indices.
+
+    The sums before and after it are added. Subtracting it from the total would give NaN for terms of −inf.
+    """
     before, after = np.zeros_like(terms), np.zeros_like(terms)
     np.cumsum(terms[:-1], axis=0, out=before[1:])
     np.cumsum(terms[:0:-1], axis=0, out=after[-2::-1])
@@ -287,7 +297,7 @@ def _sums_of_others(terms: Array) -> Array:
 
 
 def unknown_in_turn(batch: Batch, columns: Sequence[int]) -> Batch:
-    """Return the rows once for each of some columns, by their positions in the schema, with its cells missing."""
+    """Return one copy of the rows for each of the columns, in which the cells of that column are missing."""
     schema, n = batch.schema, len(batch)
     numbers, codes = (np.tile(cells, (len(columns), 1)) for cells in (batch.numbers.values, batch.codes.values))
     for position, j in enumerate(columns):
@@ -297,5 +307,5 @@ def unknown_in_turn(batch: Batch, columns: Sequence[int]) -> Batch:
         if j in schema.coded:
             codes[rows, schema.coded.index(j)] = 0
     tiles = replace(batch.numbers, values=numbers), replace(batch.codes, values=codes)
-    places = np.tile([batch.number(i) for i in range(n)], len(columns))
-    return replace(batch, numbers=tiles[0], codes=tiles[1], assignment=None, fold=None, chosen=places)
+    row_numbers = np.tile([batch.number(i) for i in range(n)], len(columns))
+    return replace(batch, numbers=tiles[0], codes=tiles[1], assignment=None, fold=None, chosen=row_numbers)

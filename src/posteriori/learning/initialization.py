@@ -106,7 +106,8 @@ class Seeds:
 
     def nearest(self, batch: Batch) -> Array:
         """Return the index of the nearest seed of each row of a batch, (n,)."""
-        return self.distance(batch.numbers.values, batch.codes.values).argmin(axis=1)
+        nearest: Array = self.distance(batch.numbers.values, batch.codes.values).argmin(axis=1)
+        return nearest
 
 
 @dataclass(frozen=True)
@@ -212,10 +213,10 @@ def initializations(
         assert batch.assignment.label_likelihood is not None
         label_likelihood = batch.assignment.label_likelihood
         recorded = np.where(label_likelihood.recorded >= 0, label_likelihood.recorded, -1)
-        of_recorded = recorded[:, np.newaxis] == np.arange(len(n_components))
+        of_recorded: Array = recorded[:, np.newaxis] == np.arange(len(n_components))
         # A label that only rules classes out: the row belongs to every class that is left.
         partial = (label_likelihood.recorded < 0) & np.isneginf(label_likelihood.log_likelihood).any(axis=1)
-        possible: Array = label_likelihood.log_likelihood[:, first] > -np.inf
+        possible = label_likelihood.log_likelihood[:, first] > -np.inf
         return of_recorded | (partial[:, np.newaxis] & possible)
 
     samples = sampled(source, blocks, members)

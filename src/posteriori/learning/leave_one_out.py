@@ -1,4 +1,4 @@
-"""Log priors and log factors of each row without that row, in closed form: its statistics are subtracted."""
+"""Leave-one-out log priors and log factors in closed form: the statistics of a row are subtracted from the sums."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from posteriori.typing import Array
 
 
 def left_out_prior(prior: Prior, statistics: JointStatistics, assignment: Assignment) -> Array:
-    """Return log p(z) in nats, (n, Z), without each row."""
+    """Return log p(z) in nats, (n, Z), per row by the model without it."""
     return prior.estimate(weights_left(statistics.weight, assignment))
 
 
 def left_out_factors(model: GenerativeModel, statistics: JointStatistics, batch: Batch, *, refit: bool = True) -> Array:
     """Return log p(x_j | z) in nats, (n, Z, d), of each row by the model without it; 0 for a missing cell.
 
-    Blocks that all components share are left out, for they tell nothing of the component.
+    Blocks that do not depend on the component are 0, because they do not change the posterior.
 
     Parameters
     ----------
     model : GenerativeModel
     statistics : JointStatistics
-        That it was estimated from, and in which these rows are.
+        The statistics that the model was estimated from. They include these rows.
     batch : Batch
         Rows whose components are known.
     refit : bool
-        Whether the factors of a row without closed form are estimated anew; they are NaN otherwise.
+        Whether to estimate the parameters again without a row that has no closed form; if not, its factors are NaN.
     """
     factors = np.zeros((len(batch), model.n_components, len(model.schema.columns)))
+    # A category that no other row shows is unknown to the model without the row: its cell is a missing one.
     unseen = _unseen(model, statistics, batch)
     seen = batch
     if unseen.any():
@@ -44,15 +45,16 @@ def left_out_factors(model: GenerativeModel, statistics: JointStatistics, batch:
         seen = replace(batch, codes=replace(batch.codes, values=codes))
     for position, block in enumerate(model.blocks):
         if not block.shared:
-            factors[:, :, block.columns] = _of_block(model, statistics, position, batch, seen, refit)
+            factors[:, :, block.columns] = _block_factors(model, statistics, position, batch, seen, refit)
     return factors
 
 
 def check_closed_form(model: GenerativeModel, statistics: JointStatistics) -> None:
-    """Raise an error if rows cannot be taken out of what a model was estimated from."""
+    """Raise an error if a row cannot be subtracted from the statistics of a model."""
     if statistics.hidden > 0:
         raise ValueError(
-            "rows without label taught this model by EM, so that no row can be taken out of it; leave them out"
+            "this model was fitted by EM to rows without label, so that no row can be left out of it in closed form; "
+            "remove these rows"
         )
     for block, sums in zip(model.blocks, statistics.blocks, strict=True):
         if block.shared:
@@ -62,40 +64,40 @@ def check_closed_form(model: GenerativeModel, statistics: JointStatistics) -> No
         if not sums.is_exact():
             names = quote(model.schema.columns[j].name for j in block.columns)
             raise ValueError(
-                f"missing cells of {names} taught this model by EM, so that no row can be taken out of it; leave rows "
-                "with missing cells out, or choose a model that does without EM (NaiveBayes)"
+                f"this model was fitted by EM because of missing cells in {names}, so that no row can be left out of "
+                "it in closed form; remove rows with missing cells, or choose a model that needs no EM (NaiveBayes)"
             )
 
 
-def _of_block(
+def _block_factors(
     model: GenerativeModel, statistics: JointStatistics, position: int, batch: Batch, seen: Batch, refit: bool
 ) -> Array:
-    """Return the log factors of a block: in closed form, and where there is none by estimating anew for each row."""
+    """Return the log factors of a block: in closed form or, for rows without one, by an estimate per row."""
     block, sums, labels = model.blocks[position], statistics.blocks[position], batch.assignment
     assert labels is not None
     density: Any = block.density
     warn_of_approximation(block, model.parameters[position], seen)
     factors: Array = density.left_out(model.parameters[position], sums, block.tile(seen), labels)
-    open_rows = np.flatnonzero(np.isnan(factors).any(axis=(1, 2)))
-    if len(open_rows) and refit:
+    without_closed_form = np.flatnonzero(np.isnan(factors).any(axis=(1, 2)))
+    if len(without_closed_form) and refit:
         density = density.with_fixed_structure(model.parameters[position])
-        for i in open_rows.tolist():
+        for i in without_closed_form.tolist():
             row = np.array([i])
             given = Assignment(labels.component[row], labels.weight[row], labels.n_components)
             tile, rest = block.tile(seen.rows(row)), sums
             if given.weight[0] > 0:
-                own = block.tile(batch.rows(row))
-                rest, tile = _trimmed(sums.without(own, given), own, tile, block, model.schema)
+                learned = block.tile(batch.rows(row))
+                rest, tile = _without_lost_categories(sums.without(learned, given), learned, tile, block, model.schema)
             factors[i] = density.log_factors(density.estimate(rest), tile)[0]
     return factors
 
 
-def _trimmed(rest: Any, own: Tile, seen: Tile, block: Block, schema: Schema) -> tuple[Any, Tile]:
-    """Return statistics, and the tile of a row, without the categories that this row alone showed."""
+def _without_lost_categories(rest: Any, learned: Tile, seen: Tile, block: Block, schema: Schema) -> tuple[Any, Tile]:
+    """Return the statistics without a row, and its tile, without the categories that only this row showed."""
     coded = block.coded(schema)
     if not coded:
         return rest, seen
-    codes, known = (tile.codes if isinstance(tile, Mixed) else tile for tile in (own, seen))
+    codes, known = (tile.codes if isinstance(tile, Mixed) else tile for tile in (learned, seen))
     assert isinstance(codes, Codes)
     assert isinstance(known, Codes)
     if (codes.values == known.values).all():
@@ -108,7 +110,7 @@ def _trimmed(rest: Any, own: Tile, seen: Tile, block: Block, schema: Schema) -> 
 
 
 def _unseen(model: GenerativeModel, statistics: JointStatistics, batch: Batch) -> Array:
-    """Return which cells hold a category that no other row of any weight shows, (n, number of columns with codes)."""
+    """Return which cells hold a category that no other row of positive weight shows, (n, number of coded columns)."""
     schema, codes = model.schema, batch.codes.values
     result = np.zeros(codes.shape, np.bool_)
     assert batch.assignment is not None

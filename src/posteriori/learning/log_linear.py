@@ -1,8 +1,9 @@
-r"""The few parameters that are fitted discriminatively: one weight a log density, one bias a class.
+r"""Conditional likelihood of a log-linear model: one weight ≥ 0 per feature, one bias per class.
 
 .. math:: p(y \mid x) \propto \exp\Big(b_y + \sum_j w_j f_j(x, y)\Big), \qquad w_j \ge 0
 
-The f_j are log factors of one model (`weights`), or log posteriors of several (`pool`). The problem is convex.
+The features f_j are log factors of one model (`weights`), or log posteriors of several models (`pool`). The problem is
+convex. These are the only parameters that are learned discriminatively.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from posteriori import kernels
 from posteriori.sources.threads import blas
 from posteriori.typing import Array
 
-FLOOR = -700.0  # in nats: what a log density of −inf counts as, so that no part decides alone
-_MOST_CURVED = 200  # parameters: of more, second derivatives cost more than they save
-_STEPS = 60
-_ROUNDING = 1e-9  # an expected gain, as a share of the loss a row, that rounding may hide
+FLOOR = -700.0  # nats; smaller features are clipped, so that none decides alone. exp(−700) is still above 0.
+_MOST_NEWTON = 200  # parameters; with more, the Hessian costs more than it saves
+_MOST_STEPS = 60  # of Newton's method
+_ROUNDING = 1e-9  # an expected decrease, relative to the mean loss, that rounding can hide
 _LIMITS = {"maxiter": 500, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-7}
 
 
 @dataclass(frozen=True)
 class LogLinear:
-    """bias (C,) in nats and weight (d,), ≥ 0."""
+    """The parameters: bias (C,) in nats, and weight (d,), ≥ 0."""
 
     bias: Array
     weight: Array
@@ -34,7 +35,7 @@ class LogLinear:
 
 @dataclass(frozen=True)
 class _Problem:
-    """The mean loss a row, over the biases and then the weights."""
+    """The mean loss per row as a function of one vector: the biases, then the weights."""
 
     features: Array
     y_true: Array
@@ -47,7 +48,7 @@ class _Problem:
         return loss, gradient
 
     def at(self, position: Array, curved: bool) -> tuple[float, Array, Array]:
-        """Return the loss, its gradient and, where `curved`, its Hessian."""
+        """Return the loss, its gradient and, if `curved`, its Hessian."""
         n_classes, size = self.features.shape[1], len(position)
         gradient, hessian = np.zeros(size), np.zeros((size, size) if curved else (1, 1))
         bias, weight = np.ascontiguousarray(position[:n_classes]), np.ascontiguousarray(position[n_classes:])
@@ -58,7 +59,7 @@ class _Problem:
         total = self.row_weight.sum()
         loss += 0.5 * float((position - self.centre) @ pull)
         if curved:
-            hessian = (np.triu(hessian) + np.triu(hessian, 1).T + self.penalty) / total
+            hessian = (np.triu(hessian) + np.triu(hessian, 1).T + self.penalty) / total  # the kernel fills one triangle
         return loss / total, (gradient + pull) / total, hessian
 
 
@@ -72,35 +73,36 @@ def fit_log_linear(
     start: LogLinear | None = None,
     tolerance: float = 1e-14,
 ) -> LogLinear:
-    r"""Return the biases and weights of greatest penalised conditional likelihood.
+    r"""Return the biases and weights of the greatest penalised conditional likelihood.
 
     .. math:: \min_{b,\, w \ge 0} -\sum_i r_i \log p(y_i \mid x_i) + \tfrac{\beta}{2} \lVert b - b_0 \rVert^2
               + \tfrac{1}{2} (w - w_0)^\top Q\, (w - w_0)
 
-    By Newton's method on the weights that are not held at 0, or by L-BFGS-B where there are many parameters.
+    It is maximised by a projected Newton method, or by L-BFGS-B if there are more than 200 parameters.
 
     Parameters
     ----------
     features : ndarray (n, C, d)
-        f_j(x_i, c) in nats; less than −700 counts as that.
+        f_j(x_i, c) in nats. Values below −700 are clipped.
     y_true : ndarray (n,)
-        The true class of each row.
+        The class index of each row.
     row_weight : ndarray (n,)
         r, ≥ 0.
     centre : LogLinear
-        b_0 and w_0, which the penalty draws to.
+        b_0 and w_0, the centre of the penalty.
     bias_penalty : float
         β > 0.
     weight_penalty : ndarray (d, d)
         Q, positive semidefinite.
     start : LogLinear, optional
-        Near which the optimum lies; default the centre.
+        A point near the optimum; default: the centre.
     tolerance : float
-        Newton's method ends at an expected gain of at most this share of the loss.
+        Newton's method ends if the expected decrease, relative to the loss, is at most this.
 
     References
     ----------
     Bertsekas, Projected Newton methods for optimization problems with simple constraints, SIAM J. Control 20 (1982).
+    Nocedal & Wright, Numerical Optimization, 2nd ed., section 16.5, on active sets.
     """
     n_classes, d = features.shape[1:]
     penalty = np.zeros((n_classes + d, n_classes + d))
@@ -115,55 +117,63 @@ def fit_log_linear(
     )
     begin = centre if start is None else start
     position = np.concatenate([begin.bias, np.maximum(begin.weight, 0.0)])
-    with blas().limit(limits=1, user_api="blas"):  # its threads would wait for each other over a few numbers
-        found = None if len(position) > _MOST_CURVED else _newton(problem, position, n_classes, tolerance)
-        if found is None:
+    with blas().limit(limits=1, user_api="blas"):  # on small matrices, threads of BLAS cost more than they save
+        optimum = None if len(position) > _MOST_NEWTON else _newton(problem, position, n_classes, tolerance)
+        if optimum is None:
             bounds = [(None, None)] * n_classes + [(0.0, None)] * d
-            found = minimize(problem, position, jac=True, method="L-BFGS-B", bounds=bounds, options=_LIMITS).x
-    return LogLinear(found[:n_classes], found[n_classes:])
+            optimum = minimize(problem, position, jac=True, method="L-BFGS-B", bounds=bounds, options=_LIMITS).x
+    return LogLinear(optimum[:n_classes], optimum[n_classes:])
 
 
 def _newton(problem: _Problem, position: Array, n_classes: int, tolerance: float) -> Array | None:
-    """Return the minimum; None where rounding hides a way down before the end."""
+    """Return the minimum by Newton's method with backtracking; None if no step decreases the loss, or too many do.
+
+    The caller then uses L-BFGS-B, which needs no Hessian.
+    """
     bounded = np.arange(len(position)) >= n_classes
     loss, gradient, hessian = problem.at(position, curved=True)
-    for _ in range(_STEPS):
+    for _ in range(_MOST_STEPS):
         try:
             step = _bounded_step(gradient, hessian, position, bounded)
-        except np.linalg.LinAlgError:
+        except np.linalg.LinAlgError:  # the Hessian is not positive definite to rounding
             return None
-        gain = -float(gradient @ step)  # expected
-        scale = max(loss, 1e-3)
+        gain = -float(gradient @ step)  # the squared Newton decrement, about twice the expected decrease
+        scale = max(loss, 1e-3)  # a separable problem has a loss near 0
         if gain <= tolerance * scale:
             return np.where(bounded, np.maximum(position, 0.0), position)
         for halving in range(30):
-            found = problem.at(position + step * 0.5**halving, curved=True)
-            if found[0] <= loss - 1e-4 * gain * 0.5**halving:
+            trial = problem.at(position + step * 0.5**halving, curved=True)
+            if trial[0] <= loss - 1e-4 * gain * 0.5**halving:  # Armijo's condition
                 break
         else:
             return np.where(bounded, np.maximum(position, 0.0), position) if gain <= _ROUNDING * scale else None
         position = position + step * 0.5**halving
-        loss, gradient, hessian = found
+        loss, gradient, hessian = trial
     return None
 
 
 def _bounded_step(gradient: Array, hessian: Array, position: Array, bounded: Array) -> Array:
-    """Return the step to the minimum of the quadratic with these derivatives at which nothing bounded is below 0."""
+    """Return the step to the minimum of the quadratic model subject to bounded parameters ≥ 0 (active sets).
+
+    Bertsekas (1982) projects a Newton step on the free parameters. Here the quadratic is minimised exactly: parameters
+    that would become negative are fixed at 0, and freed again where the gradient of the quadratic is negative.
+    """
     held = bounded & (position <= 0.0) & (gradient > 0.0)
     step = np.zeros(len(position))
-    for _ in range(4 * len(position)):
+    for _ in range(4 * len(position)):  # a guard against cycling; active sets usually settle in a few rounds
         free = ~held
         step[held] = -position[held]
-        against = gradient[free] + hessian[np.ix_(free, held)] @ step[held]
-        step[free] = -cho_solve(cho_factor(hessian[np.ix_(free, free)]), against)
+        residual = gradient[free] + hessian[np.ix_(free, held)] @ step[held]
+        step[free] = -cho_solve(cho_factor(hessian[np.ix_(free, free)]), residual)
         below = free & bounded & (position + step < 0.0)
         if below.any():
             held |= below
             continue
-        pull = gradient + hessian @ step
-        wanting = held & (pull < -1e-12)
-        if not wanting.any():
+        slope = gradient + hessian @ step
+        improvable = held & (slope < -1e-12)  # their multipliers have the wrong sign (Karush, Kuhn & Tucker)
+        if not improvable.any():
             break
-        held[np.argmin(np.where(wanting, pull, np.inf))] = False
+        held[np.argmin(np.where(improvable, slope, np.inf))] = False
+    # Rounding, or an end of the loop without a solution, could leave a parameter below 0.
     step[bounded] = np.maximum(step[bounded], -position[bounded])
     return step

@@ -1,4 +1,4 @@
-"""A fold's model knows only what its own rows showed."""
+"""The model of a fold without the categories that occur only in the held-out rows."""
 
 from __future__ import annotations
 
@@ -16,16 +16,20 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class ObservedCategoriesModel:
-    """A model that knows only the categories its own rows show, as if it had never met the others.
+    """A model that knows only the categories that occur in its own training rows.
+
+    A refit without the held-out rows would have these categories; the others are unseen, and count as missing cells.
 
     Attributes
     ----------
     full : Schema
         With all categories, and the cut points of the model.
+    model : GenerativeModel
     recode : tuple of ndarray
-        For each column with codes, the trimmed code of every code of the full schema; empty where all are known.
+        For each coded column, the code under the model's schema of every code of the full schema; empty if the schemas
+        have the same categories.
     statistics : JointStatistics
-        That the model was estimated from.
+        The statistics that the model was estimated from.
     """
 
     full: Schema
@@ -35,13 +39,13 @@ class ObservedCategoriesModel:
 
     @classmethod
     def of(cls, learned: FitResult, prior: Prior) -> ObservedCategoriesModel:
-        """Return the model that the same statistics give where the categories that they lack are not known."""
+        """Return the model of the same statistics without the categories that have no weight in them."""
         model, statistics = learned.model, learned.statistics
         schema = model.schema
         columns: list[Column] = list(schema.columns)
         recode: dict[int, Array] = {}
-        moves: list[list[list[int]] | None] = []
-        anything = False
+        kept_categories: list[list[list[int]] | None] = []
+        any_lost = False
         for block, sums in zip(model.blocks, statistics.blocks, strict=True):
             kept = []
             for position, j in enumerate(block.coded(schema)):
@@ -50,26 +54,26 @@ class ObservedCategoriesModel:
                     seen = np.ones(column.cardinality, np.bool_)
                 else:
                     seen = sums.column(position).any(axis=0)
-                    anything = anything or not seen.all()
+                    any_lost = any_lost or not seen.all()
                 kept.append(np.flatnonzero(seen).tolist())
                 recode[j] = np.concatenate([[0], np.where(seen, np.cumsum(seen), 0)]).astype(schema.code_dtype)
                 if not column.is_binned:
                     cells = tuple(cell for cell, keep in zip(columns[j].categories, seen, strict=True) if keep)
                     columns[j] = replace(columns[j], categories=cells)
-            moves.append(kept or None)
-        if not anything:
+            kept_categories.append(kept or None)
+        if not any_lost:
             return cls(schema, model, (), statistics)
-        trimmed = replace(schema, columns=tuple(columns))
-        sums = statistics.reindexed(range(len(statistics.weight)), moves)
+        observed = replace(schema, columns=tuple(columns))
+        sums = statistics.reindexed(range(len(statistics.weight)), kept_categories)
         codes = tuple(recode[j] for j in schema.coded)
-        return cls(schema, estimate(trimmed, model.blocks, prior, sums), codes, sums)
+        return cls(schema, estimate(observed, model.blocks, prior, sums), codes, sums)
 
     def log_posterior(self, batch: Batch) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
         return self.model.log_posterior(self.to_observed_codes(batch))
 
     def to_observed_codes(self, batch: Batch) -> Batch:
-        """Return the rows in the codes of the trimmed schema."""
+        """Return the rows in the codes of the model's schema."""
         batch = batch.with_schema(self.full)
         if not self.recode:
             return batch
@@ -77,5 +81,4 @@ class ObservedCategoriesModel:
         for position, table in enumerate(self.recode):
             codes[:, position] = table[codes[:, position]]
         schema = self.model.schema
-        trimmed = Codes(codes, schema.cardinalities(schema.coded))
-        return replace(batch, schema=schema, codes=trimmed)
+        return replace(batch, schema=schema, codes=Codes(codes, schema.cardinalities(schema.coded)))

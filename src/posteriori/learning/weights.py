@@ -1,4 +1,4 @@
-"""One weight a log factor, learned on what each row's own model says of it without having seen it."""
+"""One weight per log factor, learned from leave-one-out log factors by conditional likelihood."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from posteriori.typing import Array
 
 __all__ = ["PENALTY", "FactorWeights", "fit_weights", "learn_weights"]
 
-PENALTY = 10.0
-MOST_ROWS = 5000
-MOST_FACTORS = 1 << 20
+PENALTY = 10.0  # λ of `fit_weights`, in rows
+MOST_ROWS = 5000  # rows that weights are learned from
+MOST_FACTORS = 1 << 20  # rows times components times columns
 
 
 def fit_weights(
     log_factors: Array,
     log_prior: Array,
-    components: Array,
+    y_true: Array,
     weight: Array,
     penalty: float = PENALTY,
     start: FactorWeights | None = None,
 ) -> FactorWeights:
-    r"""Return the weights and biases of greatest penalised conditional likelihood: a convex problem.
+    r"""Return the weights and biases of the greatest penalised conditional likelihood. The problem is convex.
 
     .. math::
         \min_{b,\, w \ge 0} -\sum_i \omega_i \log p(y_i \mid x_i)
@@ -40,23 +40,24 @@ def fit_weights(
         + \frac{1}{2} \sum_c (b_c - \log \pi_c)^2, \quad
         p(y \mid x) \propto e^{b_y + \sum_j w_j \log p(x_j \mid y)}
 
-    The weights are drawn to a common one, w̄, which is found with them, and that weakly to 1; biases to the log prior.
+    The penalty pulls the weights towards a common weight w̄, which is a variable too, w̄ weakly towards 1, and the
+    biases towards the log prior.
 
     Parameters
     ----------
     log_factors : ndarray (n, C, d)
-        In nats, of rows that the densities have not learned from; −inf counts as −700.
+        log p(x_j | y) in nats, by densities that were not estimated from the row. −inf counts as −700.
     log_prior : ndarray (C,)
-        In nats; a class of −inf keeps it as its bias.
-    components : ndarray (n,)
-        The true class of each row.
+        In nats. A class of −inf keeps −inf as its bias.
+    y_true : ndarray (n,)
+        The class index of each row.
     weight : ndarray (n,)
         ω, the weight of each row.
     penalty : float
-        λ ≥ 0, in rows: as a row's conditional log-likelihood is in nats whatever the units of the columns, so is this
-        free of scale. 0 leaves each weight to itself; inf gives one for all.
+        λ ≥ 0. It does not depend on the units of the columns, because the conditional log-likelihood of a row is in
+        nats. 0 leaves the weights independent; inf gives one weight for all factors.
     start : FactorWeights, optional
-        Near which the optimum lies.
+        A point near the optimum.
 
     Returns
     -------
@@ -65,23 +66,26 @@ def fit_weights(
     References
     ----------
     Zaidi, Cerquides, Carman & Webb, Alleviating naive Bayes attribute independence assumption by attribute weighting,
-    JMLR 14 (2013), section 4 (weights of conditional likelihood, on the rows learned from).
+    JMLR 14 (2013), section 4 (weights of conditional likelihood, learned from the training rows).
     """
-    present = np.flatnonzero(np.isfinite(log_prior))
-    position = np.searchsorted(present, components)
+    present = np.flatnonzero(np.isfinite(log_prior))  # a class of prior 0 has no finite bias
+    class_index = np.searchsorted(present, y_true)
     factors = log_factors if len(present) == len(log_prior) else log_factors[:, present]
     if np.isinf(penalty):
-        factors = np.maximum(factors, FLOOR).sum(axis=2, keepdims=True)
+        factors = np.maximum(factors, FLOOR).sum(axis=2, keepdims=True)  # w_j = w̄: one feature, their sum
     d = factors.shape[2]
-    # With w̄ where its own derivative is 0, what is left is a quadratic about 1.
-    pull = np.ones((1, 1)) if np.isinf(penalty) else penalty * np.eye(d) - penalty**2 / (penalty * d + 1.0)
+    # Minimising over w̄ gives w̄ − 1 = λ Σ_j (w_j − 1) / (λd + 1). Substituting leaves ½ (w − 1)ᵀ Q (w − 1) with
+    # Q = λI − λ²/(λd + 1) 11ᵀ; for λ = ∞, Q = 1 on the one common weight.
+    curvature = np.ones((1, 1)) if np.isinf(penalty) else penalty * np.eye(d) - penalty**2 / (penalty * d + 1.0)
     begin = None
     if start is not None and np.isfinite(start.bias[present]).all():
         begin = LogLinear(start.bias[present], start.weight[:d])
-    found = fit_log_linear(factors, position, weight, LogLinear(log_prior[present], np.ones(d)), 1.0, pull, begin)
+    fitted = fit_log_linear(
+        factors, class_index, weight, LogLinear(log_prior[present], np.ones(d)), 1.0, curvature, begin
+    )
     bias = np.full(len(log_prior), -np.inf)
-    bias[present] = found.bias
-    return FactorWeights(bias, np.broadcast_to(found.weight, log_factors.shape[2]).copy())
+    bias[present] = fitted.bias
+    return FactorWeights(bias, np.broadcast_to(fitted.weight, log_factors.shape[2]).copy())
 
 
 def learn_weights(
@@ -91,39 +95,39 @@ def learn_weights(
     to_observed_codes: Callable[[Batch], Batch] | None = None,
     start: FactorWeights | None = None,
 ) -> FactorWeights:
-    """Return the weights of a model's factors, from its leave-one-out log factors of the rows it was learned from.
+    """Return weights of a model's factors, learned from leave-one-out log factors of its training rows.
 
-    At most 5,000 rows are looked at, spread evenly over the classes, and fewer where they would have more than 2²⁰
-    factors: what is learned is d + C numbers. Rows whose factors have no closed form (`LeaveOneOutDensity`) are passed
-    over where half of them have one.
+    A stratified subsample of at most 5,000 rows is used, and of at most 2²⁰ factors, because only d + C numbers are
+    learned. Rows whose leave-one-out factors have no closed form (`LeaveOneOutDensity`) are skipped if at least half of
+    the rows have one. Otherwise the parameters are estimated again without each such row.
 
     Parameters
     ----------
     source : LabelledSource
-        The rows, with labels; those of no weight are passed over.
+        The training rows, with labels. Rows of weight 0 are skipped.
     model : GenerativeModel
     statistics : JointStatistics
-        That it was estimated from.
+        The statistics that the model was estimated from.
     to_observed_codes : callable, optional
-        Takes a batch of the source to one in the codes of the model, if these are others.
+        Converts a batch of the source to the codes of the model, if these differ.
     start : FactorWeights, optional
-        Near which they lie.
+        A point near the optimum.
 
     Raises
     ------
     ValueError
-        Labels or cells were hidden, and the model was learned by EM.
+        The model was learned by EM, because labels or cells were hidden; leave these rows out.
     TypeError
-        A density has no leave-one-out.
+        A density has no leave-one-out (`left_out`); choose another density.
     """
     check_closed_form(model, statistics)
     assert source.labels is not None
     assert source.classes is not None
-    components = source.labels.components(source.classes, slice(0, source.table.n_rows))
-    counted = np.flatnonzero(components >= 0 if source.weight is None else (components >= 0) & (source.weight > 0))
+    y_true = source.labels.components(source.classes, slice(0, source.table.n_rows))
+    counted = np.flatnonzero(y_true >= 0 if source.weight is None else (y_true >= 0) & (source.weight > 0))
     most = min(MOST_ROWS, max(1, MOST_FACTORS // (model.n_components * len(model.schema.columns))))
-    chosen = np.zeros(len(components), np.bool_)
-    chosen[counted[stratified_subsample(components[counted], most)]] = True
+    chosen = np.zeros(len(y_true), np.bool_)
+    chosen[counted[stratified_subsample(y_true[counted], most)]] = True
 
     def left_out(batch: Batch, refit: bool) -> list[tuple[Array, Assignment]]:
         labels = batch.assignment
@@ -132,20 +136,20 @@ def learn_weights(
         if not len(rows):
             return []
         given = Assignment(labels.component[rows], labels.weight[rows], labels.n_components)
-        part = batch.rows(rows)
-        part = replace(part if to_observed_codes is None else to_observed_codes(part), assignment=given)
-        factors = left_out_factors(model, statistics, part, refit=refit)
+        subset = batch.rows(rows)
+        subset = replace(subset if to_observed_codes is None else to_observed_codes(subset), assignment=given)
+        factors = left_out_factors(model, statistics, subset, refit=refit)
         known = np.flatnonzero(~np.isnan(factors).any(axis=(1, 2)))
         return [(factors[known], given.rows(known))]
 
-    parts = source.reduce(partial(left_out, refit=False))
-    if 2 * sum(len(factors) for factors, _ in parts) < chosen.sum():
-        parts = source.reduce(partial(left_out, refit=True))
+    samples = source.reduce(partial(left_out, refit=False))
+    if 2 * sum(len(factors) for factors, _ in samples) < chosen.sum():
+        samples = source.reduce(partial(left_out, refit=True))
     factors, component, weight = (
-        np.concatenate([factors for factors, _ in parts]),
-        np.concatenate([given.component for _, given in parts]),
-        np.concatenate([given.weight for _, given in parts]),
+        np.concatenate([factors for factors, _ in samples]),
+        np.concatenate([given.component for _, given in samples]),
+        np.concatenate([given.weight for _, given in samples]),
     )
     if len(counted) > len(weight):
-        weight = weight * (len(counted) / len(weight))  # each row stands for several
+        weight = weight * (len(counted) / len(weight))  # so that the penalty is relative to all rows
     return fit_weights(factors, model.log_prior, component, weight, start=start)

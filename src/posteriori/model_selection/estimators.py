@@ -7,7 +7,8 @@ from typing import Any, Protocol
 from posteriori.learning.em import FitResult
 from posteriori.learning.importance import HeldOutRows
 from posteriori.learning.training import Plan, TrainingRows
-from posteriori.model import Prior
+from posteriori.model import GenerativeModel, Prior
+from posteriori.statistics import JointStatistics
 from posteriori.tables import Column, Schema
 from posteriori.typing import Array
 
@@ -15,27 +16,27 @@ from posteriori.typing import Array
 class TrainableEstimator(Protocol):
     """An estimator whose reading of rows, learning and storing of a fit are separate steps.
 
-    ``fit(X, y)`` stores what `learning.em.learn` makes of ``read_training_rows(X, y)`` under ``training_plan``. An
-    algorithm that learns several models from one pass uses the same three steps.
+    ``fit(X, y)`` calls ``read_training_rows``, ``training_plan``, `learning.em.learn` and ``store_fit``. An algorithm
+    that learns several models in one pass replaces the third step.
     """
 
     classes_: Array
 
     def read_training_rows(self, X: Any, y: Any = None, sample_weight: Any = None) -> TrainingRows:
-        """Read rows to learn from, and infer their schema and classes."""
+        """Read training rows, and infer their schema and classes."""
 
     def training_plan(self, schema: Schema, target: Column) -> Plan:
-        """Return what the estimator learns from rows of a schema."""
+        """Return the plan of the model that the estimator learns from rows of this schema."""
 
     def store_fit(self, fit: FitResult, rows: TrainingRows, held_out: HeldOutRows | None = None) -> Any:
-        """Become the fitted estimator, as `fit` would with these rows."""
+        """Set the fitted attributes, as `fit` does with these rows."""
 
 
 class LearnedEstimator(Protocol):
-    """A fitted estimator that can read the rows that it was trained on again."""
+    """A fitted estimator that can read its training rows again."""
 
-    model_: Any
-    statistics_: Any
+    model_: GenerativeModel
+    statistics_: JointStatistics
     target_: Column
     classes_: Array
 

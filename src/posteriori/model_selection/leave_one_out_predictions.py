@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.learning import metrics
 from posteriori.learning.leave_one_out import check_closed_form, left_out_factors, left_out_prior
+from posteriori.learning.training import TrainingRows
 from posteriori.model import log_sum
 from posteriori.model_selection.estimators import LearnedEstimator
 from posteriori.statistics import JointStatistics
@@ -24,16 +25,17 @@ class LeaveOneOut:
     Attributes
     ----------
     posterior : ndarray (n, C)
-        p(y | x) of each row; NaN where no class can produce it.
+        p(y | x) of each row; NaN if no class can produce it.
     log_joint : ndarray (n, C)
-        log p(x, y) in nats, but for what tells nothing of the class: where in its bin a number lies.
+        log p(x, y) in nats, without the terms that do not depend on the class: the position of a number in its bin.
     prior : ndarray (n, C)
-        p(y) without the row: the prediction that looks at no feature.
+        p(y) without the row: the prediction that uses no feature.
     components : ndarray (n,)
-        The number of each row's true class.
+        The class index of each row; the same as `y_true`.
     weight : ndarray (n,)
-        Of each row.
+        The weight of each row.
     classes : ndarray (C,)
+        The classes, in the order of the columns above.
     """
 
     posterior: Array
@@ -45,28 +47,29 @@ class LeaveOneOut:
 
     @property
     def y_true(self) -> Array:
-        """The class index of each row, (n,): `components`, by the name that `OutOfFold` uses."""
+        """The class index of each row, (n,)."""
         return self.components
 
     @property
     def predictions(self) -> Array:
         """The most probable class of each row, (n,)."""
-        return self.classes[self._posterior.argmax(axis=1)]
+        predicted: Array = self.classes[self._posterior.argmax(axis=1)]
+        return predicted
 
     @property
     def log_loss(self) -> float:
-        """−(1/n) Σ_i log p(y_i | x_i) in nats."""
-        return metrics.log_loss(self.components, self._posterior, self.weight)
+        """The log-loss −(1/n) Σ_i log p(y_i | x_i) in nats."""
+        return metrics.log_loss(self.y_true, self._posterior, self.weight)
 
     @property
     def accuracy(self) -> float:
-        """The share of rows whose most probable class is the true one."""
-        return metrics.accuracy(self.components, self._posterior, self.weight)
+        """The accuracy: the share of rows whose most probable class is the true one."""
+        return metrics.accuracy(self.y_true, self._posterior, self.weight)
 
     @property
     def brier_score(self) -> float:
-        """(1/n) Σ_i Σ_c (p(c | x_i) − [c = y_i])², in [0, 2]."""
-        return metrics.brier_score(self.components, self._posterior, self.weight)
+        """The Brier score (1/n) Σ_i Σ_c (p(c | x_i) − [c = y_i])², in [0, 2]."""
+        return metrics.brier_score(self.y_true, self._posterior, self.weight)
 
     @property
     def _posterior(self) -> Array:
@@ -74,25 +77,25 @@ class LeaveOneOut:
 
 
 def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = None) -> LeaveOneOut:
-    r"""Predict each row by the model that all other rows give, without a loop over models.
+    r"""Predict each row by the model of all other rows, without refitting.
 
     .. math:: p_{-i}(y \mid x_i) \propto p_{-i}(y) \prod_j p_{-i}(x_{ij} \mid y)
 
-    As learning is adding up statistics, leaving a row out is subtracting its own: from counts its weight, from moments
-    by Chan's update backwards, from a covariance a matrix of rank one (Sherman & Morrison). The result is what
-    refitting n times would give, if what was chosen by looking at all rows stays as it is: the cut points of binned
-    columns, trees, parents, Ledoit and Wolf's share of shrinkage, and weights of factors. Where a model chooses any of
-    these, a refit without the row may choose otherwise. Cut points of "mdlp" have seen the label of the row left out,
-    so that scores look better than they are: the log-loss of ``NaiveBayes(distributions="binned")`` is 0.029 nats on
-    wine where refits give 0.051, and 0.169 on iris where they give 0.239; with ``bins=8`` it is 0.080 and 0.078 on
-    wine, and 0.200 both on iris. `cross_validate` cuts the columns of each fold without its rows.
+    Learning adds up statistics, so that leaving a row out subtracts its own: its weight from counts, its terms from
+    moments by Chan's update in reverse, and a matrix of rank one from a covariance (Sherman & Morrison). The result
+    equals that of n refits, if the choices that depend on all rows are kept: the cut points of binned columns, trees,
+    parents, the amount of shrinkage by Ledoit and Wolf, and factor weights. A refit without the row may choose
+    differently. Cut points of "mdlp" depend on the label of the row that is left out, so that scores are too good: the
+    log-loss of ``NaiveBayes(distributions="binned")`` is 0.029 nats on wine where refits give 0.051, and 0.169 on iris
+    where refits give 0.239. With ``bins=8`` it is 0.080 against 0.078 on wine, and 0.200 in both cases on iris.
+    `cross_validate` chooses the cut points of each fold without its rows.
 
     Parameters
     ----------
     model : fitted classifier of posteriori
-        Has learned from the rows, and perhaps from more.
+        Its training rows include the rows below.
     X, y, sample_weight : as in `fit`
-        Rows that it was given. A row of weight k is taken out whole.
+        Training rows of the model. A row of weight k is left out as a whole.
 
     Returns
     -------
@@ -101,23 +104,24 @@ def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = 
     Raises
     ------
     ValueError
-        The rows are not those that the model has learned from, as far as can be told; or labels or cells were hidden
-        from it, so that it was learned by EM, whose steps would have to be taken again for each row.
+        The rows cannot be training rows of the model: give its training rows. Or the model was fitted by EM, because
+        labels or cells were hidden, and EM would have to be repeated for each row: remove these rows, or use
+        `cross_validate`.
     TypeError
-        The model, or one of its densities, has no leave-one-out.
+        The model, or one of its densities, has no leave-one-out; choose another.
 
     Notes
     -----
-    A category that no other row shows is a missing cell to the others. A class whose only row is left out has no prior
-    but `prior_alpha`, and what its densities make of a class without rows.
+    A category that no other row shows is unseen by the model without the row, and counts as a missing cell. A class
+    whose only row is left out has the prior of `prior_alpha`, and the densities of a class without rows.
 
     ``GaussianDiscriminant(ddof=1)`` gives the numbers of R's ``MASS::lda(..., CV=TRUE)`` with its default method, and
-    with ``pooling="per_class"`` those of ``MASS::qda``, but for the prior: these keep that of all rows, so give
+    with ``pooling="per_class"`` those of ``MASS::qda``, except for the prior: R keeps the prior of all rows, so give
     ``priors=model.class_prior_``.
 
-    Cost: that of one prediction of all rows; O(n·d·(C + d)) for a Gaussian. Where there is no closed form (a covariance
-    that is shrunk or singular, a tree of numbers, a row that lacks an inner cell of a tree) parameters are estimated
-    anew for each such row, from statistics that are not added up again.
+    Cost: that of one prediction of all rows; O(n·d·(C + d)) for a Gaussian. If there is no closed form (a shrunk or
+    singular covariance, a tree of numbers, a row that lacks an inner cell of a tree), parameters are estimated again
+    for each such row, from statistics that are not added up again.
 
     References
     ----------
@@ -140,16 +144,16 @@ def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = 
         raise TypeError(f"a {type(model).__name__} has no leave-one-out; give a classifier of posteriori")
     check_is_fitted(model, "model_")
     if not hasattr(model, "statistics_"):
-        raise ValueError("this model was built from parameters, which no row can be taken out of; fit it")
+        raise ValueError("this model was built from parameters, and no row can be left out of these; fit it to rows")
     fitted, statistics = model.model_, model.statistics_
     check_closed_form(fitted, statistics)
     rows = model.read_learned_rows(X, y, sample_weight)
     source, target = rows.source, rows.target
     if source.schema != fitted.schema or target != model.target_:
         raise ValueError(
-            "the rows show categories or classes that the model has not learned; give rows it learned from"
+            "the rows hold categories or classes that are not in the model; give rows that it was trained on"
         )
-    _check_learned(source, statistics)
+    _check_learned(rows, statistics)
     prior = model.component_prior(target)
 
     def left_out(batch: Batch) -> Array:
@@ -162,17 +166,17 @@ def leave_one_out(model: LearnedEstimator, X: Any, y: Any, sample_weight: Any = 
     log_joint, log_prior, scored = source.map(left_out).swapaxes(0, 1)
     with np.errstate(invalid="ignore"):
         posterior = np.exp(scored - log_sum(np.ascontiguousarray(scored))[:, np.newaxis])
-    components = rows.y_true
-    weight = np.ones(len(components)) if source.weight is None else source.weight
-    return LeaveOneOut(posterior, log_joint, np.exp(log_prior), components, weight, model.classes_)
+    y_true = rows.y_true
+    weight = np.ones(len(y_true)) if source.weight is None else source.weight
+    return LeaveOneOut(posterior, log_joint, np.exp(log_prior), y_true, weight, model.classes_)
 
 
-def _check_learned(source: Any, statistics: JointStatistics) -> None:
-    components = source.labels.components(source.classes, slice(0, source.table.n_rows))
-    weight = np.bincount(components, source.weight, len(statistics.weight))
+def _check_learned(rows: TrainingRows, statistics: JointStatistics) -> None:
+    """Raise ValueError if the rows of a class weigh more than in the training data."""
+    weight = np.bincount(rows.y_true, rows.source.weight, len(statistics.weight))
     if (weight > statistics.weight * (1.0 + 1e-9)).any():
         z = int(np.argmax(weight - statistics.weight))
         raise ValueError(
-            f"the rows of class {source.classes.categories[z]!r} weigh {weight[z]:g}, but the model has learned from "
-            f"{statistics.weight[z]:g}; give rows, and weights, that it learned from"
+            f"the rows of class {rows.target.categories[z]!r} have a total weight of {weight[z]:g}, but the model was "
+            f"trained on {statistics.weight[z]:g}; give rows, and weights, that it was trained on"
         )

@@ -1,4 +1,4 @@
-"""Out-of-fold predictions from one pass: each row is predicted by a model of the rows outside its fold."""
+"""Out-of-fold predictions in one pass: each row is predicted by a model of the rows outside its fold."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ class OutOfFold:
     Attributes
     ----------
     log_posterior : ndarray (n, C)
-        log p(y | x) of each row in nats, by the model of the other folds; NaN where no class can produce the row.
+        log p(y | x) of each row in nats, by the model of the other folds; NaN if no class can produce the row.
     prior : ndarray (n, C)
-        p(y) of that model: the prediction that looks at no feature.
+        p(y) under that model: the prediction that uses no feature.
     y_true : ndarray (n,)
-        The number of each row's true class.
+        The class index of each row.
     fold : ndarray (n,)
+        The fold of each row.
     weight : ndarray (n,)
         The weight of each row.
     classes : ndarray (C,)
+        The classes, in the order of the columns above.
     estimator : estimator
-        Fitted to all rows, from the same pass.
+        The estimator, fitted to all rows in the same pass.
     """
 
     log_posterior: Array
@@ -68,50 +70,50 @@ def out_of_fold(
 ) -> OutOfFold:
     """Predict every row by the model of the folds it is not in, and fit the estimator to all of them.
 
-    The model of fold k is estimated from the statistics of the rows outside it, added up in one pass for all folds; a
-    second pass scores the rows. The result is what refitting every fold gives, with these exceptions:
+    The model of fold k is estimated from the statistics of the rows outside it, which one pass adds up for all folds. A
+    second pass scores the rows. The result equals that of a refit per fold, with these exceptions:
 
-    - Binned columns are cut for each fold by the rows outside it: exactly up to 50,000 rows (fewer with more than 167
-      columns). Of more rows a uniform sample is looked at, which is not the sample that a refit would draw, so that
-      posteriors agree approximately; the grid from which "mdlp" then chooses has seen the numbers of all rows, and the
-      choice none of the labels held out.
-    - Where a model takes EM for missing cells, it starts in each fold from the model of all rows, unless its bins
-      differ, and so ends elsewhere within its tolerance. Where labels hide components, it starts as in a refit. On
-      tables with missing numbers (hepatitis, colic, autos, sick) posteriors of `GaussianDiscriminant` differ from
-      those of a refit by up to 0.03 and log-losses by 0.0004 nats at most; where EM is cut short (20 steps, as of the
-      members of `GenerativeClassifier`), by up to 0.1 and 0.006 nats.
-    - Weights of factors (`weights="conditional"`) agree to 1e-7, the tolerance of their optimiser.
+    - The cut points of a fold are those of the rows outside it: exactly up to 50,000 rows (fewer with more than 167
+      columns). With more rows they come from a uniform sample, which is not the sample that a refit would draw, so that
+      posteriors agree approximately. The grid among which "mdlp" then chooses depends on the numbers of all rows, but
+      the choice does not depend on held-out labels.
+    - EM for missing cells starts in each fold from the model of all rows, unless the bins differ, and so ends at
+      another point within its tolerance. If labels hide components, it starts as in a refit. On tables with missing
+      numbers (hepatitis, colic, autos, sick) posteriors of `GaussianDiscriminant` differ from those of a refit by up to
+      0.03, and log-losses by up to 0.0004 nats. If EM stops early (after 20 steps, as for members of
+      `GenerativeClassifier`), the differences are up to 0.1 and 0.006 nats.
+    - Factor weights (`weights="conditional"`) agree to 1e-7, the tolerance of their optimiser.
 
     Rows without label train the models of all folds. They are not evaluated and not returned. With
-    ``unlabelled_weight="held_out"`` all labelled rows choose one weight, for all folds.
+    ``unlabelled_weight="held_out"`` one weight is chosen on all labelled rows, for all folds.
 
-    The estimator's `feature_information_` is measured on rows held out in these passes, 2,000 at most.
+    The estimator's `feature_information_` is measured on at most 2,000 of the held-out rows.
 
     Parameters
     ----------
-    estimator : GenerativeEstimator
-        Fitted to all rows on return.
+    estimator : TrainableEstimator
+        A generative classifier. It is fitted to all rows on return.
     X, y, sample_weight
         As in its `fit`.
     folds : int or array-like (n,), default 5
-        At least 2, and no more than there are rows; or the fold of each row.
+        The number of folds, at least 2 and at most the number of rows; or the fold of each row.
     random_state : int, default 0
-        Shuffles the rows before they are dealt out, class by class.
+        Seed of the shuffle of the rows before they are assigned to folds.
     most : int, optional
         The largest number of rows to evaluate. A larger table is subsampled evenly over the classes; the other rows
         train the models of all folds.
     progress : callable, optional
-        Called with the number of rows of each batch done; each row is counted twice.
+        Called with the number of rows of each finished batch; each row is counted twice.
 
     Returns
     -------
     OutOfFold
-        Of the rows that are judged.
+        Of the evaluated rows.
 
     Raises
     ------
     ValueError
-        There are fewer than two folds, or more than rows; or as `fit` does.
+        There are fewer than two folds, or more folds than rows; or for the reasons of `fit`.
     """
     rows = estimator.read_training_rows(X, y, sample_weight)
     folded = FoldedData.of(rows, folds, random_state=random_state, most=most)
@@ -119,12 +121,14 @@ def out_of_fold(
     sampled = sample_of(folded)
     log_posterior, (fitted,), batch = judge_and_sample([plan], folded, progress, sampled)
     assert batch is not None
-    held_out = held_out_rows(folded, sampled, batch, [Predictor((one,)) for one in fitted.without])
+    held_out = held_out_rows(folded, sampled, batch, [Predictor((model,)) for model in fitted.without])
     estimator.store_fit(fitted.full, rows, held_out)
     return results_of(folded, log_posterior[:, :, 0], fitted, estimator)
 
 
-def results_of(folded: FoldedData, log_posterior: Array, fitted: CrossFitted, estimator: Any) -> OutOfFold:
-    """Return the out-of-fold predictions (m, C) of one estimator with the labels, folds and weights of the rows."""
+def results_of(
+    folded: FoldedData, log_posterior: Array, fitted: CrossFitted, estimator: TrainableEstimator
+) -> OutOfFold:
+    """Return out-of-fold predictions (m, C) of one estimator, with the labels, folds and weights of the rows."""
     prior = held_out_prior(folded, fitted)
     return OutOfFold(log_posterior, prior, folded.y_true, folded.fold, folded.weight, estimator.classes_, estimator)

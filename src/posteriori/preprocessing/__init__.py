@@ -1,4 +1,4 @@
-"""Transformers of tables, for pipelines of scikit-learn."""
+"""Transformers of tables, for scikit-learn pipelines."""
 
 from posteriori.preprocessing.mdlp import MDLPDiscretizer
 

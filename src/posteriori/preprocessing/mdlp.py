@@ -1,4 +1,4 @@
-"""Discretisation by minimum description length."""
+"""Supervised discretisation by minimum description length (MDL)."""
 
 from __future__ import annotations
 
@@ -22,42 +22,44 @@ from posteriori.typing import Array
 
 
 class MDLPDiscretizer(TransformerMixin, BaseEstimator):
-    r"""Bins chosen by the classes: recursive minimisation of entropy, ended by minimum description length.
+    r"""Supervised discretisation: recursive minimisation of the class entropy, stopped by minimum description length.
 
-    Each column is cut where the class entropy of the two parts is least, if the gain is worth the description,
+    Each column is cut where the class entropy of the two parts is smallest, if the information gain exceeds the cost of
+    describing the cut,
 
     .. math:: H(S) - \tfrac{N_1}{N} H(S_1) - \tfrac{N_2}{N} H(S_2) > \frac{\log_2 (N - 1)}{N}
               + \frac{\log_2 (3^k - 2) - k H(S) + k_1 H(S_1) + k_2 H(S_2)}{N},
 
-    with N rows and k classes in S; the parts are cut likewise. A column that tells nothing of the classes stays in one
-    bin. ``distributions="binned"`` and ``bins="mdlp"`` of the classifiers cut by the same rule, at the same points.
+    with N rows and k classes in S. Then the parts are cut by the same rule. A column without information about the
+    classes stays in one bin. ``distributions="binned"`` and ``bins="mdlp"`` of the classifiers choose the same cut
+    points by the same rule.
 
-    Up to 50,000 rows (fewer with more than 167 columns) cuts are exact: every distinct value is tried, and a cut lies
-    midway between two of them. Beyond, all rows are counted between 1000 quantiles of a uniform sample of that many
-    rows, and the cuts are some of these quantiles.
+    Up to 50,000 rows (fewer with more than 167 columns) cut points are exact: every distinct value is a candidate, and
+    a cut point lies midway between two of them. With more rows, all rows are counted between 1000 quantiles of a
+    uniform sample of that size, and the cut points are chosen among these quantiles.
 
     Parameters
     ----------
     n_jobs : int, optional
-        Threads; None or −1 for one per core. The result does not depend on it.
+        The number of threads; None or −1 for one per core. The result does not depend on it.
 
     Attributes
     ----------
     cuts_ : list of ndarray
         The cut points of each column, strictly increasing, in data units; bin b holds cuts[b − 1] ≤ x < cuts[b].
     bin_edges_ : list of ndarray
-        The same between −inf and inf.
+        The cut points of each column between −inf and inf.
     n_bins_ : ndarray (d,)
-        How many bins each column has; 1 where it tells nothing of the classes.
+        The number of bins of each column; 1 if it is not cut.
     classes_ : ndarray (C,)
     n_features_in_ : int
     feature_names_in_ : ndarray (d,)
-        Where the columns had names.
+        The names of the columns, if they have names.
 
     Notes
     -----
-    Cost: a pass over the rows and a sort of each column, O(n·log n) for n rows up to 50,000, then O(n) for each level
-    of the recursion; beyond, a second pass, O(n·d). Memory for at most twice 50,000 rows.
+    Cost: a pass over the rows and a sort of each column, O(n·log n) for n rows up to 50,000, then O(n) per level of the
+    recursion. More rows take a second pass, O(n·d). At most twice 50,000 rows are in memory.
 
     References
     ----------
@@ -88,12 +90,12 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or data frame (n, d)
-            Numbers; NaN, None and null are missing cells, which choose nothing.
+            Numbers. NaN, None and null are missing cells, which do not affect the cut points.
         y : array-like (n,) or str
             The class of each row, or the name of the column of X that holds it.
         sample_weight : array-like (n,), optional
-            The weight of each row, ≥ 0: a row of weight k counts as k rows. Weights that sum to
-            less than 2 are evidence for no cut at all, so do not normalise them.
+            The weight of each row, ≥ 0: a row of weight k counts as k rows. Weights that sum to less than 2 give no
+            cut, so do not normalise them.
 
         Returns
         -------
@@ -102,7 +104,7 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            A column is categorical, a cell is infinite, a label is missing or a weight negative.
+            A column is categorical, a cell is infinite, a label is missing or a weight is negative.
         """
         self._validate_params()
         if y is None:
@@ -127,7 +129,7 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the number of the bin of each cell, from 0 on.
+        """Return the index of the bin of each cell, from 0.
 
         Parameters
         ----------
@@ -136,12 +138,12 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of float64 (n, d)
-            NaN where a cell is missing; a frame where `set_output` asks for one.
+            NaN if the cell is missing; a frame if `set_output` selects one.
 
         Raises
         ------
         ValueError
-            A column that `fit` saw is absent, another is there, or a cell is infinite.
+            A column of `fit` is absent, there is an additional column, or a cell is infinite.
         """
         check_is_fitted(self, "cuts_")
         table = read_table(X)
@@ -149,15 +151,16 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
         return local_source(table, self._schema, positions, n_jobs=self.n_jobs).map(_bin_numbers)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the columns, which are those of the input.
+        """Return the names of the output columns, which equal those of the input.
 
         Parameters
         ----------
         input_features : sequence of str, optional
-            Names for columns that had none.
+            Names for columns without names in `fit`.
         """
         check_is_fitted(self, "cuts_")
-        return _check_feature_names_in(self, input_features)
+        names: Array = _check_feature_names_in(self, input_features)
+        return names
 
     @property
     def bin_edges_(self) -> list[Array]:
@@ -177,15 +180,15 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
 
 
 def _numeric(schema: Schema) -> Schema:
-    """Return the schema with columns without any value as continuous; raise if one is categorical."""
+    """Return the schema with entirely missing columns as continuous; raise ValueError if a column is categorical."""
     columns = tuple(
         Column(c.name, "continuous", dtype=c.dtype) if c.kind == "categorical" and not c.categories else c
         for c in schema.columns
     )
-    strange = [column.name for column in columns if column.kind == "categorical"]
-    if strange:
-        verb = "is" if len(strange) == 1 else "are"
-        raise ValueError(f"{quote(strange)} {verb} categorical, without an order to cut in; leave out or encode")
+    categorical = [column.name for column in columns if column.kind == "categorical"]
+    if categorical:
+        verb = "is" if len(categorical) == 1 else "are"
+        raise ValueError(f"{quote(categorical)} {verb} categorical, without an order; leave out or encode as numbers")
     return replace(schema, columns=columns)
 
 

@@ -185,8 +185,8 @@ class _Correlated:
                     less = real(number(start[i, k] - start[i, 0] * start[k, 0] / start[0, 0]))
                 left[i][k] = left[k][i] = self._after(j, f"s{g}_{i}_{k}_{j}", left[i][k], less)
 
+    def _after(self, j: int, name: str, unseen: Node, seen: Node) -> Node:
         """Return the column that holds a value after the sweep of column j: `unseen` if x_j is missing, else `seen`.
-        """Return a value after the sweep of column j, defined as a column: `unseen` if x_j is missing, else
 
         It is NULL in complete rows, which take the shorter way unless the factors are chained.
         """
