@@ -60,7 +60,7 @@ def fit_facts(scan: Scan, summary: Summary, scored: OutOfFold) -> Facts:
         **parameter_counts(estimator),
         **information(estimator),
         "candidates": candidate_facts(estimator),
-        "left_out": getattr(estimator, "left_out_", {}),
+        "left_out": getattr(estimator, "skipped_", {}),
     }
 
 
@@ -79,7 +79,7 @@ def main_member(estimator: Any) -> GenerativeEstimator:
     """Return the model itself, or of a pool the member of most weight."""
     if not hasattr(estimator, "members_"):
         return estimator
-    return estimator.members_[max(estimator.weights_, key=estimator.weights_.__getitem__)]
+    return estimator.members_[max(estimator.member_weights_, key=estimator.member_weights_.__getitem__)]
 
 
 def labels_of(estimator: GenerativeEstimator) -> list[Any]:
@@ -335,7 +335,7 @@ def pool_facts(estimator: Any) -> Facts:
         "bias": estimator.class_bias_,
         **parameter_counts(estimator),
         "members": [
-            {"member": name, "weight": estimator.weights_[name], "n_parameters": one.n_parameters_}
+            {"member": name, "weight": estimator.member_weights_[name], "n_parameters": one.n_parameters_}
             for name, one in estimator.members_.items()
         ],
         "candidates": candidate_facts(estimator),
@@ -345,7 +345,7 @@ def pool_facts(estimator: Any) -> Facts:
 
 def _tree_facts(estimator: GenerativeEstimator) -> Iterable[Facts]:
     """Return the edges of each tree by falling information, with the class that it is of; None where it is of all."""
-    edges = getattr(estimator, "edge_weights_", None)
+    edges = getattr(estimator, "edge_information_", None)
     if edges is None:
         return
     of_class = edges if any(isinstance(value, dict) for value in edges.values()) else {None: edges}

@@ -80,7 +80,7 @@ def out_of_fold(
       tables with missing numbers (hepatitis, colic, autos, sick) posteriors of `GaussianDiscriminant` differ from
       those of a refit by up to 0.03 and log-losses by 0.0004 nats at most; where EM is cut short (20 steps, as of the
       members of `GenerativeClassifier`), by up to 0.1 and 0.006 nats.
-    - Weights of factors (`weights="conditional"`) agree to 1e-7, the tolerance of their optimiser.
+    - Weights of factors (`feature_weights="conditional"`) agree to 1e-7, the tolerance of their optimiser.
 
     Rows without label train the models of all folds. They are not evaluated and not returned. With
     ``unlabelled_weight="held_out"`` all labelled rows choose one weight, for all folds.

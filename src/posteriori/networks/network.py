@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from posteriori.deprecation import Renamed
 from posteriori.learning.em import EMOptions
 from posteriori.networks import queries
 from posteriori.networks.arguments import (
@@ -28,7 +29,7 @@ from posteriori.networks.evidence import read_codes, read_findings
 from posteriori.networks.inference import Inference
 from posteriori.networks.learning import FamilyCounts, Smoothing, count_cases, fit_tables, joined
 from posteriori.networks.naming import States, as_names, require_variable
-from posteriori.networks.trails import Why, why
+from posteriori.networks.trails import DependenceExplanation, active_trails
 from posteriori.typing import Array
 
 Method = Literal["exact", "sampling"]
@@ -706,6 +707,8 @@ class BayesianNetwork:
         """Return every independence of two variables that the graph states; see `DAG.independencies`."""
         return self._dag.independencies(max_given)
 
-    def why(self, x: str, y: str, given: str | Iterable[str] = (), limit: int = 20) -> Why:
-        """Return the active trails between x and y, or the blocked ones if none is; see `posteriori.networks.why`."""
-        return why(self._dag, x, y, given, limit)
+    why = Renamed("active_trails")
+
+    def active_trails(self, x: str, y: str, given: str | Iterable[str] = (), limit: int = 20) -> DependenceExplanation:
+        """Return the active trails between x and y, or the blocked ones if none is; see `networks.active_trails`."""
+        return active_trails(self._dag, x, y, given, limit)
