@@ -103,10 +103,10 @@ def evidence_table(sets: list[Table]) -> str:
             column.name: (len(column.cuts) if column.is_binned else len(column.categories) - 1)
             for column in tan.model_.schema.columns
         }
-        cells = sum(free[parent] * free[child] for parent, child in tan.edge_weights_)
+        cells = sum(free[parent] * free[child] for parent, child in tan.edge_information_)
         chance = table.n_classes * cells / (2 * len(table.y))
         losses = [score(type(tan)(backoff=strength, n_jobs=1), table).log_loss for strength in strengths]
-        facts = [sum(tan.edge_weights_.values()), chance]
+        facts = [sum(tan.edge_information_.values()), chance]
         numbers = [f"{fact:.2f}" for fact in facts] + [f"{loss:.3f}" for loss in (naive, *losses)]
         lines.append(table_row([table.name, str(len(table.y)), *numbers]))
     return "\n".join(lines)

@@ -65,7 +65,7 @@ _COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str
             "--folds": _NUMBERS,
             "--unlabelled": ("ignore", "learn", "", "x"),
             "--unlabelled-weight": _NUMBERS,
-            "--components": (*_NUMBERS, "a=2", "a=2,b=1", "a=", "=2", "z=2", "a=2,a=3", "a=0", "a=99", "2,3"),
+            "--components-per-class": (*_NUMBERS, "a=2", "a=2,b=1", "a=", "=2", "z=2", "a=2,a=3", "a=0", "a=99", "2,3"),
             "--label-noise": _NUMBERS,
             "--seed": _NUMBERS,
         },

@@ -56,7 +56,7 @@ def test_the_model_of_the_recipe_is_found_everywhere(registered, tmp_path):
     pool = po.GenerativeClassifier(folds=2).fit(penguins, "species")
     assert "one-dependence" in pool.cv_results_["member"]
     one_column = po.GenerativeClassifier(folds=2).fit(penguins[["flipper_length_mm"]], penguins["species"])
-    assert one_column.left_out_["one-dependence"] == "it needs two columns"
+    assert one_column.skipped_["one-dependence"] == "it needs two columns"
     po.save(alone, tmp_path / "alone.posteriori")
     again = po.load(tmp_path / "alone.posteriori")
     assert type(again) is registered

@@ -61,6 +61,9 @@ _FORMER_NAMES = {
     "TowardsSphere": "ShrinkToIdentity",
     "TowardsUnits": "ShrinkToDiagonal",
 }
+# Names of parameters and of fitted attributes of estimators in files of version 0.1.
+_FORMER_PARAMETERS = {"weights": "feature_weights", "components": "components_per_class"}
+_FORMER_STATE = {"weights_": "member_weights_", "left_out_": "skipped_"}
 # What it may say of a fitted estimator, and of which type that is.
 _STATE: dict[str, Any] = {
     "model_": model.GenerativeModel,
@@ -73,10 +76,10 @@ _STATE: dict[str, Any] = {
     "_classes_closed": bool,
     "one_class_": classifiers.ChowLiuClassifier,
     "members_": dict[str, classifiers.GenerativeEstimator],
-    "weights_": dict[str, float],
+    "member_weights_": dict[str, float],
     "class_bias_": Array,
     "cv_results_": dict[str, list[str | float | None]],
-    "left_out_": dict[str, str],
+    "skipped_": dict[str, str],
     "_importance": importance.Importance,
     "target_cuts_": tables.TargetCuts,
 }
@@ -193,12 +196,13 @@ def _content_of(estimator: Any, path: str, arrays: dict[str, Array]) -> dict[str
 def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
     """Inverse of `_content_of`."""
     kind: Any = _estimators()[content["model"]]
-    parameters = _unpack(content["parameters"], arrays)
+    parameters = _with_new_names(_unpack(content["parameters"], arrays), _FORMER_PARAMETERS)
     estimator = kind(**parameters)
     allowed = _constraints(kind)
     if not all(any(one.is_satisfied_by(value) for one in allowed[name]) for name, value in parameters.items()):
         estimator._validate_params()  # raises an error that names the parameter
-    state = {key: _unpack(value, arrays) for key, value in content["state"].items() if key in _STATE}
+    stored = _with_new_names(content["state"], _FORMER_STATE)
+    state = {key: _unpack(value, arrays) for key, value in stored.items() if key in _STATE}
     for key, value in state.items():
         if not conforms(value, _STATE[key]):
             raise ValueError(f"{key} is a {type(value).__name__} of the wrong kind")
@@ -207,6 +211,11 @@ def _estimator_of(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
     for key, value in state.items():
         setattr(estimator, key, value)
     return estimator
+
+
+def _with_new_names(members: dict[str, Any], former: dict[str, str]) -> dict[str, Any]:
+    """Return the members with the names of this version; raise ValueError if one has both names."""
+    return _distinct([(former.get(name, name), value) for name, value in members.items()])
 
 
 @functools.cache

@@ -28,7 +28,7 @@ from posteriori.model_cost import (
 )
 
 _NO_OPTIONS: frozenset[str] = frozenset()
-_EM_OPTIONS = frozenset({"missing", "unlabelled", "weights"})
+_EM_OPTIONS = frozenset({"missing", "unlabelled", "feature_weights"})
 
 
 def _accept(table: TableSummary) -> str | None:
@@ -58,7 +58,7 @@ class ModelSpec:
         The parameters that differ from the defaults of the class.
     options : frozenset of str
         What it can be asked for beyond its parameters: "distributions" (a density per column), "binned" (numbers
-        cut into bins), "missing" (informative missing cells), "weights" (weighted factors), "unlabelled" (rows
+        cut into bins), "missing" (informative missing cells), "feature_weights" (weighted factors), "unlabelled" (rows
         without label, noisy labels and mixtures as classes).
     cost : callable
         Takes a `TableSummary` to a `Cost`.
@@ -101,10 +101,10 @@ _DISCRIMINATIVE = "posteriori.comparison.discriminative:DiscriminativeClassifier
 
 # A little shrinkage keeps covariances of few rows regular; candidates need no more than a rough optimum of EM.
 _SHRUNK: dict[str, Any] = {"shrinkage": 0.02, "tol": 1e-3, "max_iter": EM_STEPS}
-_WEIGHTED: dict[str, Any] = {"weights": "conditional"}
+_WEIGHTED: dict[str, Any] = {"feature_weights": "conditional"}
 _GAUSSIAN: dict[str, Any] = {"options": _EM_OPTIONS, "cost": cost_of_covariances}
 _TREE: dict[str, Any] = {"options": _EM_OPTIONS | {"binned"}, "cost": cost_of_pairs}
-_PAIRS: dict[str, Any] = {"options": frozenset({"binned", "weights"}), "cost": cost_of_pairs}
+_PAIRS: dict[str, Any] = {"options": frozenset({"binned", "feature_weights"}), "cost": cost_of_pairs}
 _AVERAGED: dict[str, Any] = {"options": frozenset({"binned"}), "cost": cost_of_averaged_pairs}
 _WITH_NUMBERS: dict[str, Any] = {"decline": decline_without_numbers, "in_pool": True}
 

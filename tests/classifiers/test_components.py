@@ -44,7 +44,7 @@ def two_humps(seed=0, n=400, cells=0.0, apart=4.0):
 def test_components_see_what_one_cannot(name):
     table, y = two_humps()
     table = table.drop("kind")
-    one, several = model_of(name).fit(table, y), model_of(name, components={"outer": 2}).fit(table, y)
+    one, several = model_of(name).fit(table, y), model_of(name, components_per_class={"outer": 2}).fit(table, y)
     assert several.score(table, y) > 0.97
     if name == "lda":
         assert one.score(table, y) < 0.8
@@ -63,7 +63,7 @@ def test_no_step_lowers_the_likelihood(name, cells, seed, noise, hidden):
     table, y = two_humps(seed, 150, cells)
     y = np.where(np.random.default_rng(seed).random(len(y)) < hidden, None, y)
     model = model_of(
-        name, components=2, label_noise=noise, unlabelled="learn", max_iter=15, n_init=1, tol=0.0, alpha=0.0
+        name, components_per_class=2, label_noise=noise, unlabelled="learn", max_iter=15, n_init=1, tol=0.0, alpha=0.0
     )
     if name == "naive":
         model.set_params(variance_smoothing=0.0)
@@ -76,7 +76,7 @@ def test_classes_of_several_components_are_mixtures_of_their_own_rows():
     """Where classes share nothing, and all rows are labelled, each is what a mixture of its rows alone is."""
     table, y = two_humps(1, apart=6.0)
     limits = {"tol": 1e-10, "random_state": 0, "n_init": 2}
-    model = po.GaussianDiscriminant(pooling="per_class", components={"outer": 2}, **limits).fit(table, y)
+    model = po.GaussianDiscriminant(pooling="per_class", components_per_class={"outer": 2}, **limits).fit(table, y)
     mixture = po.MixtureModel(2, pseudo_rows=0.0, **limits).fit(table.filter(y == "outer"))
     density = model.predict_joint_log_proba(table)[:, 1] - model.class_log_prior_[1]
     assert_allclose(density, mixture.score_samples(table), atol=1e-5)
@@ -84,7 +84,7 @@ def test_classes_of_several_components_are_mixtures_of_their_own_rows():
 
 def test_a_class_is_the_sum_of_its_components():
     table, y = two_humps()
-    model = model_of("naive", components={"outer": 2}).fit(table, y)
+    model = model_of("naive", components_per_class={"outer": 2}).fit(table, y)
     batch = model._source(table).batch(slice(0, table.height))
     z = [0, 1, 1]
     parts = model.model_._log_joint(batch, with_shared=True)
@@ -96,7 +96,7 @@ def test_a_class_is_the_sum_of_its_components():
 @pytest.mark.parametrize("name", MODELS)
 def test_explanations_stay_exact_sums(name):
     table, y = two_humps(cells=0.1)
-    model = model_of(name, components=2).fit(table, y)
+    model = model_of(name, components_per_class=2).fit(table, y)
     explained = model.explain(table)
     assert_allclose(explained.log_joint, log_joint_of_class(model, table, explained), atol=1e-9)
     assert sorted(map(len, explained.given)) == [0, 1, 2]
@@ -114,7 +114,7 @@ def log_joint_of_class(model, table, explained):
 
 def test_drawn_rows_have_the_shape_of_the_mixture():
     table, y = two_humps()
-    model = model_of("qda", components={"outer": 2}).fit(table, y)
+    model = model_of("qda", components_per_class={"outer": 2}).fit(table, y)
     drawn, labels = model.sample(4000, "outer", random_state=0)
     assert set(labels) == {"outer"}
     assert_allclose(np.abs(drawn["a"]).mean(), np.abs(table.filter(y == "outer")["a"]).mean(), atol=0.2)
@@ -127,7 +127,7 @@ def test_several_components_may_die_and_are_told_of():
     y = np.repeat([0, 1], 40)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = po.NaiveBayes(components=3, random_state=0).fit(X, y)
+        model = po.NaiveBayes(components_per_class=3, random_state=0).fit(X, y)
     assert np.isfinite(model.predict_proba(X)).all()
     assert any("components with hardly a row" in str(one.message) for one in caught) or model.class_count_.min() > 1
 
@@ -262,28 +262,28 @@ def test_what_is_learned_of_labels_has_a_prior():
 def test_components_are_refused_where_they_cannot_be():
     table, y = two_humps()
     with pytest.raises(ValueError, match="partial_fit sees each once"):
-        po.NaiveBayes(components=2).partial_fit(table, y)
+        po.NaiveBayes(components_per_class=2).partial_fit(table, y)
     with pytest.raises(ValueError, match=r"ledoit_wolf.*looks twice"):
-        po.GaussianDiscriminant(components=2, shrinkage="ledoit_wolf").fit(table, y)
+        po.GaussianDiscriminant(components_per_class=2, shrinkage="ledoit_wolf").fit(table, y)
     with pytest.raises(ValueError, match="is no class"):
-        po.NaiveBayes(components={"middle": 2}).fit(table, y)
+        po.NaiveBayes(components_per_class={"middle": 2}).fit(table, y)
     with pytest.raises(ValueError, match="at least 1"):
-        po.NaiveBayes(components=0).fit(table, y)
+        po.NaiveBayes(components_per_class=0).fit(table, y)
     with pytest.raises(ValueError, match="fewer than its 300 components"):
-        po.NaiveBayes(components=300).fit(table, y)
-    model = po.GaussianDiscriminant(components=2, random_state=0).fit(table, y)
+        po.NaiveBayes(components_per_class=300).fit(table, y)
+    model = po.GaussianDiscriminant(components_per_class=2, random_state=0).fit(table, y)
     with pytest.raises(AttributeError, match="no linear form"):
         _ = model.coef_
     with pytest.raises(ValueError, match="not linear"):
         po.explain.linear_form(model)
     with pytest.raises(ValueError, match="is no network"):
-        po.NaiveBayes(components=2).fit(table.select("kind"), y).to_network()
+        po.NaiveBayes(components_per_class=2).fit(table.select("kind"), y).to_network()
 
 
 @pytest.mark.parametrize("name", ["naive", "lda", "forest"])
 def test_components_are_kept_in_files_and_judged_out_of_fold(name, tmp_path):
     table, y = two_humps()
-    model = model_of(name, components={"outer": 2}, label_noise=0.05)
+    model = model_of(name, components_per_class={"outer": 2}, label_noise=0.05)
     result = out_of_fold(model, table, y)
     assert (result.posterior.argmax(axis=1) == result.y_true).mean() > 0.95
     po.save(model, tmp_path / "m.posteriori")
@@ -295,7 +295,7 @@ def test_components_are_kept_in_files_and_judged_out_of_fold(name, tmp_path):
 
 def test_directions_and_distances_are_those_of_components():
     table, y = two_humps()
-    model = po.GaussianDiscriminant(components={"outer": 2}, random_state=0).fit(table, y)
+    model = po.GaussianDiscriminant(components_per_class={"outer": 2}, random_state=0).fit(table, y)
     numbers = table.select("a", "b").to_numpy()
     assert model.means_.shape == (3, 2)
     assert model.transform(table).shape == (len(y), 2)

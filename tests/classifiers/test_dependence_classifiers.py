@@ -213,10 +213,10 @@ def test_parents_and_weights_by_name(table):
     tan = po.TreeAugmentedNaiveBayes().fit(table.drop("y"), table["y"])
     assert set(tan.tree_) == set(table.columns[:-1])
     assert [name for name, parent in tan.tree_.items() if parent is None] == ["x"]
-    assert set(tan.edge_weights_) == {(parent, child) for child, parent in tan.tree_.items() if parent is not None}
-    assert tan.edge_weights_[("x", "twice")] == max(tan.edge_weights_.values())
+    assert set(tan.edge_information_) == {(parent, child) for child, parent in tan.tree_.items() if parent is not None}
+    assert tan.edge_information_[("x", "twice")] == max(tan.edge_information_.values())
     own = po.ChowLiuClassifier().fit(table.drop("y"), table["y"])
-    assert set(own.tree_) == set(own.edge_weights_) == {"low", "mid", "top"}
+    assert set(own.tree_) == set(own.edge_information_) == {"low", "mid", "top"}
 
 
 def test_a_numeric_tree_never_puts_a_number_above_a_category():

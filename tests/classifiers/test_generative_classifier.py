@@ -63,10 +63,10 @@ def mixed(n=150, seed=0, classes=3, cells=0.1):
 
 def test_the_posterior_is_the_weighted_sum_of_the_members(model, penguins):
     logs = np.stack([one.predict_log_proba(penguins) for one in model.members_.values()], axis=2)
-    score = model.class_bias_ + np.maximum(logs, -700.0) @ np.array(list(model.weights_.values()))
+    score = model.class_bias_ + np.maximum(logs, -700.0) @ np.array(list(model.member_weights_.values()))
     assert_allclose(model.predict_log_proba(penguins), log_softmax(score, axis=1), atol=1e-9)
     assert_allclose(model.predict_proba(penguins).sum(axis=1), 1.0)
-    assert all(weight > 0 for weight in model.weights_.values())
+    assert all(weight > 0 for weight in model.member_weights_.values())
     assert model.score(penguins, "species") > 0.98
 
 
@@ -119,7 +119,7 @@ def test_explanations_are_exact_sums(model, penguins):
 
 
 def test_the_density_is_the_mixture_of_the_members(model, penguins):
-    share = np.array(list(model.weights_.values()))
+    share = np.array(list(model.member_weights_.values()))
     each = np.stack([one.score_samples(penguins) for one in model.members_.values()])
     assert_allclose(model.score_samples(penguins), logsumexp(each + np.log(share / share.sum())[:, np.newaxis], axis=0))
     drawn, labels = model.sample(300, random_state=0)
@@ -131,7 +131,7 @@ def test_the_density_is_the_mixture_of_the_members(model, penguins):
 def test_the_best_alone_and_one_member_calibrated(penguins):
     best = po.GenerativeClassifier(["nb", "lda"], pool="best").fit(penguins, "species")
     results = best.cv_results_
-    assert list(best.weights_.values()) == [1.0]
+    assert list(best.member_weights_.values()) == [1.0]
     assert next(iter(best.members_)) == results["member"][int(np.argmin(results["log_loss"][:2]))]
     member = next(iter(best.members_.values()))
     assert_allclose(best.predict_proba(penguins), member.predict_proba(penguins), atol=1e-12)
@@ -139,7 +139,7 @@ def test_the_best_alone_and_one_member_calibrated(penguins):
     x = rng.normal(size=(400, 1)) + 0.5 * (y := rng.integers(0, 2, 400))[:, np.newaxis]
     copies = np.repeat(x, 6, axis=1)  # naive Bayes counts the same evidence six times
     calibrated = po.GenerativeClassifier(["nb"]).fit(copies, y)
-    assert calibrated.weights_["nb"] == pytest.approx(1 / 6, rel=0.5)
+    assert calibrated.member_weights_["nb"] == pytest.approx(1 / 6, rel=0.5)
     assert calibrated.cv_results_["log_loss"][-1] < calibrated.cv_results_["log_loss"][0] - 0.1
 
 
@@ -250,7 +250,7 @@ def test_what_costs_too_much_is_left_out_with_a_warning():
     gaussian = {"lda shrunk", "rda 0.5 shrunk", "rda 0.2 shrunk"}
     assert gaussian <= set(select_candidates(numbers(100, n_incomplete=10**6), {}).too_costly)
     X = np.random.default_rng(0).normal(size=(40, 130))
-    with pytest.warns(UserWarning, match=r"is not tried: .*left_out_"):
+    with pytest.warns(UserWarning, match=r"is not tried: .*skipped_"):
         found = po.GenerativeClassifier().fit(X, np.arange(40) % 2)
     assert set(found.cv_results_["member"]) == {"nb", *gaussian, "binned weighted", "pool"}
 
@@ -258,8 +258,8 @@ def test_what_costs_too_much_is_left_out_with_a_warning():
 def test_models_of_numbers_decline_a_table_of_categories():
     frame, y = mixed()
     found = po.GenerativeClassifier().fit(frame.select("kind"), y)
-    assert set(found.left_out_) == {"nb", "lda shrunk", "rda 0.5 shrunk", "rda 0.2 shrunk", "aode 8 bins"}
-    assert set(found.left_out_.values()) == {"no column holds numbers"}
+    assert set(found.skipped_) == {"nb", "lda shrunk", "rda 0.5 shrunk", "rda 0.2 shrunk", "aode 8 bins"}
+    assert set(found.skipped_.values()) == {"no column holds numbers"}
 
 
 def test_a_candidate_sees_ranges_counts_gaps_and_cardinalities():
@@ -276,7 +276,7 @@ def test_a_candidate_sees_ranges_counts_gaps_and_cardinalities():
         found = po.GenerativeClassifier().fit(frame, y)
     (table,) = seen
     u, kind = frame["u"], frame["kind"]
-    assert found.left_out_["positive"] == f"column 'u' holds {u.min():.3g}; numbers must be positive"
+    assert found.skipped_["positive"] == f"column 'u' holds {u.min():.3g}; numbers must be positive"
     assert "positive" not in found.cv_results_["member"]
     assert (table.n_rows, table.n_classes) == (150, 3)
     assert table.n_incomplete == frame.filter(u.is_null() | frame["v"].is_null()).height
@@ -299,7 +299,7 @@ def test_a_candidate_that_fails_is_skipped_and_the_others_are_what_they_would_be
     refuses = po.NaiveBayes(distributions={"wait": Exponential()})
     with pytest.warns(UserWarning, match=r"candidate 'waits' is skipped: .*'wait'.*-12\.5"):
         found = po.GenerativeClassifier({"waits": refuses, "nb": "nb", "tan": "tan"}).fit(frame, y)
-    assert "-12.5" in found.left_out_["waits"]
+    assert "-12.5" in found.skipped_["waits"]
     assert found.cv_results_["member"] == ["nb", "tan", "pool"]
     alone = po.GenerativeClassifier(["nb", "tan"]).fit(frame, y)
     assert_array_equal(found.predict_log_proba(frame), alone.predict_log_proba(frame))
@@ -341,7 +341,7 @@ def test_names_and_titles_are_distinct_and_options_are_parameters():
         assert "\n" not in spec.description
         parameters = spec.make().get_params()
         assert spec.options - {"binned"} <= parameters.keys()
-        assert {"missing", "weights", "unlabelled", "distributions"} & parameters.keys() <= spec.options | {
+        assert {"missing", "feature_weights", "unlabelled", "distributions"} & parameters.keys() <= spec.options | {
             "distributions"
         }
 

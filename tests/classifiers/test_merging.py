@@ -216,16 +216,16 @@ def refusals():
     network = BayesianNetwork([("a", "b")])
     yield "network", [network], TypeError, "keeps probabilities"
     yield "stranger", [object()], TypeError, "give classifiers of posteriori"
-    conditional = po.NaiveBayes(weights="conditional").fit(x, y)
-    yield "weights", [conditional], ValueError, 'weights="conditional" takes all rows at once'
+    conditional = po.NaiveBayes(feature_weights="conditional").fit(x, y)
+    yield "weights", [conditional], ValueError, 'feature_weights="conditional" takes all rows at once'
     shrunk = po.GaussianDiscriminant(shrinkage="ledoit_wolf").fit(x, y)
     yield "second look", [shrunk], ValueError, 'shrinkage="ledoit_wolf" looks at all rows twice'
     hidden = po.NaiveBayes(unlabelled="learn").fit(x, [None, *y.astype(object)[1:]])
     yield "hidden", [hidden], ValueError, "rows without label taught this model by EM"
-    mixtures = po.NaiveBayes(components=2, tol=10.0, n_init=1, random_state=0).fit(x, y)
-    yield "components", [mixtures], ValueError, "components and label_noise take EM"
+    mixtures = po.NaiveBayes(components_per_class=2, tol=10.0, n_init=1, random_state=0).fit(x, y)
+    yield "components", [mixtures], ValueError, "components_per_class and label_noise take EM"
     noisy = po.NaiveBayes(label_noise=0.1).fit(x, y)
-    yield "noise", [noisy], ValueError, "components and label_noise take EM"
+    yield "noise", [noisy], ValueError, "components_per_class and label_noise take EM"
     gappy = x.copy()
     gappy[3, 0] = np.nan
     yield "cells by EM", [po.GaussianDiscriminant().fit(gappy, y)], ValueError, "missing cells of columns 'x0', 'x1'"

@@ -39,7 +39,7 @@ def test_each_parameter_has_an_entry_and_a_constraint(documented):
 
 def test_the_same_parameter_has_the_same_text():
     bayes, *others = (entries(documented) for documented in CLASSIFIERS[:4])
-    for name in ("priors", "unlabelled_weight", "label_noise", "max_iter", "weights", "n_jobs"):
+    for name in ("priors", "unlabelled_weight", "label_noise", "max_iter", "feature_weights", "n_jobs"):
         assert [other[name] for other in others] == 3 * [bayes[name]]
 
 

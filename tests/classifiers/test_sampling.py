@@ -47,7 +47,7 @@ MODELS = {
     "binned": po.NaiveBayes(distributions="binned"),
     "quantiles": po.NaiveBayes(distributions="binned", bins=4),
     "informative": po.NaiveBayes(missing="informative"),
-    "components": po.NaiveBayes(components=2, random_state=0),
+    "components": po.NaiveBayes(components_per_class=2, random_state=0),
     "lda": po.GaussianDiscriminant(),
     "qda": po.GaussianDiscriminant(pooling="per_class"),
     "tan": po.TreeAugmentedNaiveBayes(),
@@ -225,7 +225,7 @@ def test_saved_models_keep_ranges_and_models_without_them_draw_as_before(tmp_pat
 
 def test_forgetting_keeps_the_range_and_stated_parameters_have_none():
     X = np.array([[1.0], [2.0], [4.0], [9.0]])
-    model = po.NaiveBayes().fit(X, [0, 0, 1, 1]).forget(X[3:], [1])
+    model = po.NaiveBayes().fit(X, [0, 0, 1, 1]).unlearn(X[3:], [1])
     assert model.statistics_.ranges.highest == 9.0
     stated = po.NaiveBayes.from_parameters(priors={"a": 1.0}, gaussian={"x": {"mean": [3.0], "sd": [1.0]}})
     assert (stated.sample(20, random_state=0)[0] % 1 != 0).any()

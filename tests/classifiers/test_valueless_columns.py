@@ -173,7 +173,7 @@ def test_a_select_takes_such_a_column_as_missing_whatever_its_type():
 def test_forgetting_all_values_of_a_column_leaves_it_without_a_kind():
     rows = later("polars", "numbers")
     model = po.NaiveBayes().fit(pl.concat([rows, table(EMPTY["polars numbers"](20))]), Y * 2)
-    model.forget(rows, Y)
+    model.unlearn(rows, Y)
     assert model.schema_.columns[2].has_no_kind
     expected = po.NaiveBayes().fit(table(EMPTY["polars numbers"](20)), Y).predict_proba(rows)
     assert_allclose(model.predict_proba(later("polars", "strings")), expected, rtol=1e-9)

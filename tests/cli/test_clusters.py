@@ -193,7 +193,7 @@ def test_classes_of_several_components_and_wrong_labels():
     common = ("fit", "humps.csv", "--target", "y", "--model", "lda", "--output", "m.posteriori")
     plain = json.loads(succeeds(*common, "--json"))["cross_validation"]["model"]["accuracy"]
     for components in ("2", "0=2", "0=2,1=1"):
-        found = json.loads(succeeds(*common, "--components", components, "--json"))
+        found = json.loads(succeeds(*common, "--components-per-class", components, "--json"))
         assert found["cross_validation"]["model"]["accuracy"] > plain + 0.2
     assert po.load("m.posteriori").component_classes_.tolist() == [0, 0, 1]
     assert succeeds("show", "m.posteriori")
@@ -202,16 +202,26 @@ def test_classes_of_several_components_and_wrong_labels():
         assert po.load("m.posteriori").label_confusion_.shape == (2, 2)
 
 
+def test_the_former_name_of_components_per_class_works_with_a_warning(birds):
+    del birds
+    common = ("fit", "birds.csv", "--target", "species", "--model", "lda", "--output", "m.posteriori")
+    code, _, err = run(*common, "--components", "Adelie=2")
+    assert code == 0
+    assert err.count("--components is now --components-per-class") == 1
+    assert po.load("m.posteriori").components_per_class == {"Adelie": 2}
+    assert "give --components-per-class only" in refused(*common, "--components", "2", "--components-per-class", "2")
+
+
 def test_what_fit_cannot_be_told_is_one_sentence(birds):
     common = ("fit", "birds.csv", "--target", "species")
-    for option in (("--unlabelled", "learn"), ("--components", "2"), ("--label-noise", "0.1")):
+    for option in (("--unlabelled", "learn"), ("--components-per-class", "2"), ("--label-noise", "0.1")):
         assert f"{option[0]}" in refused(*common, "--model", "kdb", *option)
     assert "leave out one of the two" in refused(*common, "--unlabelled", "ignore", "--unlabelled-weight", "0.1")
     assert "from 0 to 1" in refused(*common, "--unlabelled-weight", "2")
     assert "below 1" in refused(*common, "--label-noise", "1")
-    assert "did you mean 'Gentoo'?" in refused(*common, "--components", "Gento=2")
-    assert "whole numbers" in refused(*common, "--components", "Gentoo=x")
-    assert "whole numbers" in refused(*common, "--components", "0")
+    assert "did you mean 'Gentoo'?" in refused(*common, "--components-per-class", "Gento=2")
+    assert "whole numbers" in refused(*common, "--components-per-class", "Gentoo=x")
+    assert "whole numbers" in refused(*common, "--components-per-class", "0")
     birds.with_columns(species=pl.lit(None, pl.String)).write_csv("none.csv")
     assert "every label" in refused("fit", "none.csv", "--target", "species")
     labels = [None] * 343 + ["Adelie"]

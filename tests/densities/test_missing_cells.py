@@ -227,7 +227,7 @@ def frame():
 
 MODELS = {
     **{f"kdb {k}": po.KDependenceBayes(k) for k in range(4)},
-    "kdb weighted": po.KDependenceBayes(2, weights="conditional"),
+    "kdb weighted": po.KDependenceBayes(2, feature_weights="conditional"),
     "aode": po.AveragedOneDependence(),
 }
 

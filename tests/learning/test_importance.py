@@ -26,15 +26,15 @@ FEATURES = [name for name in PENGUINS.columns if name != "species"]
 ESTIMATORS = {
     "naive Bayes": po.NaiveBayes(),
     "binned": po.NaiveBayes(distributions="binned"),
-    "weighted": po.NaiveBayes(distributions="binned", weights="conditional"),
+    "weighted": po.NaiveBayes(distributions="binned", feature_weights="conditional"),
     "impossible classes": po.NaiveBayes(alpha=0.0),
     "lda": po.GaussianDiscriminant(),
     "qda": po.GaussianDiscriminant(pooling="per_class"),
-    "mixtures": po.NaiveBayes(components=2),
+    "mixtures": po.NaiveBayes(components_per_class=2),
     "tan": po.TreeAugmentedNaiveBayes(),
     "chow-liu": po.ChowLiuClassifier(),
     "kdb": po.KDependenceBayes(k=2),
-    "kdb weighted": po.KDependenceBayes(k=2, weights="conditional"),
+    "kdb weighted": po.KDependenceBayes(k=2, feature_weights="conditional"),
     "aode": po.AveragedOneDependence(),
     "pool": po.GenerativeClassifier(["lda", "tan", "binned weighted"]),
 }

@@ -32,8 +32,8 @@ MODELS = {
 }
 # What an optimiser or EM ends at depends, within its tolerance, on where it starts.
 WEIGHED = {
-    "naive Bayes": po.NaiveBayes(distributions="binned", bins=6, weights="conditional"),
-    "kDB": po.KDependenceBayes(bins=6, weights="conditional"),
+    "naive Bayes": po.NaiveBayes(distributions="binned", bins=6, feature_weights="conditional"),
+    "kDB": po.KDependenceBayes(bins=6, feature_weights="conditional"),
 }
 
 

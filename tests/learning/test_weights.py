@@ -30,7 +30,7 @@ REASONS = {
 }
 
 
-@parametrize_with_checks([po.NaiveBayes(weights="conditional")], expected_failed_checks=lambda _: REASONS)
+@parametrize_with_checks([po.NaiveBayes(feature_weights="conditional")], expected_failed_checks=lambda _: REASONS)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -134,23 +134,23 @@ def copies():
 
 def models():
     return [
-        po.NaiveBayes(weights="conditional"),
-        po.TreeAugmentedNaiveBayes(bins=4, weights="conditional"),
-        po.ChowLiuClassifier(bins=4, weights="conditional"),
-        po.KDependenceBayes(bins=4, weights="conditional"),
-        po.GaussianDiscriminant(covariance="diagonal", weights="conditional"),
+        po.NaiveBayes(feature_weights="conditional"),
+        po.TreeAugmentedNaiveBayes(bins=4, feature_weights="conditional"),
+        po.ChowLiuClassifier(bins=4, feature_weights="conditional"),
+        po.KDependenceBayes(bins=4, feature_weights="conditional"),
+        po.GaussianDiscriminant(covariance="diagonal", feature_weights="conditional"),
     ]
 
 
 def test_two_copies_of_a_column_share_its_weight(copies):
     X, y = copies
-    twice = po.NaiveBayes(weights="conditional").fit(X, y)
-    once = po.NaiveBayes(weights="conditional").fit(X.drop("copy"), y)
-    assert_allclose(twice.factor_weights_[0], twice.factor_weights_[1], rtol=1e-3)
-    assert_allclose(twice.factor_weights_[:2].sum(), once.factor_weights_[0], rtol=0.1)
+    twice = po.NaiveBayes(feature_weights="conditional").fit(X, y)
+    once = po.NaiveBayes(feature_weights="conditional").fit(X.drop("copy"), y)
+    assert_allclose(twice.feature_weights_[0], twice.feature_weights_[1], rtol=1e-3)
+    assert_allclose(twice.feature_weights_[:2].sum(), once.feature_weights_[0], rtol=0.1)
     losses = []
     for weights in (None, "conditional"):
-        result = out_of_fold(po.NaiveBayes(weights=weights), X, y)
+        result = out_of_fold(po.NaiveBayes(feature_weights=weights), X, y)
         losses.append(log_loss(result.y_true, result.posterior))
     assert losses[1] < 0.9 * losses[0]
 
@@ -160,7 +160,7 @@ def test_what_is_weighted_and_what_is_not(model, copies, tmp_path):
     X, y = copies
     X = X.drop("copy").with_columns(pl.when(pl.Series(np.arange(400) % 7 > 0)).then("s").alias("s"))
     model.fit(X, y)
-    plain = type(model)(**{**model.get_params(), "weights": None}).fit(X, y)
+    plain = type(model)(**{**model.get_params(), "feature_weights": None}).fit(X, y)
     posterior = model.predict_proba(X)
     assert np.abs(posterior - plain.predict_proba(X)).max() > 1e-3
     assert_allclose(posterior.sum(axis=1), 1.0)
@@ -170,14 +170,14 @@ def test_what_is_weighted_and_what_is_not(model, copies, tmp_path):
     assert_allclose(explanation.posterior, posterior, atol=1e-12)
     assert_allclose(explanation.log_prior, model.class_bias_)
     factors = plain.explain(X).log_factors
-    assert_allclose(explanation.log_factors, model.factor_weights_ * factors, atol=1e-12)
+    assert_allclose(explanation.log_factors, model.feature_weights_ * factors, atol=1e-12)
     assert_array_equal(model.score_samples(X), plain.score_samples(X))
     assert_array_equal(model.predict_joint_log_proba(X), plain.predict_joint_log_proba(X))
     assert model.sample(5, random_state=0)[0].equals(plain.sample(5, random_state=0)[0])
     po.save(model, tmp_path / "weighted")
     assert_array_equal(po.load(tmp_path / "weighted").predict_proba(X), posterior)
-    with pytest.raises(AttributeError, match='weighs no factors; fit it with weights="conditional"'):
-        _ = plain.factor_weights_
+    with pytest.raises(AttributeError, match='weighs no factors; fit it with feature_weights="conditional"'):
+        _ = plain.feature_weights_
 
 
 @pytest.mark.parametrize("bins", [(0.0, 1.0, 2.0), "mdlp"])
@@ -186,8 +186,8 @@ def test_cross_validation_equals_refitting(copies, bins):
     X = X.with_columns(pl.Series("rare", [f"r{k}" for k in np.random.default_rng(1).integers(0, 150, 400)]))
     weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 400)
 
-    def model(weights="conditional"):
-        return po.NaiveBayes(distributions={"a": "binned"}, bins=bins, weights=weights)
+    def model(feature_weights="conditional"):
+        return po.NaiveBayes(distributions={"a": "binned"}, bins=bins, feature_weights=feature_weights)
 
     result = out_of_fold(model(), X, y, folds=3, sample_weight=weight)
     plain = out_of_fold(model(None), X, y, folds=3, sample_weight=weight)
@@ -202,12 +202,12 @@ def test_cross_validation_equals_refitting(copies, bins):
         same = np.isclose(plain.posterior[held_out], without).all(axis=1)
         assert same.mean() > 0.95
         assert_allclose(result.posterior[held_out][same], expected[same], atol=1e-4)
-    assert_allclose(result.estimator.factor_weights_, model().fit(X, y, weight).factor_weights_, atol=1e-6)
+    assert_allclose(result.estimator.feature_weights_, model().fit(X, y, weight).feature_weights_, atol=1e-6)
 
 
 def test_weights_are_those_of_the_left_out_factors(copies):
     X, y = copies
-    model = po.NaiveBayes(weights="conditional").fit(X, y)
+    model = po.NaiveBayes(feature_weights="conditional").fit(X, y)
     plain = po.NaiveBayes().fit(X, y)
     rows = plain.read_learned_rows(X, y)
     source, target = rows.source, rows.target
@@ -215,16 +215,16 @@ def test_weights_are_those_of_the_left_out_factors(copies):
     factors = left_out_factors(plain.model_, plain.statistics_, batch)
     found = fit_weights(factors, plain.class_log_prior_, batch.assignment.component, np.ones(400))
     assert target == plain.target_
-    assert_allclose(model.factor_weights_, found.weight)
+    assert_allclose(model.feature_weights_, found.weight)
     assert_allclose(model.class_bias_, found.bias)
 
 
 def test_many_rows_are_stood_for_by_some(copies, monkeypatch):
     X, y = copies
-    whole = po.NaiveBayes(weights="conditional").fit(X, y)
+    whole = po.NaiveBayes(feature_weights="conditional").fit(X, y)
     monkeypatch.setattr(po.learning.weights, "MOST_ROWS", 200)
-    some = po.NaiveBayes(weights="conditional").fit(X, y)
-    assert_allclose(some.factor_weights_, whole.factor_weights_, atol=0.3)
+    some = po.NaiveBayes(feature_weights="conditional").fit(X, y)
+    assert_allclose(some.feature_weights_, whole.feature_weights_, atol=0.3)
     components = np.repeat([0, 1, 2], [700, 290, 10])
     chosen = stratified_subsample(components, 100)
     assert_array_equal(np.bincount(components[chosen]), [70, 29, 1])
@@ -233,7 +233,7 @@ def test_many_rows_are_stood_for_by_some(copies, monkeypatch):
 
 def test_leave_one_out_of_a_weighted_model(copies):
     X, y = copies
-    model = po.NaiveBayes(weights="conditional").fit(X, y)
+    model = po.NaiveBayes(feature_weights="conditional").fit(X, y)
     left_out = po.leave_one_out(model, X, y)
     plain = po.leave_one_out(po.NaiveBayes().fit(X, y), X, y)
     assert_allclose(left_out.log_joint, plain.log_joint)
@@ -244,21 +244,21 @@ def test_leave_one_out_of_a_weighted_model(copies):
 def test_what_it_refuses(copies):
     X, y = copies
     with pytest.raises(ValueError, match="takes all rows at once, and partial_fit sees each once; use fit"):
-        po.NaiveBayes(weights="conditional").partial_fit(X, y)
+        po.NaiveBayes(feature_weights="conditional").partial_fit(X, y)
     half = np.where(np.arange(400) % 2, y.astype(object), None)
     with pytest.raises(ValueError, match="fitted by EM to rows without label"):
-        po.NaiveBayes(weights="conditional", unlabelled="learn").fit(X, half)
+        po.NaiveBayes(feature_weights="conditional", unlabelled="learn").fit(X, half)
     gaps = X.select("a", "b").with_columns(pl.when(pl.col("a") > 0).then("a").alias("a"))
     with pytest.raises(ValueError, match="fitted by EM because of missing cells in columns 'a', 'b'"):
-        po.GaussianDiscriminant(weights="conditional").fit(gaps, y)
-    with pytest.raises(ValueError, match="'weights' parameter of NaiveBayes must be"):
-        po.NaiveBayes(weights="equal").fit(X, y)
+        po.GaussianDiscriminant(feature_weights="conditional").fit(gaps, y)
+    with pytest.raises(ValueError, match="'feature_weights' parameter of NaiveBayes must be"):
+        po.NaiveBayes(feature_weights="equal").fit(X, y)
 
 
 def test_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["fit", "penguins.csv", "--target", "species", "--weights", "conditional", "--json"]) == 0
-    assert (po.load("penguins.posteriori").factor_weights_ >= 0).all()
+    assert (po.load("penguins.posteriori").feature_weights_ >= 0).all()
     capsys.readouterr()
     assert main(["fit", "penguins.csv", "--target", "species", "--weights", "conditional", "--model", "aode"]) == 2
     assert "--weights does not go with --model aode" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from posteriori.model_selection import out_of_fold
 
 MODELS = (
     po.NaiveBayes(),
-    po.NaiveBayes(weights="conditional"),
+    po.NaiveBayes(feature_weights="conditional"),
     po.GaussianDiscriminant(pooling=0.5),
     po.TreeAugmentedNaiveBayes(),
 )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from posteriori.networks import DAG, why
+from posteriori.networks import DAG, active_trails
 
 
 @st.composite
@@ -65,7 +65,7 @@ def test_d_separation_is_independence_in_the_enumerated_joint(dag, seed):
 @given(dags())
 def test_a_pair_is_joined_by_an_active_trail_unless_it_is_separated(dag):
     for x, y, chosen in splits(dag):
-        found = why(dag, x, y, chosen, limit=1000)
+        found = active_trails(dag, x, y, chosen, limit=1000)
         assert found.d_separated == dag.d_separated(x, y, chosen)
         assert found.complete
         skeleton = as_networkx(dag).to_undirected()
@@ -116,16 +116,16 @@ def test_the_independencies_are_all_that_there_are(dag):
 def test_triples_are_named():
     dag = DAG.of([("a", "b"), ("b", "c"), ("b", "d"), ("e", "d"), ("d", "f")])
     chain, fork, collider = (
-        why(dag, x, y, g).trails[0] for x, y, g in [("a", "c", ()), ("c", "d", ()), ("b", "e", "f")]
+        active_trails(dag, x, y, g).trails[0] for x, y, g in [("a", "c", ()), ("c", "d", ()), ("b", "e", "f")]
     )
     assert [triple.kind for triple in chain.triples] == ["chain"]
     assert [triple.kind for triple in fork.triples] == ["common cause"]
     assert [(t.kind, t.reason) for t in collider.triples] == [("common effect", "its effect f is given")]
-    assert str(why(dag, "a", "e")).startswith(
+    assert str(active_trails(dag, "a", "e")).startswith(
         "a and e are independent: every trail is blocked\na → b → d ← e  (blocked)"
     )
-    assert "no trail joins them" in str(why(DAG(("a", "b"), ()), "a", "b"))
-    assert "nothing lies between" in str(why(dag, "a", "b", "c"))
+    assert "no trail joins them" in str(active_trails(DAG(("a", "b"), ()), "a", "b"))
+    assert "nothing lies between" in str(active_trails(dag, "a", "b", "c"))
 
 
 def test_long_chains_are_no_burden():
@@ -161,9 +161,9 @@ def test_bad_questions_are_named():
     with pytest.raises(ValueError, match="x is empty"):
         dag.d_separated([], "bronc")
     with pytest.raises(ValueError, match="limit is 0"):
-        why(dag, "lung", "bronc", limit=0)
+        active_trails(dag, "lung", "bronc", limit=0)
     with pytest.raises(ValueError, match="two single variables"):
-        why(dag, ["lung"], "bronc")
+        active_trails(dag, ["lung"], "bronc")
     with pytest.raises(ValueError, match="no variable 'b'"):
         DAG(("a",), (("a", "b"),))
     with pytest.raises(ValueError, match="variable 'a' occurs twice"):

@@ -216,8 +216,8 @@ def test_members_of_a_pool_fit_together(path):
     for state, value in (
         ("members_", {"dict": []}),
         ("members_", {"dict": [["nb", 1]]}),
-        ("weights_", {"dict": [["nb", 1.0]]}),
-        ("weights_", {"dict": [[name, -1.0] for name, _ in content["state"]["weights_"]["dict"]]}),
+        ("member_weights_", {"dict": [["nb", 1.0]]}),
+        ("member_weights_", {"dict": [[name, -1.0] for name, _ in content["state"]["member_weights_"]["dict"]]}),
         ("class_bias_", {"array": "no such array"}),
         ("class_bias_", 1.0),
     ):
@@ -227,8 +227,8 @@ def test_members_of_a_pool_fit_together(path):
 def test_components_that_the_model_does_not_have(path):
     _, content, _ = parts_of("naive Bayes")
     for components in (4, 10**30, {"dict": [["yes", 2]]}):
-        pairs = [[k, components if k == "components" else v] for k, v in content["parameters"]["dict"]]
-        refused(path, "naive Bayes", content=content | {"parameters": {"dict": pairs}}, match="components")
+        pairs = [[k, components if k == "components_per_class" else v] for k, v in content["parameters"]["dict"]]
+        refused(path, "naive Bayes", content=content | {"parameters": {"dict": pairs}}, match="components_per_class")
 
 
 # The checks themselves --------------------------------------------------------------------------------------------

@@ -106,11 +106,11 @@ def test_a_tree_is_drawn_with_its_information():
     model = po.TreeAugmentedNaiveBayes().fit(load_penguins(), "species")
     ax = plot_tree(model)
     arrows = [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)]
-    assert len(arrows) == len(model.edge_weights_)
+    assert len(arrows) == len(model.edge_information_)
     assert set(model.tree_) <= set(texts(ax))
-    assert {f"{nats:.3f}" for nats in model.edge_weights_.values()} <= set(texts(ax))
+    assert {f"{nats:.3f}" for nats in model.edge_information_.values()} <= set(texts(ax))
     widths = [arrow.get_linewidth() for arrow in arrows]
-    assert np.argmax(widths) == np.argmax(list(model.edge_weights_.values()))
+    assert np.argmax(widths) == np.argmax(list(model.edge_information_.values()))
     assert ax.get_title(loc="left") == "given species; numbers are nats"
 
 

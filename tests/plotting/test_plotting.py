@@ -574,7 +574,7 @@ def test_densities_of_a_pool_are_the_mixture_of_its_members_and_have_area_one(po
     for feature in ("bill_length_mm", "island"):
         drawn = plot_densities(pool, feature)
         alone = {name: plot_densities(one, feature) for name, one in pool.members_.items()}
-        weight = pl.Series(list(pool.weights_.values()), dtype=pl.Float64).to_numpy()
+        weight = pl.Series(list(pool.member_weights_.values()), dtype=pl.Float64).to_numpy()
         share = weight / weight.sum()
         if feature == "island":
             found = np.array([bar.get_height() for bar in drawn.patches])
@@ -590,7 +590,7 @@ def test_densities_of_a_pool_are_the_mixture_of_its_members_and_have_area_one(po
 
 @pytest.mark.parametrize("name", ["pool", "weighted", "gaussian"])
 def test_regions_show_the_posterior_of_the_classifier(name, pool):
-    weighted = po.NaiveBayes(distributions="binned", weights="conditional")
+    weighted = po.NaiveBayes(distributions="binned", feature_weights="conditional")
     model = {"pool": pool, "weighted": weighted, "gaussian": po.NaiveBayes()}[name]
     model = model if name == "pool" else model.fit(PENGUINS, "species")
     pair = ("bill_length_mm", "body_mass_g")

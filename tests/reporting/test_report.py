@@ -178,9 +178,9 @@ def test_what_a_table_holds_is_text():
 
 MODELS = {
     "naive Bayes": po.NaiveBayes(),
-    "weighted": po.NaiveBayes(weights="conditional"),
+    "weighted": po.NaiveBayes(feature_weights="conditional"),
     "missing tells": po.NaiveBayes(missing="informative"),
-    "mixture": po.NaiveBayes(components=2, random_state=0),
+    "mixture": po.NaiveBayes(components_per_class=2, random_state=0),
     "LDA": po.GaussianDiscriminant(),
     "TAN": po.TreeAugmentedNaiveBayes(),
     "TAN of numbers": po.TreeAugmentedNaiveBayes(continuous="gaussian"),

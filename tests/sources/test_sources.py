@@ -113,9 +113,9 @@ def frame(mixed_frame):
 ESTIMATORS = {
     "NaiveBayes": po.NaiveBayes(),
     "mixed": po.NaiveBayes(distributions={"height": po.Binned(), "rooms": "poisson", "width": po.Binned(8)}),
-    "weighted": po.NaiveBayes(weights="conditional"),
+    "weighted": po.NaiveBayes(feature_weights="conditional"),
     "TAN": po.TreeAugmentedNaiveBayes(),
-    "components": po.NaiveBayes(components=2, max_iter=5, tol=0.0, random_state=0),
+    "components": po.NaiveBayes(components_per_class=2, max_iter=5, tol=0.0, random_state=0),
 }
 
 

@@ -92,17 +92,20 @@ MODELS = {
         ),
         PENGUINS,
     ),
-    "naive Bayes with weights": (po.NaiveBayes(weights="conditional"), PENGUINS),
-    "naive Bayes of components": (po.NaiveBayes(components=2, random_state=0), PENGUINS),
+    "naive Bayes with weights": (po.NaiveBayes(feature_weights="conditional"), PENGUINS),
+    "naive Bayes of components": (po.NaiveBayes(components_per_class=2, random_state=0), PENGUINS),
     "lda": (po.GaussianDiscriminant(), PENGUINS),
-    "lda with weights": (po.GaussianDiscriminant(weights="conditional"), PENGUINS.drop_nulls()),
-    "lda of components": (po.GaussianDiscriminant(components={"Adelie": 2}, random_state=0), PENGUINS),
+    "lda with weights": (po.GaussianDiscriminant(feature_weights="conditional"), PENGUINS.drop_nulls()),
+    "lda of components": (po.GaussianDiscriminant(components_per_class={"Adelie": 2}, random_state=0), PENGUINS),
     "rda, informative": (po.GaussianDiscriminant(pooling=0.5, missing="informative"), PENGUINS),
     "spheres": (po.GaussianDiscriminant(pooling="per_class", shrinkage=1.0), PENGUINS),
     "tan": (po.TreeAugmentedNaiveBayes(), PENGUINS),
     "tan of Gaussians": (po.TreeAugmentedNaiveBayes(continuous="gaussian", missing="informative"), PENGUINS),
     "tan without smoothing": (po.TreeAugmentedNaiveBayes(backoff=None, alpha=0.0), PENGUINS),
-    "tan of components": (po.TreeAugmentedNaiveBayes(components={"Adelie": 2}, bins=3, random_state=0), PENGUINS),
+    "tan of components": (
+        po.TreeAugmentedNaiveBayes(components_per_class={"Adelie": 2}, bins=3, random_state=0),
+        PENGUINS,
+    ),
     "chow-liu of Gaussians": (po.ChowLiuClassifier(continuous="gaussian"), PENGUINS),
 }
 
@@ -329,7 +332,11 @@ def test_other_dialects_can_read_what_is_written_for_them(dialect):
 def test_what_has_no_select_is_refused():
     categories = FEATURES.select("island", "sex")
     species = PENGUINS["species"]
-    for model in (po.KDependenceBayes(), po.AveragedOneDependence(), po.TreeAugmentedNaiveBayes(weights="conditional")):
+    for model in (
+        po.KDependenceBayes(),
+        po.AveragedOneDependence(),
+        po.TreeAugmentedNaiveBayes(feature_weights="conditional"),
+    ):
         model.fit(categories, species)
         with pytest.raises(ValueError, match="no SELECT is written for"):
             model.to_sql()

@@ -26,10 +26,10 @@ def reason_not_mergeable(estimator: Any, method: str, instead: str) -> str | Non
     wanted = unrefined(estimator._blocks(model.schema))
     if wanted:
         return f"{wanted[0]} looks at all rows twice, and {method} sees sums alone; {instead}"
-    if estimator.weights is not None:
-        return f'weights="conditional" takes all rows at once, and {method} sees sums alone; {instead}'
+    if estimator.feature_weights is not None:
+        return f'feature_weights="conditional" takes all rows at once, and {method} sees sums alone; {instead}'
     if model.of_class or estimator.label_noise is not None:
-        return f"components and label_noise take EM over all rows, and {method} sees sums alone; {instead}"
+        return f"components_per_class and label_noise take EM over all rows, and {method} sees sums alone; {instead}"
     if statistics.hidden > 0:
         return (
             "rows without label taught this model by EM, so that its sums are what it expects of them itself; "

@@ -10,6 +10,7 @@ from posteriori.classifiers.predicting import PredictingEstimator
 from posteriori.classifiers.removal import remove_rows
 from posteriori.classifiers.training import TrainedEstimator
 from posteriori.classifiers.validation import components_of
+from posteriori.deprecation import Renamed
 from posteriori.invariants import check_equal, check_numbers, check_share
 from posteriori.learning.importance import Predictor
 from posteriori.model import FactorWeights
@@ -25,6 +26,8 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
     """
 
     priors: Any
+    forget = Renamed("unlearn")
+    factor_weights_ = Renamed("feature_weights_")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from labelled rows, forgetting what was learned before.
@@ -93,7 +96,7 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
             )
         return self._learn(self._further_statistics(X, y, classes, sample_weight))
 
-    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Take rows out again of what was learned, as if they had never been seen.
 
         Parameters
@@ -114,8 +117,8 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
             The rows cannot be among those that the model has learned from: a class, a category or a combination of
             categories has less weight than is to be taken out, a number lies too far from the others; the message
             names the class and the column. Or nothing would be left; or the model was learned by EM, with
-            ``weights="conditional"``, or by a second look at the rows (Ledoit & Wolf), and what it keeps is not what
-            single rows add up to. The model is what it was.
+            ``feature_weights="conditional"``, or in two passes (Ledoit & Wolf), so that its statistics are not sums
+            over single rows. The model is unchanged.
 
         Notes
         -----
@@ -132,7 +135,7 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
         >>> import posteriori as po
         >>> X, y = [["u"], ["u"], ["v"], ["v"]], ["a", "a", "a", "b"]
         >>> model = po.NaiveBayes().fit(X, y)
-        >>> model.forget([["v"]], ["a"]).class_count_
+        >>> model.unlearn([["v"]], ["a"]).class_count_
         array([2., 1.])
         """
         return remove_rows(self, X, y, sample_weight)
@@ -143,7 +146,11 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
         if hasattr(self, "target_cuts_"):
             check_equal("the number of classes", len(self.target_cuts_.cuts) + 1, len(self.target_.categories))
         if hasattr(self, "statistics_"):
-            check_equal("the parameter components", self.model_.of_class, components_of(self.components, self.target_))
+            check_equal(
+                "the parameter components_per_class",
+                self.model_.of_class,
+                components_of(self.components_per_class, self.target_),
+            )
         if hasattr(self, "label_confusion_"):
             n_classes = len(self.classes_)
             check_numbers("the confusion of labels", self.label_confusion_, (n_classes, n_classes), 0.0, 1.0 + 1e-6)
@@ -163,7 +170,7 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
         return np.exp(self._fitted.class_log_prior)
 
     @property
-    def factor_weights_(self) -> Array:
+    def feature_weights_(self) -> Array:
         """The weight of each feature's log factor, (d,), ≥ 0, where they are learned."""
         return self._factor_weights.weight
 
@@ -175,7 +182,9 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
     @property
     def _factor_weights(self) -> FactorWeights:
         if self._fitted.weights is None:
-            raise AttributeError(f'this {type(self).__name__} weighs no factors; fit it with weights="conditional"')
+            raise AttributeError(
+                f'this {type(self).__name__} weighs no factors; fit it with feature_weights="conditional"'
+            )
         return self._fitted.weights
 
     @property

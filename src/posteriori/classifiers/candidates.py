@@ -222,7 +222,7 @@ def warn_of_left_out(too_costly: Mapping[str, str], failed: Mapping[str, str], s
         name, reason = next(iter(too_costly.items()))
         others = f" (and {len(too_costly) - 1} more)" if len(too_costly) > 1 else ""
         warnings.warn(
-            f"candidate {name!r}{others} is not tried: {reason}; see left_out_, or name it in members=[…] to try it "
+            f"candidate {name!r}{others} is not tried: {reason}; see skipped_, or name it in members=[…] to try it "
             "all the same",
             UserWarning,
             stacklevel=stacklevel + 1,

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.trees import ChowLiuClassifier
 from posteriori.classifiers.validation import reject_target
+from posteriori.deprecation import Renamed
 from posteriori.invariants import require
 from posteriori.tables import read_table
 from posteriori.typing import Array
@@ -37,7 +38,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     ----------
     tree_ : dict
         The parent of each column by name, None at a root.
-    edge_weights_ : dict
+    edge_information_ : dict
         The information of each edge (parent, child), in nats a row, less its penalty.
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
@@ -63,6 +64,9 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         for name, checks in ChowLiuClassifier._parameter_constraints.items()
         if name not in ("priors", "prior_alpha", "unlabelled", "unlabelled_weight")
     } | {"bins": [Interval(Integral, 2, None, closed="left"), "array-like"]}
+
+    forget = Renamed("unlearn")
+    edge_weights_ = Renamed("edge_information_")
 
     def __init__(
         self,
@@ -110,11 +114,11 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         classifier = self.one_class_ if hasattr(self, "one_class_") else self._classifier()
         return self._store_fit(classifier.partial_fit, X, sample_weight)
 
-    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take rows out again of what was learned; see `NaiveBayes.forget`."""
+    def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Take rows out again of what was learned; see `NaiveBayes.unlearn`."""
         del y
         check_is_fitted(self, "one_class_")
-        return self._store_fit(self.one_class_.forget, X, sample_weight)
+        return self._store_fit(self.one_class_.unlearn, X, sample_weight)
 
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,), missing cells summed and integrated out."""
@@ -140,7 +144,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         return self._fitted._parents(0)
 
     @property
-    def edge_weights_(self) -> dict[tuple[str, str], float]:
+    def edge_information_(self) -> dict[tuple[str, str], float]:
         """The information of each edge (parent, child), in nats a row, less its penalty."""
         return self._fitted._weights(0)
 

@@ -21,6 +21,7 @@ from posteriori.classifiers.shared_parameters import (
 from posteriori.classifiers.validation import PSEUDO_COUNT
 from posteriori.densities import AveragedOneDependence as AveragedDensity
 from posteriori.densities import BackOff, Binned, Density, FullJoint, KDependence
+from posteriori.deprecation import renamed_parameters
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
@@ -69,6 +70,7 @@ class DependenceEstimator(GenerativeEstimator):
         del model, statistics  # back-off and pseudo-counts determine every table
 
 
+@renamed_parameters(weights="feature_weights")
 @insert_shared_docs
 class KDependenceBayes(DependenceEstimator):
     r"""Sahami's k-dependence classifier (kDB): each feature depends on the class and on up to k other features.
@@ -83,7 +85,7 @@ class KDependenceBayes(DependenceEstimator):
     k : int, default 2
         Maximum number of parents per feature, ≥ 0. The default had the best scores of 0 to 3 in docs/dependence.md.
     bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, weights, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, feature_weights, n_jobs
 
     Attributes
     ----------
@@ -91,7 +93,7 @@ class KDependenceBayes(DependenceEstimator):
     parents_ : dict
         Parents of each column by name, the most important first.
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
-    .. shared:: factor_weights_
+    .. shared:: feature_weights_
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
         Names of the features, if the columns had names.
@@ -141,7 +143,7 @@ class KDependenceBayes(DependenceEstimator):
         priors: Any = None,
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
-        weights: str | None = None,
+        feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.k = k
@@ -151,7 +153,7 @@ class KDependenceBayes(DependenceEstimator):
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
-        self.weights = weights
+        self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 
     def _density(self) -> Density:

@@ -40,6 +40,7 @@ from posteriori.densities.shrinkage import (
     ShrinkToDiagonal,
     ShrinkToIdentity,
 )
+from posteriori.deprecation import renamed_parameters
 from posteriori.explain import QuadraticForm
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
@@ -52,6 +53,7 @@ _SHARES: dict[str, Shrinkage] = {"ledoit_wolf": LedoitWolf(), "oas": OracleAppro
 _POOLINGS: dict[str, Pooling] = {"per_class": PerClass(), "pooled": Pooled()}
 
 
+@renamed_parameters(weights="feature_weights", components="components_per_class")
 @insert_shared_docs
 class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeEstimator):
     r"""Gaussian discriminant analysis: the continuous columns of each class are one multivariate Gaussian.
@@ -84,8 +86,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     alpha : float, default 1.0
         Dirichlet pseudo-count per category of the categorical columns.
     .. shared:: categorical_features
-    .. shared:: missing, unlabelled, unlabelled_weight, components, label_noise, n_init, random_state, tol, max_iter,
-       weights, n_jobs
+    .. shared:: missing, unlabelled, unlabelled_weight, components_per_class, label_noise, n_init, random_state,
+       tol, max_iter, feature_weights, n_jobs
 
     Attributes
     ----------
@@ -102,7 +104,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         Fisher's discriminant directions; see `transform`.
     explained_variance_ratio_ : ndarray
         Share of the between-class variance along each direction.
-    .. shared:: component_classes_, label_confusion_, factor_weights_
+    .. shared:: component_classes_, label_confusion_, feature_weights_
     log_likelihood_trace_ : ndarray
         Log-likelihood before each M-step of EM, in nats; empty if no cell and no label was missing.
     .. shared:: n_iter_, unlabelled_weight_, transduction_
@@ -185,13 +187,13 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         missing: str = "at_random",
         unlabelled: Any = "error",
         unlabelled_weight: Any = 1.0,
-        components: Any = None,
+        components_per_class: Any = None,
         label_noise: Any = None,
         n_init: int = 5,
         random_state: Any = None,
         tol: float = 1e-5,
         max_iter: int = 200,
-        weights: str | None = None,
+        feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.covariance = covariance
@@ -206,13 +208,13 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.missing = missing
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
-        self.components = components
+        self.components_per_class = components_per_class
         self.label_noise = label_noise
         self.n_init = n_init
         self.random_state = random_state
         self.tol = tol
         self.max_iter = max_iter
-        self.weights = weights
+        self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 
     @classmethod

@@ -29,6 +29,7 @@ from posteriori.classifiers.validation import (
     require_in_memory,
     warn_of_empty_columns,
 )
+from posteriori.deprecation import Renamed
 from posteriori.draws import check_draw, generator
 from posteriori.explain import Explanation
 from posteriori.invariants import check_not_negative, check_numbers, require
@@ -89,7 +90,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
     classes_ : ndarray (C,)
     members_ : dict
         The fitted estimators of positive weight, by name.
-    weights_ : dict
+    member_weights_ : dict
         w_m of each of them, by name.
     class_bias_ : ndarray (C,)
         b_y in nats.
@@ -104,7 +105,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         unknown, with standard errors. Computed on first access, and kept in files.
     feature_information_, feature_information_error_ : ndarray (d,)
         The same, and its standard error, in nats per row.
-    left_out_ : dict
+    skipped_ : dict
         Why a candidate was left out, by name: it does not apply to these columns, it costs too much, or it failed.
     class_prior_, class_log_prior_ : ndarray (C,)
         p(y) of the training rows, and its log in nats.
@@ -119,11 +120,11 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
     The candidates of "auto" are: Gaussian naive Bayes ("nb"); Gaussian discriminant analysis, shrunk, with one
     covariance ("lda shrunk"), mostly one per class ("rda 0.2 shrunk") and half-way ("rda 0.5 shrunk"); naive Bayes
     with bins ("binned weighted") and k-dependence ("kdb weighted"), both with one weight per feature
-    (`weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); and averaged
+    (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); and averaged
     one-dependence on two kinds of bins ("aode 5", "aode 8 bins").
 
     A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if its
-    cost is out of proportion (with a warning), or if it fails on the table (with a warning). `left_out_` holds the
+    cost is out of proportion (with a warning), or if it fails on the table (with a warning). `skipped_` holds the
     reasons.
 
     p(x), and rows drawn, are those of the mixture of the members with shares proportional to their weights: the
@@ -159,6 +160,9 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
+
+    weights_ = Renamed("member_weights_")
+    left_out_ = Renamed("skipped_")
 
     def __init__(
         self,
@@ -218,7 +222,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
                 return judge_and_sample(plans, folded, progress, sampled)
 
         estimators, (found, fitted, batch), failed = fit_or_skip(estimators, fit)
-        self.left_out_ |= failed
+        self.skipped_ |= failed
         warn_of_left_out(too_costly, failed, stacklevel=2)
         log_posteriors = clip_log_posteriors(found)
         for estimator, one in zip(estimators.values(), fitted, strict=True):
@@ -241,13 +245,13 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         return FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED)
 
     def _estimators(self, folded: FoldedData) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:
-        """Set `left_out_`; return the candidates, and those of `left_out_` that cost too much."""
+        """Set `skipped_`; return the candidates, and those of `skipped_` that cost too much."""
         common = {"categorical_features": self.categorical_features, "n_jobs": self.n_jobs}
-        self.left_out_: dict[str, str] = {}
+        self.skipped_: dict[str, str] = {}
         if not isinstance(self.members, str):
             return resolve_members(self.members, common), {}
         selected = select_candidates(summarise_table(folded.source, len(folded.target.categories)), common)
-        self.left_out_ = selected.declined | selected.too_costly
+        self.skipped_ = selected.declined | selected.too_costly
         return selected.estimators, selected.too_costly
 
     def _pool_of(
@@ -266,7 +270,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         kept = [m for m in range(len(estimators)) if pool.weight[m] > 0] or [int(np.argmax(pool.weight))]
         names = list(estimators)
         self.members_ = {names[m]: estimators[names[m]] for m in kept}
-        self.weights_ = {names[m]: float(pool.weight[m]) for m in kept}
+        self.member_weights_ = {names[m]: float(pool.weight[m]) for m in kept}
         self.class_bias_ = pool.bias
 
     def _judge(
@@ -347,7 +351,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         """
         source = self._source(X)
         require_in_memory(source.table, "explain")
-        models, weights = self._models(), list(self.weights_.values())
+        models, weights = self._models(), list(self.member_weights_.values())
         rows: dict[int, Array] = {}
 
         def factors(batch: Batch) -> Array:
@@ -448,14 +452,15 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         """Raise ValueError unless what was learned fits together; of an estimator that comes from a file."""
         check_is_fitted(self, "members_")
         require(
-            len(self.members_) > 0 and self.members_.keys() == self.weights_.keys(), "members or weights are missing"
+            len(self.members_) > 0 and self.members_.keys() == self.member_weights_.keys(),
+            "members or weights are missing",
         )
         schema, target = self.schema_, self.target_
         for member in self.members_.values():
             member._check_fitted()
             require(member.schema_.uncut() == schema, "the members are of different columns")
             require(member.target_ == target, "the members have different classes")
-        for weight in self.weights_.values():
+        for weight in self.member_weights_.values():
             check_not_negative("the weight of a member", weight)
         check_numbers("the biases of classes", self.class_bias_, (len(self.classes_),))
         self._check_importance(self.n_features_in_)
@@ -467,12 +472,12 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
 
     @property
     def _pool(self) -> Pool:
-        return Pool(np.array(list(self.weights_.values())), self.class_bias_)
+        return Pool(np.array(list(self.member_weights_.values())), self.class_bias_)
 
     @property
     def _shares(self) -> Array:
         """Each member's share of the mixture."""
-        weight = np.array(list(self.weights_.values()))
+        weight = np.array(list(self.member_weights_.values()))
         return weight / weight.sum() if weight.sum() > 0 else np.full(len(weight), 1.0 / len(weight))
 
     def _predictor(self) -> tuple[Predictor, Array]:

@@ -42,15 +42,15 @@ def merge(models: Iterable[Any]) -> Any:
     Returns
     -------
     estimator
-        A new one, which goes on by `partial_fit` and `forget`; it warns as a fit would. The models stay as they are.
+        A new one, which goes on by `partial_fit` and `unlearn`; it warns as a fit would. The models stay as they are.
 
     Raises
     ------
     ValueError
         There is none; parameters or columns differ, which the message names; columns are cut into bins at different
         points, or `KDependenceBayes` chose different parents; or a model is no sum over its rows, because it was
-        learned by EM (labels or cells were hidden), with ``weights="conditional"``, by a second look at all rows
-        (``shrinkage="ledoit_wolf"``), or was built from parameters.
+        learned by EM (labels or cells were hidden), with ``feature_weights="conditional"``, by a second look at all
+        rows (``shrinkage="ledoit_wolf"``), or was built from parameters.
     TypeError
         The models are of different classes, or of one that keeps no sums: a Bayesian network keeps probabilities, a
         pool weighs its members by rows held out.

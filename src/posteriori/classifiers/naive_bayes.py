@@ -31,6 +31,7 @@ from posteriori.densities import (
     PoissonParameters,
     named_densities,
 )
+from posteriori.deprecation import renamed_parameters
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
@@ -39,6 +40,7 @@ from posteriori.tables.writing import write_column
 from posteriori.typing import Array
 
 
+@renamed_parameters(weights="feature_weights", components="components_per_class")
 @insert_shared_docs
 class NaiveBayes(GenerativeEstimator):
     r"""Naive Bayes: features independent given the class, each with the distribution that fits its kind.
@@ -73,8 +75,8 @@ class NaiveBayes(GenerativeEstimator):
         0: variances divide by n (maximum likelihood); 1: by n − 1 (unbiased).
     rate_smoothing : float, default 1.0
         Pseudo-rows that shrink the Poisson rate of a class to the mean of all rows.
-    .. shared:: missing, unlabelled, unlabelled_weight, components, label_noise, n_init, random_state, tol, max_iter,
-       weights, n_jobs
+    .. shared:: missing, unlabelled, unlabelled_weight, components_per_class, label_noise, n_init, random_state,
+       tol, max_iter, feature_weights, n_jobs
 
     Attributes
     ----------
@@ -90,7 +92,7 @@ class NaiveBayes(GenerativeEstimator):
     cuts_ : dict
         Cut points of each binned column, by name, in data units. A cell equal to a cut point is in the bin above it.
     rate_ : ndarray (C, number of Poisson columns)
-    .. shared:: component_classes_, label_confusion_, factor_weights_
+    .. shared:: component_classes_, label_confusion_, feature_weights_
     log_likelihood_trace_ : ndarray
         Log-likelihood before each M-step of EM, in nats; empty if no label was missing.
     .. shared:: n_iter_, unlabelled_weight_, transduction_
@@ -174,13 +176,13 @@ class NaiveBayes(GenerativeEstimator):
         missing: str = "at_random",
         unlabelled: Any = "error",
         unlabelled_weight: Any = 1.0,
-        components: Any = None,
+        components_per_class: Any = None,
         label_noise: Any = None,
         n_init: int = 5,
         random_state: Any = None,
         tol: float = 1e-5,
         max_iter: int = 200,
-        weights: str | None = None,
+        feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.distributions = distributions
@@ -195,13 +197,13 @@ class NaiveBayes(GenerativeEstimator):
         self.missing = missing
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
-        self.components = components
+        self.components_per_class = components_per_class
         self.label_noise = label_noise
         self.n_init = n_init
         self.random_state = random_state
         self.tol = tol
         self.max_iter = max_iter
-        self.weights = weights
+        self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 
     @classmethod

@@ -28,7 +28,7 @@ _LOST = 1e-7  # of a sum of squares, below which what is left of it is sure to f
 def remove_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Take rows out of a fitted estimator; it is left as it is where they cannot be among those it learned from."""
     check_is_fitted(estimator, "model_")
-    obstacle = reason_not_mergeable(estimator, "forget", "fit the rows that are to be left")
+    obstacle = reason_not_mergeable(estimator, "unlearn", "fit the rows that are to be left")
     if obstacle:
         raise ValueError(obstacle)
     model, target, past = estimator.model_, estimator.target_, estimator.statistics_

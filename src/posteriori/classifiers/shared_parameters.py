@@ -26,14 +26,14 @@ COLUMN_CONSTRAINTS: dict[str, list[Any]] = {
 EM_CONSTRAINTS: dict[str, list[Any]] = {
     "unlabelled": [object],
     "unlabelled_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"held_out"})],
-    "components": [None, Integral, Mapping],
+    "components_per_class": [None, Integral, Mapping],
     "label_noise": [None, Interval(Real, 0, 1, closed="left"), StrOptions({"learn"}), Mapping, "array-like"],
     "n_init": [Interval(Integral, 1, None, closed="left")],
     "random_state": ["random_state", np.random.Generator],
     "tol": [Interval(Real, 0, None, closed="left")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
 }
-WEIGHTS_CONSTRAINTS: dict[str, list[Any]] = {"weights": [None, StrOptions({"conditional"})]}
+WEIGHTS_CONSTRAINTS: dict[str, list[Any]] = {"feature_weights": [None, StrOptions({"conditional"})]}
 
 _DOCS = r"""
 categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
@@ -54,7 +54,7 @@ unlabelled_weight : float or "held_out", default 1.0
     many unlabelled rows can make it worse. "held_out" chooses among 0, 0.01, 0.1, 0.3 and 1 by the
     cross-validated log-loss of the labelled rows, with five folds or as many as the smallest class has labelled
     rows. It needs at least two labelled rows per class and takes about thirty times as long.
-components : int or mapping, optional
+components_per_class : int or mapping, optional
     Number of components per class, for all classes or by class. With more than one, a class is a mixture that
     is learned by EM (mixture discriminant analysis, Hastie & Tibshirani 1996). Default: 1.
 label_noise : float, (C, C), mapping or "learn", optional
@@ -69,7 +69,7 @@ tol : float, default 1e-5
     EM stops when the log-likelihood grows by at most `tol` nats per row.
 max_iter : int, default 200
     Maximum number of EM steps. EM warns if it stops there without having converged.
-weights : {"conditional"}, optional
+feature_weights : {"conditional"}, optional
     Learn one weight w_j ≥ 0 per log factor and one bias b_y per class, with the posterior proportional to
     exp(b_y + Σ_j w_j·log p(x_j | …, y)), by penalised conditional likelihood of the leave-one-out factors of
     each row. This reduces the overconfidence caused by redundant features. It affects `predict`,
@@ -81,8 +81,8 @@ component_classes_ : ndarray (Z,)
     Class of each component. Fitted parameters have one row per component.
 label_confusion_ : ndarray (C, C)
     p(recorded class | true class), if `label_noise` is given.
-factor_weights_, class_bias_ : ndarray (d,), (C,)
-    Weights w_j ≥ 0 and biases b_y in nats, if `weights` is given.
+feature_weights_, class_bias_ : ndarray (d,), (C,)
+    Weights w_j ≥ 0 and biases b_y in nats, if `feature_weights` is given.
 n_iter_ : int
     Number of passes over the rows in training: EM steps, or 1.
 unlabelled_weight_ : float

@@ -120,16 +120,19 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
             raise ValueError(f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; use fit")
         if wanted and source.label_model is not None:
             raise ValueError(
-                f"{wanted[0]} looks twice at rows whose label is sure, and with components, label_noise or a "
+                f"{wanted[0]} looks twice at rows whose label is sure, and with components_per_class, label_noise or a "
                 "mask none is; leave one of them out"
             )
-        if self.weights is not None and source.label_model is not None:
+        if self.feature_weights is not None and source.label_model is not None:
             raise ValueError(
-                'weights="conditional" leaves each row out of its class, and with components, label_noise or a mask '
+                'feature_weights="conditional" leaves each row out of its class, and with components_per_class, '
+                "label_noise or a mask "
                 "none is sure; leave one of them out"
             )
-        if self.weights is not None and not complete:
-            raise ValueError('weights="conditional" takes all rows at once, and partial_fit sees each once; use fit')
+        if self.feature_weights is not None and not complete:
+            raise ValueError(
+                'feature_weights="conditional" takes all rows at once, and partial_fit sees each once; use fit'
+            )
 
     def _learn(self, collected: CollectedRows) -> Self:
         """Learn the model from statistics of rows and of earlier rows, and store it."""

@@ -40,9 +40,9 @@ class TrainingRowReader(ModelEstimator):
 
     unlabelled: Any = "error"
     unlabelled_weight: Any = 1.0
-    components: Any = None
+    components_per_class: Any = None
     label_noise: Any = None
-    weights: Any = None
+    feature_weights: Any = None
     _classes_closed: bool
 
     @abstractmethod
@@ -138,12 +138,12 @@ class TrainingRowReader(ModelEstimator):
             The densities and their columns, the prior of the components, when EM stops, and how factor weights are
             learned where the estimator has them.
         """
-        weighed = None if self.weights is None else self._weighed
+        weighed = None if self.feature_weights is None else self._weighed
         return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed)
 
     def component_prior(self, target: Column) -> Prior:
         """Return the prior of the components of all classes."""
-        return replace(self._prior(target), of_class=components_of(self.components, target))
+        return replace(self._prior(target), of_class=components_of(self.components_per_class, target))
 
     def _weighed(
         self,
@@ -154,7 +154,7 @@ class TrainingRowReader(ModelEstimator):
     ) -> GenerativeModel:
         """Return the learned model, with learned factor weights if the estimator has them."""
         model = learned.model
-        if self.weights is None:
+        if self.feature_weights is None:
             return model
         from posteriori.learning.weights import learn_weights
 
@@ -177,7 +177,7 @@ class TrainingRowReader(ModelEstimator):
         label_model = self._label_model(target, isinstance(labels, PartialLabels))
         if label_model is not None and not complete:
             raise ValueError(
-                "components and label_noise take EM over all rows, and partial_fit sees each once; use fit"
+                "components_per_class and label_noise take EM over all rows, and partial_fit sees each once; use fit"
             )
         held_out = self.unlabelled_weight == "held_out"
         share = 1.0 if held_out else float(self.unlabelled_weight)
@@ -195,7 +195,7 @@ class TrainingRowReader(ModelEstimator):
 
     def _label_model(self, target: Column, partial: bool) -> LabelModel | None:
         """Return what labels say of components, where that is not simply which one made the row."""
-        return make_label_model(self.label_noise, components_of(self.components, target), partial, target)
+        return make_label_model(self.label_noise, components_of(self.components_per_class, target), partial, target)
 
     def _extended_schema(self, table: Table, positions: Sequence[int]) -> Schema:
         schema = self.model_.schema

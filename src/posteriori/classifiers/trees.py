@@ -10,11 +10,13 @@ from posteriori.classifiers.dependence import BACKOFF, COMMON, DependenceEstimat
 from posteriori.classifiers.shared_parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.classifiers.validation import em_options_of, missingness_of
 from posteriori.densities import BackOff, Density, Tree, TreeParameters
+from posteriori.deprecation import Renamed, renamed_parameters
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block
 from posteriori.tables import Schema
 
 
+@renamed_parameters(weights="feature_weights", components="components_per_class")
 class _TreeEstimator(DependenceEstimator):
     """Base of the classifiers with a tree density."""
 
@@ -49,13 +51,13 @@ class _TreeEstimator(DependenceEstimator):
         categorical_features: Any = "from_dtype",
         unlabelled: Any = "error",
         unlabelled_weight: Any = 1.0,
-        components: Any = None,
+        components_per_class: Any = None,
         label_noise: Any = None,
         n_init: int = 5,
         random_state: Any = None,
         tol: float = 1e-5,
         max_iter: int = 200,
-        weights: str | None = None,
+        feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.continuous = continuous
@@ -69,13 +71,13 @@ class _TreeEstimator(DependenceEstimator):
         self.categorical_features = categorical_features
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
-        self.components = components
+        self.components_per_class = components_per_class
         self.label_noise = label_noise
         self.n_init = n_init
         self.random_state = random_state
         self.tol = tol
         self.max_iter = max_iter
-        self.weights = weights
+        self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 
     def _density(self) -> Density:
@@ -137,17 +139,17 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     alpha : float, default 1.0
         Pseudo-count per category of p(x), and pseudo-rows that shrink p(x | y) to p(x); without back-off, pseudo-count
         per category of every table.
-    .. shared:: priors, prior_alpha, categorical_features, unlabelled, unlabelled_weight, components, label_noise,
-       n_init, random_state, tol, max_iter, weights, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, unlabelled, unlabelled_weight, components_per_class,
+       label_noise, n_init, random_state, tol, max_iter, feature_weights, n_jobs
 
     Attributes
     ----------
     classes_ : ndarray (C,)
     tree_ : dict
         Parent of each column by name; None for a root.
-    edge_weights_ : dict
+    edge_information_ : dict
         Information of each edge (parent, child), in nats per row, minus its penalty.
-    .. shared:: transduction_, component_classes_, label_confusion_, factor_weights_
+    .. shared:: transduction_, component_classes_, label_confusion_, feature_weights_
     log_likelihood_trace_ : ndarray
         Log-likelihood of the observed cells before each step of EM, in nats; empty without EM.
     .. shared:: n_iter_, unlabelled_weight_
@@ -192,6 +194,7 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     """
 
     _one_tree = True
+    edge_weights_ = Renamed("edge_information_")
 
     @property
     def tree_(self) -> dict[str, str | None]:
@@ -199,7 +202,7 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
         return self._parents(0)
 
     @property
-    def edge_weights_(self) -> dict[tuple[str, str], float]:
+    def edge_information_(self) -> dict[tuple[str, str], float]:
         """Information of each edge (parent, child), in nats per row, minus its penalty."""
         return self._weights(0)
 
@@ -215,15 +218,15 @@ class ChowLiuClassifier(_TreeEstimator):
     Parameters
     ----------
     continuous, bins, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, unlabelled, unlabelled_weight, components, label_noise,
-       n_init, random_state, tol, max_iter, weights, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, unlabelled, unlabelled_weight, components_per_class,
+       label_noise, n_init, random_state, tol, max_iter, feature_weights, n_jobs
 
     Attributes
     ----------
     classes_ : ndarray (C,)
     tree_ : dict
         For each class (or pair of class and component), the parent of each column by name; None for a root.
-    edge_weights_ : dict
+    edge_information_ : dict
         For each class, the information of each edge (parent, child), in nats per row, minus its penalty.
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     n_parameters_, n_features_in_ : int
@@ -245,6 +248,7 @@ class ChowLiuClassifier(_TreeEstimator):
     """
 
     _one_tree = False
+    edge_weights_ = Renamed("edge_information_")
 
     @property
     def tree_(self) -> dict[Any, dict[str, str | None]]:
@@ -252,7 +256,7 @@ class ChowLiuClassifier(_TreeEstimator):
         return {name: self._parents(z) for z, name in enumerate(self._tree_names)}
 
     @property
-    def edge_weights_(self) -> dict[Any, dict[tuple[str, str], float]]:
+    def edge_information_(self) -> dict[Any, dict[tuple[str, str], float]]:
         """For each class, the information of each edge (parent, child), in nats per row, minus its penalty."""
         return {name: self._weights(z) for z, name in enumerate(self._tree_names)}
 

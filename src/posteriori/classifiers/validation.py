@@ -179,7 +179,7 @@ def components_of(stated: Any, classes: Column) -> tuple[int, ...]:
     Parameters
     ----------
     stated : int, mapping or None
-        The parameter `components` of an estimator: how many components a class has, or those of some classes.
+        The parameter `components_per_class` of an estimator: how many components a class has, or those of some classes.
     classes : Column
     """
     if stated is None:
@@ -188,14 +188,16 @@ def components_of(stated: Any, classes: Column) -> tuple[int, ...]:
     if isinstance(stated, Mapping):
         for label, count in stated.items():
             if label not in many:
-                raise ValueError(f"components names {label!r}, which is no class; they are {list(classes.categories)}")
+                raise ValueError(
+                    f"components_per_class names {label!r}, which is no class; they are {list(classes.categories)}"
+                )
             many[label] = count
     else:
         many = dict.fromkeys(classes.categories, stated)
     for label, count in many.items():
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= _MOST_COMPONENTS:
             raise ValueError(
-                f"components is {count!r} for class {label!r}; give a whole number, at least 1 and at most "
+                f"components_per_class is {count!r} for class {label!r}; give a whole number, at least 1 and at most "
                 f"{_MOST_COMPONENTS:,}"
             )
     if all(count == 1 for count in many.values()):

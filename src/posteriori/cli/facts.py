@@ -40,7 +40,7 @@ def main_member(estimator: Any) -> GenerativeEstimator:
     """Return the member of a pool with the greatest weight, or the model itself if it is not a pool."""
     main: GenerativeEstimator = estimator
     if hasattr(estimator, "members_"):
-        main = estimator.members_[max(estimator.weights_, key=estimator.weights_.__getitem__)]
+        main = estimator.members_[max(estimator.member_weights_, key=estimator.member_weights_.__getitem__)]
     return main
 
 
@@ -166,7 +166,7 @@ def pool_facts(estimator: Any) -> Facts:
         "bias": estimator.class_bias_,
         **parameter_counts(estimator),
         "members": [
-            {"member": name, "weight": estimator.weights_[name], "n_parameters": one.n_parameters_}
+            {"member": name, "weight": estimator.member_weights_[name], "n_parameters": one.n_parameters_}
             for name, one in estimator.members_.items()
         ],
         "candidates": candidate_facts(estimator),
@@ -176,7 +176,7 @@ def pool_facts(estimator: Any) -> Facts:
 
 def _tree_facts(estimator: GenerativeEstimator) -> Iterable[Facts]:
     """Yield the edges of each tree, sorted by mutual information, with its class; None if all classes share it."""
-    edges = getattr(estimator, "edge_weights_", None)
+    edges = getattr(estimator, "edge_information_", None)
     if edges is None:
         return
     of_class = edges if any(isinstance(value, dict) for value in edges.values()) else {None: edges}

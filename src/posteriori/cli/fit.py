@@ -32,6 +32,7 @@ from posteriori.cli.overwriting import check_overwrite
 from posteriori.cli.progress import pass_bars, progress_bar
 from posteriori.cli.reading import check_place, names_table, open_and_summarise, stem_of, title_of
 from posteriori.cli.reports import check_report, write_report
+from posteriori.deprecation import warn_renamed
 from posteriori.registry import ModelSpec, names_with
 
 if TYPE_CHECKING:
@@ -102,15 +103,16 @@ UnlabelledWeight = Annotated[
     str | None,
     typer.Option(metavar="W", help="Weight of a row without label: 0 to 1, or held-out to choose it on held-out rows."),
 ]
-Components = Annotated[
+ComponentsPerClass = Annotated[
     str | None,
     typer.Option(metavar="K", help="Make classes mixtures: of 2 components each, or CLASS=2,OTHER=3."),
 ]
+FormerComponents = Annotated[str | None, typer.Option("--components", metavar="K", hidden=True)]
 LabelNoise = Annotated[
     str | None,
     typer.Option(metavar="SHARE", help="Share of labels that may be wrong; learn estimates which are."),
 ]
-EMSeed = Annotated[int, typer.Option(min=0, help="Seed of the starts of EM, with --components.")]
+EMSeed = Annotated[int, typer.Option(min=0, help="Seed of the starts of EM, with --components-per-class.")]
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class FitRequest:
     folds: int
     unlabelled: Unlabelled | None
     unlabelled_weight: str | None
-    components: str | None
+    components_per_class: str | None
     label_noise: str | None
     seed: int
     force: bool
@@ -166,7 +168,8 @@ def fit(
     folds: Folds = 5,
     unlabelled: UnlabelledRows = None,
     unlabelled_weight: UnlabelledWeight = None,
-    components: Components = None,
+    components_per_class: ComponentsPerClass = None,
+    components: FormerComponents = None,
     label_noise: LabelNoise = None,
     seed: EMSeed = 0,
     force: Force = False,
@@ -209,7 +212,7 @@ def fit(
         folds=folds,
         unlabelled=unlabelled,
         unlabelled_weight=unlabelled_weight,
-        components=components,
+        components_per_class=_renamed_option(components_per_class, components),
         label_noise=label_noise,
         seed=seed,
         force=force,
@@ -221,6 +224,16 @@ def fit(
     from posteriori.cli import fit_page, tables
 
     (tables.print_json if as_json else fit_page.print_fit)(facts)
+
+
+def _renamed_option(components_per_class: str | None, components: str | None) -> str | None:
+    """Return the value of --components-per-class, or that of its former name, with a warning."""
+    if components is None:
+        return components_per_class
+    if components_per_class is not None:
+        raise UserError("--components is the former name of --components-per-class; give --components-per-class only")
+    warn_renamed("--components", "--components-per-class")
+    return components
 
 
 def run(request: FitRequest) -> dict[str, Any]:
@@ -246,7 +259,7 @@ def run(request: FitRequest) -> dict[str, Any]:
         labels,
         unlabelled=request.unlabelled,
         weight=request.unlabelled_weight,
-        components=request.components,
+        components_per_class=request.components_per_class,
         noise=request.label_noise,
         seed=request.seed,
     )
@@ -271,7 +284,7 @@ def resolve_model(request: FitRequest) -> ModelSpec:
         request.column_options["poisson"],
         request.column_options["binned"],
         request.weights,
-        request.components,
+        request.components_per_class,
         request.label_noise,
         request.unlabelled_weight,
     )
@@ -339,9 +352,9 @@ def _make_estimator(spec: ModelSpec, request: FitRequest, chosen: dict[str, list
             raise UserError(f"--missing informative needs --model {names_with('missing')}, not {spec.name}")
         estimator.set_params(missing=request.missing.value)
     if request.weights is not None:
-        if "weights" not in spec.options:
-            raise UserError(f"--weights does not go with --model {spec.name}; it needs {names_with('weights')}")
-        estimator.set_params(weights=request.weights.value)
+        if "feature_weights" not in spec.options:
+            raise UserError(f"--weights does not go with --model {spec.name}; it needs {names_with('feature_weights')}")
+        estimator.set_params(feature_weights=request.weights.value)
     return estimator
 
 

@@ -53,7 +53,7 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: OutOfFold) -> Facts
         **parameter_counts(estimator),
         **information(estimator),
         "candidates": candidate_facts(estimator),
-        "left_out": getattr(estimator, "left_out_", {}),
+        "left_out": getattr(estimator, "skipped_", {}),
     }
 
 

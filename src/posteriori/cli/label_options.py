@@ -30,7 +30,7 @@ def apply_label_options(
     *,
     unlabelled: Unlabelled | None,
     weight: str | None,
-    components: str | None,
+    components_per_class: str | None,
     noise: str | None,
     seed: int,
 ) -> tuple[GenerativeEstimator, Unlabelled]:
@@ -45,7 +45,7 @@ def apply_label_options(
     asked = {
         "--unlabelled learn": unlabelled is Unlabelled.learn,
         "--unlabelled-weight": weight is not None,
-        "--components": components is not None,
+        "--components-per-class": components_per_class is not None,
         "--label-noise": noise is not None,
     }
     able = "unlabelled" in known
@@ -60,8 +60,9 @@ def apply_label_options(
     parameters: dict[str, Any] = {"unlabelled": "learn" if use is Unlabelled.learn else "error", "random_state": seed}
     if weight is not None:
         parameters["unlabelled_weight"] = _weight(weight)
-    if components is not None:
-        parameters["components"] = _components(components, labels.drop_nulls().unique().sort().to_list())
+    if components_per_class is not None:
+        classes = labels.drop_nulls().unique().sort().to_list()
+        parameters["components_per_class"] = _components(components_per_class, classes)
     if noise is not None:
         parameters["label_noise"] = _noise(noise)
     return estimator.set_params(**parameters), use
@@ -103,7 +104,7 @@ def _components(text: str, classes: Sequence[Any]) -> int | dict[Any, int]:
         name, _, many = part.rpartition("=")
         if name.strip() not in spelled:
             hint = closest(name.strip(), spelled, "classes")
-            raise UserError(f"--components names {name.strip()!r}, which is no class; {hint}")
+            raise UserError(f"--components-per-class names {name.strip()!r}, which is no class; {hint}")
         found[spelled[name.strip()]] = _many(many, text)
     return found
 
@@ -117,7 +118,9 @@ def _spellings(label: Any) -> list[str]:
 
 def _many(part: str, text: str) -> int:
     if not part.strip().isdecimal() or int(part) < 1:
-        raise UserError(f"--components is {text!r}; write 2, or CLASS=2,OTHER=3, with whole numbers of at least 1")
+        raise UserError(
+            f"--components-per-class is {text!r}; write 2, or CLASS=2,OTHER=3, with whole numbers of at least 1"
+        )
     return int(part)
 
 

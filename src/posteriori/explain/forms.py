@@ -138,7 +138,7 @@ def linear_form(model: ExplainableModel) -> LinearForm:
     fitted = model.model_
     if fitted.of_class:
         raise ValueError(
-            "a class of several components is a mixture, whose log-odds are not linear; use components=None"
+            "a class of several components is a mixture, whose log-odds are not linear; use components_per_class=None"
         )
     bias = fitted.log_prior.copy()
     terms: list[tuple[int, Any, Array]] = []

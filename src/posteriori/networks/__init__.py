@@ -1,5 +1,6 @@
 """Bayesian networks: a joint distribution as a product of conditional probability tables along a graph."""
 
+from posteriori.deprecation import renamed_module_attributes as _renamed_module_attributes
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG, Independence
@@ -9,7 +10,7 @@ from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.sampling import Estimate
 from posteriori.networks.scores import AIC, BIC, BDeu
 from posteriori.networks.structure import LearnedStructure, learn_network, learn_structure, score_structure
-from posteriori.networks.trails import Trail, Triple, Why, why
+from posteriori.networks.trails import DependenceExplanation, Trail, Triple, active_trails
 
 __all__ = [
     "AIC",
@@ -19,6 +20,7 @@ __all__ = [
     "BDeu",
     "BayesianNetwork",
     "ConditionalDistribution",
+    "DependenceExplanation",
     "Distribution",
     "Estimate",
     "Independence",
@@ -28,14 +30,18 @@ __all__ = [
     "NetworkClassifier",
     "Trail",
     "Triple",
-    "Why",
+    "active_trails",
     "learn_network",
     "learn_structure",
     "read_network",
     "score_structure",
-    "why",
     "write_network",
 ]
+
+__getattr__ = _renamed_module_attributes(
+    __name__,
+    {"Why": "posteriori.networks.DependenceExplanation", "why": "posteriori.networks.active_trails"},
+)
 
 
 def __dir__() -> list[str]:

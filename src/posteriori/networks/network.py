@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from sklearn.base import ClassifierMixin
 
+from posteriori.deprecation import Renamed
 from posteriori.networks import queries
 from posteriori.networks.arguments import given_properties, given_tables, table_size, text
 from posteriori.networks.cpt import CPT
@@ -19,7 +20,7 @@ from posteriori.networks.inference import Inference
 from posteriori.networks.learning import LearningOptions, fit_tables
 from posteriori.networks.naming import States, as_names, require_variable
 from posteriori.networks.specification import NetworkSpec
-from posteriori.networks.trails import Why, why
+from posteriori.networks.trails import DependenceExplanation, active_trails
 from posteriori.typing import Array
 
 Method = Literal["exact", "sampling"]
@@ -604,6 +605,8 @@ class BayesianNetwork:
         """Return every independence of two variables that the graph implies; see `DAG.independencies`."""
         return self._spec.dag.independencies(max_given)
 
-    def why(self, x: str, y: str, given: str | Iterable[str] = (), limit: int = 20) -> Why:
-        """Return the active trails between x and y, or the blocked ones if none is active; see `networks.why`."""
-        return why(self._spec.dag, x, y, given, limit)
+    why = Renamed("active_trails")
+
+    def active_trails(self, x: str, y: str, given: str | Iterable[str] = (), limit: int = 20) -> DependenceExplanation:
+        """Return the active trails between x and y, or the blocked ones if none is; see `networks.active_trails`."""
+        return active_trails(self._spec.dag, x, y, given, limit)

@@ -71,7 +71,7 @@ class Trail:
 
 
 @dataclass(frozen=True)
-class Why:
+class DependenceExplanation:
     """Why x and y are d-separated, or are not.
 
     Attributes
@@ -105,7 +105,7 @@ class Why:
     __repr__ = __str__
 
 
-def why(dag: DAG, x: str, y: str, given: str | Iterable[str] = (), limit: int = 20) -> Why:
+def active_trails(dag: DAG, x: str, y: str, given: str | Iterable[str] = (), limit: int = 20) -> DependenceExplanation:
     """List the active trails between two variables, or the blocked ones where none is active.
 
     Parameters
@@ -118,7 +118,7 @@ def why(dag: DAG, x: str, y: str, given: str | Iterable[str] = (), limit: int = 
 
     Returns
     -------
-    Why
+    DependenceExplanation
         Prints as the trails with each triple named: chain, common cause or common effect.
 
     Raises
@@ -132,8 +132,8 @@ def why(dag: DAG, x: str, y: str, given: str | Iterable[str] = (), limit: int = 
 
     Examples
     --------
-    >>> from posteriori.networks import DAG, why
-    >>> why(DAG.of([("burglary", "alarm"), ("earthquake", "alarm")]), "burglary", "earthquake", given="alarm")
+    >>> from posteriori.networks import DAG, active_trails
+    >>> active_trails(DAG.of([("burglary", "alarm"), ("earthquake", "alarm")]), "burglary", "earthquake", given="alarm")
     burglary and earthquake may depend on each other given alarm: a trail is active
     burglary → alarm ← earthquake  (active)
       alarm: common effect, open: it is given
@@ -148,7 +148,7 @@ def why(dag: DAG, x: str, y: str, given: str | Iterable[str] = (), limit: int = 
     paths = _shortest_paths(dag, x, y, observed, active=not separated)
     trails = tuple(_trail(dag, nodes, observed) for nodes in itertools.islice(paths.found, limit))
     complete = next(paths.found, None) is None and not paths.given_up
-    return Why(x, y, observed, separated, trails, complete)
+    return DependenceExplanation(x, y, observed, separated, trails, complete)
 
 
 class _Paths:

@@ -147,7 +147,7 @@ def plot_discriminants(model: GaussianDiscriminant, X: Any, y: Any = None, *, ax
 
 def _gaussian_of(model: Any) -> tuple[Any, str]:
     """Return the model, or for a pool its Gaussian member of greatest weight, and a title that names the member."""
-    if not hasattr(model, "weights_") or not hasattr(model, "members_"):
+    if not hasattr(model, "member_weights_") or not hasattr(model, "members_"):
         check_is_fitted(model, "members_" if hasattr(model, "members") else "model_")
         return model, ""
     gaussian = [name for name, one in model.members_.items() if isinstance(one, GaussianDiscriminant)]
@@ -156,8 +156,8 @@ def _gaussian_of(model: Any) -> tuple[Any, str]:
             f"none of the pool's members ({', '.join(model.members_)}) is a Gaussian discriminant analysis; fit "
             "GaussianDiscriminant() to these rows, and draw that"
         )
-    name = max(gaussian, key=lambda one: float(model.weights_[one]))
-    return model.members_[name], f"the pool's member {name}, of weight {model.weights_[name]:.2g}"
+    name = max(gaussian, key=lambda one: float(model.member_weights_[one]))
+    return model.members_[name], f"the pool's member {name}, of weight {model.member_weights_[name]:.2g}"
 
 
 def _say_which(ax: Axes, title: str) -> None:

@@ -119,7 +119,7 @@ def _edges_of(model: Any, label: Any) -> tuple[dict[tuple[str, str], float | Non
         return {(parent, child): None for child, of_child in parents.items() for parent in of_child}, tuple(parents)
     if not hasattr(model, "tree_"):
         raise TypeError(f"a {type(model).__name__} that is not fitted, or that has no tree, cannot be drawn as one")
-    tree, weights = model.tree_, model.edge_weights_
+    tree, weights = model.tree_, model.edge_information_
     if any(isinstance(one, dict) for one in tree.values()):
         if label is None:
             raise ValueError(f"each class has a tree of its own; say which: label={next(iter(tree))!r}")

@@ -54,7 +54,7 @@ class ReportData:
         """
         check_is_fitted(estimator)
         members = dict(getattr(estimator, "members_", {}))
-        name = max(members, key=lambda one: float(estimator.weights_[one])) if members else None
+        name = max(members, key=lambda one: float(estimator.member_weights_[one])) if members else None
         main_member = estimator if name is None else members[name]
         if not (hasattr(estimator, "classes_") and isinstance(getattr(main_member, "model_", None), GenerativeModel)):
             raise TypeError(f"a {type(estimator).__name__} cannot be reported on; give a classifier of posteriori")
@@ -118,7 +118,7 @@ class ReportData:
     def member_with(self, *attributes: str) -> Any:
         """Return the estimator, or the pool member of greatest weight, with any of the attributes; else None."""
         members = dict(getattr(self.estimator, "members_", {}))
-        ranked = sorted(members, key=lambda name: -float(self.estimator.weights_[name]))
+        ranked = sorted(members, key=lambda name: -float(self.estimator.member_weights_[name]))
         for one in [members[name] for name in ranked] or [self.estimator]:
             if any(hasattr(one, attribute) for attribute in attributes):
                 return one

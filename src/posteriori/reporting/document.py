@@ -175,9 +175,9 @@ def _sections(subject: ReportData, evaluated: HeldOutPredictions, facts: list[Co
     yield table_section(subject, facts)
     yield scores_section(subject, evaluated)
     if hasattr(estimator, "cv_results_"):
-        yield candidates_section(estimator.cv_results_, getattr(estimator, "left_out_", None))
+        yield candidates_section(estimator.cv_results_, getattr(estimator, "skipped_", None))
     if hasattr(estimator, "members_"):
-        yield weights_section(estimator.weights_, estimator.class_bias_, estimator.classes_.tolist())
+        yield weights_section(estimator.member_weights_, estimator.class_bias_, estimator.classes_.tolist())
     yield calibration_section(subject, evaluated)
     yield confusion_section(subject, evaluated)
     yield features_section(subject, evaluated.importance)

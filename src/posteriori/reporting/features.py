@@ -129,7 +129,7 @@ def tree_section(subject: ReportData) -> Section | None:
     lead = (
         "Columns that depend on each other within a class. An arrow from a parent to a child means that the child is "
         "conditioned on the parent, so that shared information is not counted twice"
-        f"{'; wider arrows carry more information' if getattr(model, 'edge_weights_', None) else ''}.{whose}"
+        f"{'; wider arrows carry more information' if getattr(model, 'edge_information_', None) else ''}.{whose}"
     )
     contents = list(_trees(model))
     return Section("tree", "Dependences between columns", lead, tuple(contents)) if contents else None
@@ -181,7 +181,7 @@ def _tree_labels(model: Any) -> list[Any]:
 
 
 def _edges(model: Any, label: Any) -> list[tuple[str, str, float]]:
-    weights = getattr(model, "edge_weights_", None)
+    weights = getattr(model, "edge_information_", None)
     if not weights:
         return []
     weights = weights if label is None else weights[label]

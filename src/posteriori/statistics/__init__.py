@@ -113,7 +113,7 @@ class Statistics(Protocol):
 class ReversibleStatistics(Protocol):
     """Statistics from which rows can be removed again.
 
-    Laws (tests/classifiers/test_forget.py): (a + b) − b is a: exactly for counts and whole weights, for moments to
+    Laws (tests/classifiers/test_unlearn.py): (a + b) − b is a: exactly for counts and whole weights, for moments to
     1e-9 of the previous spread of the column, however far it lies from 0; and
     removing b from a + b never goes negative.
     """

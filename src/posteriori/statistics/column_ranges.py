@@ -18,7 +18,7 @@ class ColumnRanges:
     """The smallest and the largest number of every column, and whether all of its numbers are integers.
 
     It covers all rows of positive weight, with or without a label, of all classes. + is associative, commutative
-    and idempotent, and `empty` is its identity. Subtraction is not possible: after `forget` a range may be wider
+    and idempotent, and `empty` is its identity. Subtraction is not possible: after `unlearn` a range may be wider
     than that of the remaining rows.
 
     Attributes

@@ -134,7 +134,7 @@ def test_what_is_left_is_what_the_other_rows_give(name, offset, seed, n, share):
     before = model.statistics_
     if not weight[gone].any():
         return
-    model.forget(frame.filter(gone), "label", weight[gone])
+    model.unlearn(frame.filter(gone), "label", weight[gone])
     others = clone(estimator).partial_fit(
         frame.filter(~gone), "label", classes=model.classes_.tolist(), sample_weight=weight[~gone]
     )
@@ -153,7 +153,7 @@ def test_it_predicts_as_if_it_had_never_seen_them(name):
     )
     for start in (300, 100):  # of rows of several calls, and again
         rows = slice(start, 600 if start == 300 else 300)
-        assert model.forget(frame[rows], "label", weight[rows]) is model
+        assert model.unlearn(frame[rows], "label", weight[rows]) is model
     rest, X = fitted(ESTIMATORS[name], frame[:100], weight[:100]), frame.drop("label")
     assert_allclose(model.predict_joint_log_proba(X), rest.predict_joint_log_proba(X), rtol=1e-9)
     model.partial_fit(frame[100:], "label", sample_weight=weight[100:])  # and it goes on
@@ -166,10 +166,10 @@ def test_forgetting_undoes_merging(tmp_path):
     north, south = (fitted(ESTIMATORS["tan"], frame[rows], weight[rows]) for rows in (slice(0, 150), slice(150, 300)))
     both = po.merge([north, south])
     po.save(both, tmp_path / "both.posteriori")
-    both = po.load(tmp_path / "both.posteriori").forget(frame[150:], "label", weight[150:])
+    both = po.load(tmp_path / "both.posteriori").unlearn(frame[150:], "label", weight[150:])
     assert_array_equal(both.statistics_.blocks[0].codes.cells, north.statistics_.blocks[0].codes.cells)
     tree = po.ChowLiuTree(bins=CUTS).fit(frame.drop("label"))
-    tree.forget(frame[150:].drop("label"))
+    tree.unlearn(frame[150:].drop("label"))
     rest = po.ChowLiuTree(bins=CUTS).fit(frame[:150].drop("label"))
     assert_allclose(tree.score_samples(frame.drop("label")), rest.score_samples(frame.drop("label")), rtol=1e-12)
 
@@ -183,7 +183,7 @@ def test_weights_of_fractions_leave_no_rests(weights, data):
     gone[0] = True
     X = np.column_stack([np.where(gone, "u", "v"), np.where(gone, "p", "q")]).astype(object)
     model = po.NaiveBayes(prior_alpha=1.0).fit([*X, ["v", "p"]], [*gone, False], [*weight, 1.0])
-    model.forget(X[gone][::-1], gone[gone], weight[gone][::-1])
+    model.unlearn(X[gone][::-1], gone[gone], weight[gone][::-1])
     assert model.class_count_[model.classes_.tolist().index(True)] == 0.0
     assert all((counts[1] == 0.0).all() for counts in model.category_count_)
 
@@ -191,13 +191,13 @@ def test_weights_of_fractions_leave_no_rests(weights, data):
 def test_counts_of_which_only_zeros_are_left_have_a_rate_of_zero():
     X, y = [[0.0], [3.0], [0.0], [7.0], [1.0], [0.0]], list("aaabbb")
     model = po.NaiveBayes(distributions="poisson", rate_smoothing=0.0).fit(X, y, [1, 3, 1, 1, 1, 1])
-    assert model.forget([[3.0]], ["a"], [3]).statistics_.blocks[0].mean[0, 0] == 0.0
+    assert model.unlearn([[3.0]], ["a"], [3]).statistics_.blocks[0].mean[0, 0] == 0.0
     assert np.isfinite(model.predict_joint_log_proba([[0.0]])).all()
 
 
 def test_categories_and_classes_without_rows_stay_known():
     X, y = [["u"], ["u"], ["v"], ["w"]], ["a", "a", "b", "c"]
-    model = po.NaiveBayes(prior_alpha=1.0).fit(X, y).forget([["w"]], ["c"])
+    model = po.NaiveBayes(prior_alpha=1.0).fit(X, y).unlearn([["w"]], ["c"])
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert model.class_count_.tolist() == [2.0, 1.0, 0.0]
     assert model.categories_[0].tolist() == ["u", "v", "w"]
@@ -210,7 +210,7 @@ def test_declared_categories_without_rows_are_no_strangers():
     kinds = pd.CategoricalDtype(["u", "v", "never"])
     X = pd.DataFrame({"a": ["u", "v", "u"], "b": [1.0, 2.0, 4.0]})
     model = po.NaiveBayes().fit(X, [0, 1, 0])
-    model.forget(X.astype({"a": kinds})[2:], [0])
+    model.unlearn(X.astype({"a": kinds})[2:], [0])
     assert model.class_count_.tolist() == [1.0, 1.0]
 
 
@@ -251,8 +251,8 @@ def refusals():
     yield known, [[1.0]], [0], None, "built from parameters"
     shrunk = po.GaussianDiscriminant(shrinkage="ledoit_wolf").fit(numbers, label)
     yield shrunk, numbers[:1], ["a"], None, "looks at all rows twice, and forget sees sums alone"
-    conditional = po.NaiveBayes(weights="conditional").fit(numbers, label)
-    yield conditional, numbers[:1], ["a"], None, 'weights="conditional"'
+    conditional = po.NaiveBayes(feature_weights="conditional").fit(numbers, label)
+    yield conditional, numbers[:1], ["a"], None, 'feature_weights="conditional"'
     hidden = po.NaiveBayes(unlabelled="learn").fit(numbers, [None, *label[1:]])
     yield hidden, numbers[1:2], ["a"], None, "rows without label taught this model by EM"
     gappy = numbers.copy()
@@ -267,19 +267,19 @@ def test_rows_that_cannot_have_been_in_are_refused_and_the_model_stays():
     for model, X, y, weight, message in refusals():
         before = vars(model).copy()
         with pytest.raises(ValueError) as caught:  # noqa: PT011
-            model.forget(X, y, weight)
+            model.unlearn(X, y, weight)
         assert re.search(message, str(caught.value)), (message, str(caught.value))
         assert vars(model).keys() == before.keys()
         assert all(vars(model)[name] is value for name, value in before.items())
     with pytest.raises(NotFittedError):
-        po.NaiveBayes().forget([[1.0]], [0])
+        po.NaiveBayes().unlearn([[1.0]], [0])
 
 
 @pytest.mark.filterwarnings("ignore:.*few digits are left:UserWarning")
 def test_it_warns_as_a_fit_would():
     model = po.NaiveBayes(variance_smoothing=0.0).fit([[1.0], [1.0], [2.0], [3.0], [4.0]], list("aaabb"))
     with pytest.warns(UserWarning, match="does not vary within class 'a'") as caught:
-        model.forget([[2.0]], ["a"])
+        model.unlearn([[2.0]], ["a"])
     assert caught[0].filename == __file__
 
 
@@ -289,13 +289,13 @@ def test_it_warns_where_digits_are_lost():
     for kind in (po.NaiveBayes(), po.GaussianDiscriminant(), po.ChowLiuClassifier(continuous="gaussian")):
         model = clone(kind).fit(x, np.arange(101) % 2)
         with pytest.warns(UserWarning, match="few digits are left of its variance") as caught:
-            model.forget(x[100:], [0])
+            model.unlearn(x[100:], [0])
         assert caught[0].filename == __file__
 
 
 def test_transduction_of_rows_that_are_gone_is_dropped():
     model = po.NaiveBayes(unlabelled="learn").fit([[1.0], [2.0], [4.0]], [0, 1, 1])
-    model.forget([[2.0]], [1])
+    model.unlearn([[2.0]], [1])
     assert not hasattr(model, "transduction_")
 
 
