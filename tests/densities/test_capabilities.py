@@ -1,8 +1,10 @@
 """The optional methods of densities: their laws, and the recipe of CONTRIBUTING.md in every feature of a model."""
 
 import contextlib
+import inspect
 import io
 import json
+import pkgutil
 import re
 import sqlite3
 import sys
@@ -39,6 +41,7 @@ from posteriori.densities import (
 )
 from posteriori.densities.capabilities import __dict__ as capabilities
 from posteriori.densities.pooling import Pooled
+from posteriori.sql.factors import FactorWriter
 from posteriori.statistics import Scatter
 from posteriori.tables import Assignment, Codes, Column, Numbers
 
@@ -218,6 +221,12 @@ def test_the_table_of_capabilities_is_complete():
     for protocol, names in PROTOCOLS.items():
         (method,) = (name for name in vars(protocol) if not name.startswith("_"))
         assert {entry.density.name for entry in REGISTRY if hasattr(entry.density, method)} == names
+
+
+@pytest.mark.parametrize("entry", [entry for entry in REGISTRY if entry.sql], ids=lambda entry: entry.density.name)
+def test_the_sql_of_a_registration_takes_what_a_factor_writer_takes(entry):
+    expected = list(inspect.signature(FactorWriter.__call__).parameters)[1:]
+    assert list(inspect.signature(pkgutil.resolve_name(entry.sql)).parameters) == expected
 
 
 def numbers(n=200, d=3, seed=0):
