@@ -98,7 +98,8 @@ class Density(Protocol):
     """A family of distributions for a block of columns that are independent given the component.
 
     A density is a frozen dataclass. Its fields are its hyperparameters. `estimate` returns the learned parameters as a
-    separate value. Laws (tests/test_densities.py): log_density is the sum of log_factors over the
+    separate value. Features such as `explain.linear_form` use optional methods (`posteriori.densities.capabilities`).
+    Laws (tests/densities/test_densities.py): log_density is the sum of log_factors over the
     columns; the factor of a missing cell is 0, because integrating or summing it out gives 1; estimating from
     many rows drawn by `sample` recovers the parameters.
 
@@ -163,7 +164,7 @@ class ChainedDensity(Density, Protocol):
 class MarginalDensity(Density, Protocol):
     """A density of dependent columns with a fast method to integrate out each column in turn.
 
-    Law (tests/test_importance.py): `without_each` is `log_density` of the rows with that column missing.
+    Law (tests/learning/test_importance.py): `without_each` is `log_density` of the rows with that column missing.
     """
 
     def without_each(self, parameters: Any, tile: Any) -> Array:
@@ -182,7 +183,7 @@ class ApproximatingDensity(Density, Protocol):
 class LeaveOneOutDensity(Density, Protocol):
     """A density with leave-one-out log factors: each row under the parameters estimated from the other rows.
 
-    Laws (tests/test_leave_one_out.py): `left_out` is `log_factors` under the parameters of the other rows.
+    Laws (tests/learning/test_leave_one_out.py): `left_out` is `log_factors` under the parameters of the other rows.
     """
 
     def left_out(self, parameters: Any, statistics: Any, tile: Any, assignment: Assignment) -> Array:
@@ -230,7 +231,8 @@ class ExpectingDensity(Density, Protocol):
 class TwoPassDensity(Density, Protocol):
     """A density that may need a second pass over the rows, for example to count the families of a learned structure.
 
-    Laws (tests/test_shrinkage.py): refining a refined density changes nothing; cross-validation equals refitting.
+    Laws (tests/densities/test_shrinkage.py): refining a refined density changes nothing; cross-validation equals
+    refitting.
 
     Attributes
     ----------
@@ -264,7 +266,7 @@ class SummedDensity(Density, Protocol):
     def log_likelihood(self, parameters: Any, statistics: Any) -> float:
         """Return Σ w·log p(x | z) in nats over the rows of exact statistics, each under its own component.
 
-        Law (tests/test_densities.py): it is the sum of log_density over the rows.
+        Law (tests/densities/test_densities.py): it is the sum of log_density over the rows.
         """
 
 

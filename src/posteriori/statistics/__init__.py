@@ -57,8 +57,8 @@ class ResponsibilityStatisticsFactory(StatisticsFactory, Protocol):
     def from_responsibilities(self, tile: Any, responsibilities: Array) -> Any:
         """Return the statistics of the rows of a tile, with weight responsibilities[i, z] for row i and component z.
 
-        Laws (tests/test_statistics.py): they equal the sum over z of the statistics with weights responsibilities[:,
-        z].
+        Laws (tests/statistics/test_statistics.py): they equal the sum over z of the statistics with weights
+        responsibilities[:, z].
         """
 
 
@@ -82,7 +82,7 @@ def from_responsibilities(sufficient_statistics: StatisticsFactory, tile: Any, r
 class Statistics(Protocol):
     """Sums over rows, per component, from which a density can be estimated.
 
-    Laws (tests/test_statistics.py): a + b equals one pass over the rows of both; + is associative
+    Laws (tests/statistics/test_statistics.py): a + b equals one pass over the rows of both; + is associative
     and commutative; a row of weight k counts as k rows, and one of weight 0 as none.
     """
 
@@ -113,8 +113,8 @@ class Statistics(Protocol):
 class ReversibleStatistics(Protocol):
     """Statistics from which rows can be removed again.
 
-    Laws (tests/test_forget.py): (a + b) − b is a: exactly for counts and whole weights, for moments to 1e-9 of the
-    previous spread of the column, however far it lies from 0; and removing b from a + b never goes negative.
+    Laws (tests/classifiers/test_forget.py): (a + b) − b is a: exactly for counts and whole weights, for moments to
+    1e-9 of the previous spread of the column, at any offset; and removing b from a + b never goes negative.
     """
 
     def __sub__(self, other: Self) -> Self: ...
