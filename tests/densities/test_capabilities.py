@@ -1,8 +1,10 @@
 """The optional methods of densities: their laws, and the recipe of CONTRIBUTING.md in every feature of a model."""
 
 import contextlib
+import inspect
 import io
 import json
+import pkgutil
 import re
 import sqlite3
 import sys
@@ -39,6 +41,7 @@ from posteriori.densities import (
 )
 from posteriori.densities.capabilities import __dict__ as capabilities
 from posteriori.densities.pooling import Pooled
+from posteriori.sql.factors import FactorWriter
 from posteriori.statistics import Scatter
 from posteriori.tables import Assignment, Codes, Column, Numbers
 
@@ -154,7 +157,7 @@ def test_the_linear_form_of_the_recipe_gives_the_posterior(registered, waits):
 
 
 def test_rows_of_the_density_of_the_recipe_are_forgotten(registered, waits):
-    model = fitted(waits).forget(waits[:100], "kind")
+    model = fitted(waits).unlearn(waits[:100], "kind")
     rest = fitted(waits[100:])
     assert_allclose(model.predict_proba(waits), rest.predict_proba(waits), rtol=1e-9)
 
@@ -196,7 +199,7 @@ def test_a_feature_names_what_a_density_lacks(bare, waits, tmp_path):
     po.save(model, tmp_path / "m.posteriori")
     shown = command("show", tmp_path / "m.posteriori")
     assert "exponential: the density has no description of its parameters" in shown
-    forgotten = model.forget(waits[:100], "kind")
+    forgotten = model.unlearn(waits[:100], "kind")
     assert_allclose(
         forgotten.predict_proba(waits), fitted(waits[100:], distributions={"wait": bare()}).predict_proba(waits)
     )
@@ -218,6 +221,12 @@ def test_the_table_of_capabilities_is_complete():
     for protocol, names in PROTOCOLS.items():
         (method,) = (name for name in vars(protocol) if not name.startswith("_"))
         assert {entry.density.name for entry in REGISTRY if hasattr(entry.density, method)} == names
+
+
+@pytest.mark.parametrize("entry", [entry for entry in REGISTRY if entry.sql], ids=lambda entry: entry.density.name)
+def test_the_sql_of_a_registration_takes_what_a_factor_writer_takes(entry):
+    expected = list(inspect.signature(FactorWriter.__call__).parameters)[1:]
+    assert list(inspect.signature(pkgutil.resolve_name(entry.sql)).parameters) == expected
 
 
 def numbers(n=200, d=3, seed=0):

@@ -99,7 +99,8 @@ class Density(Protocol):
     """A family of distributions for a block of columns that are independent given the component.
 
     A density is a frozen dataclass. Its fields are its hyperparameters. `estimate` returns the learned parameters as a
-    separate value. Laws (tests/densities/test_densities.py): log_density is the sum of log_factors over the
+    separate value. Features such as `explain.linear_form` use optional methods (`posteriori.densities.capabilities`).
+    Laws (tests/densities/test_densities.py): log_density is the sum of log_factors over the
     columns; the factor of a missing cell is 0, because integrating or summing it out gives 1; estimating from
     many rows drawn by `sample` recovers the parameters.
 
@@ -246,8 +247,8 @@ class ExpectingDensity(Density, Protocol):
 class TwoPassDensity(Density, Protocol):
     """A density that may need a second pass over the rows, for example to count the families of a learned structure.
 
-    Laws (tests/densities/test_shrinkage.py): refining a refined density changes nothing;
-    cross-validation equals refitting.
+    Laws (tests/densities/test_shrinkage.py): refining a refined density changes nothing; cross-validation equals
+    refitting.
 
     Attributes
     ----------

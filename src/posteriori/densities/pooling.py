@@ -14,8 +14,8 @@ from posteriori.typing import Array
 class Pooling(Protocol):
     """How much of its covariance a component shares with the others.
 
-    Laws (tests/classifiers/test_gaussian_discriminant.py): at the ends of its range every pooling equals
-    `PerClass` or `Pooled`.
+    Laws (tests/classifiers/test_gaussian_discriminant.py): at the ends of its range every pooling equals `PerClass`
+    or `Pooled`.
 
     Attributes
     ----------

@@ -158,6 +158,7 @@ def dependence_of_pairs(statistics: Pairs) -> Dependence:
     spread = both.scatter * both.scatter.swapaxes(1, 2)
     with np.errstate(over="ignore"):  # at most 1 by Cauchy and Schwarz, except in statistics of a crafted file
         correlation = np.divide(both.cross**2, spread, out=np.zeros_like(spread), where=spread > 0)
+    # The bound keeps the information of perfectly correlated columns finite, so that edges can still be compared.
     gain = -0.5 * np.log1p(-np.minimum(correlation, 1.0 - 1e-15))
     gain[:, range(len(numbers)), range(len(numbers))] = 0.0
     information[np.ix_(components, numbers, numbers)] = gain

@@ -71,6 +71,7 @@ def normals_given(
     seen = total > 0
     share = np.divide(weight, total, out=np.zeros_like(total), where=seen)
     apart = code_mean - mean[:, np.newaxis]
+    # Merging n rows and s pseudo-rows adds n·s / (n + s)·apart² = s·share·apart² (Chan et al. 1979).
     spread = scatter + strength * variance[:, np.newaxis] + strength * share * apart**2
     given_variance = np.divide(
         spread, total, out=np.broadcast_to(variance[:, np.newaxis], total.shape).copy(), where=seen
@@ -79,12 +80,16 @@ def normals_given(
     lines = np.stack(
         [given_mean, np.zeros_like(given_mean), np.maximum(given_variance, _FLOOR * variance[:, np.newaxis])], axis=2
     )
-    lines[:, 0] = alone[:, 0]
+    lines[:, 0] = alone[:, 0]  # a missing parent: the Gaussian without it
     return lines
 
 
 def _regression(normals: Normals, statistics: Pairs, i: int, p: int, strength: float) -> Array:
-    """Return intercept, slope and variance of number i given number p, (Z, 3)."""
+    """Return intercept, slope and variance of number i given number p, (Z, 3).
+
+    The least-squares line of the rows and s pseudo-rows, in which the two numbers are uncorrelated: slope
+    S_ip / (S_pp + s·v_p), and variance (S_ii + s·v_i − slope·S_ip) / (n + s). The sums are over rows with both present.
+    """
     both = statistics.together
     mean_i, mean_p = normals.mean[:, i], normals.mean[:, p]
     variance_i, variance_p = normals.variance[:, i], normals.variance[:, p]
@@ -93,6 +98,6 @@ def _regression(normals: Normals, statistics: Pairs, i: int, p: int, strength: f
     spread_i = both.scatter[:, i, p] + strength * variance_i
     spread_p = both.scatter[:, p, i] + strength * variance_p
     slope = np.divide(both.cross[:, i, p], spread_p, out=np.zeros_like(spread_p), where=spread_p > 0)
-    left = np.maximum(spread_i - slope * both.cross[:, i, p], 0.0)
+    left = np.maximum(spread_i - slope * both.cross[:, i, p], 0.0)  # rounding may make a perfect fit negative
     variance = np.divide(left, total, out=variance_i.copy(), where=total > 0)
     return np.stack([mean_i - slope * mean_p, slope, np.maximum(variance, _FLOOR * variance_i)], axis=1)

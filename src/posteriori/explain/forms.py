@@ -119,8 +119,8 @@ def linear_form(model: ExplainableModel) -> LinearForm:
     Raises
     ------
     ValueError
-        A Gaussian feature has a variance or covariance for each class, or a class several components: the log-odds are
-        not linear.
+        The log-odds are not linear: a Gaussian feature has a variance or covariance for each class, a class has several
+        components, or a density has no method `linear_terms` (`posteriori.densities.LinearDensity`).
 
     References
     ----------

@@ -114,8 +114,7 @@ class ReversibleStatistics(Protocol):
     """Statistics from which rows can be removed again.
 
     Laws (tests/classifiers/test_unlearn.py): (a + b) − b is a: exactly for counts and whole weights, for moments to
-    1e-9 of the previous spread of the column, however far it lies from 0; and
-    removing b from a + b never goes negative.
+    1e-9 of the previous spread of the column, at any offset; and removing b from a + b never goes negative.
     """
 
     def __sub__(self, other: Self) -> Self: ...
