@@ -77,7 +77,7 @@ def test_rows_are_assigned_and_new_ones_predicted():
 
 def test_cluster_marks_the_best_and_describes_it():
     out = succeeds("cluster", "penguins.csv", "-k", "1..2", "--ignore", "species,year")
-    assert out.count("← least BIC") == 1
+    assert out.count("← lowest BIC") == 1
     assert "body_mass_g" in out
     assert "Biscoe" in out
     assert "saved to penguins.clusters.posteriori" in out
@@ -118,7 +118,7 @@ def test_the_old_names_of_options_still_work():
 
 def test_what_cluster_cannot_do_is_one_sentence():
     assert "write 3, or 2,4,6, or 2..8" in refused("cluster", "penguins.csv", "-k", "two")
-    assert "ends before it begins; write 2..4" in refused("cluster", "penguins.csv", "-k", "4..2")
+    assert "is an empty range; write 2..4" in refused("cluster", "penguins.csv", "-k", "4..2")
     assert "one at least" in refused("cluster", "penguins.csv", "-k", "0")
     assert "has 344 rows; ask for fewer" in refused("cluster", "penguins.csv", "-k", "400")
     assert "did you mean 'species'?" in refused("cluster", "penguins.csv", "--ignore", "specie")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from posteriori.cli import label_options
-
 from posteriori.cli.checks import check_column, check_labels, check_whole, columns_named, cuts_of, features_left
 from posteriori.cli.label_options import Unlabelled
 from posteriori.cli.messages import UserError, as_user_errors, warn

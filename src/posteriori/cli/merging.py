@@ -20,7 +20,7 @@ def merge(
         list[Path],
         typer.Argument(metavar="MODEL...", help="Models saved by fit, each of a part of the rows.", show_default=False),
     ],
-    output: Annotated[Path, typer.Option("--out", "--output", metavar="FILE", help="Where to save the merged model.")],
+    output: Annotated[Path, typer.Option("--out", "--output", metavar="FILE", help="File of the merged model.")],
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
