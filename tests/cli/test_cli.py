@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
-from posteriori.cli import commands, facts, fit, main, messages, progress, reading, tables, writing
+from posteriori import formatting
+from posteriori.cli import commands, facts, fit, main, messages, progress, reading, writing
 from posteriori.datasets import load_penguins
 from posteriori.explain.merging import merge_classes
 from posteriori.learning import metrics
@@ -628,13 +629,13 @@ def test_confusions_are_named_then_numbered_then_listed(monkeypatch):
     ],
 )
 def test_numbers(value, text):
-    assert tables.number(value) == text
+    assert formatting.number(value) == text
 
 
 def test_counts_too_long_to_read_are_powers_of_ten():
-    assert tables.count(1234567) == "1,234,567"
-    assert tables.count(19 * 10**15) == "about 1.9e16"
-    assert tables.count(10**400) == "about 1.0e400"
+    assert formatting.count(1234567) == "1,234,567"
+    assert formatting.count(19 * 10**15) == "about 1.9e16"
+    assert formatting.count(10**400) == "about 1.0e400"
     assert facts.plain(10**400) is None
 
 

@@ -18,7 +18,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.cli import fit, main, progress, summary
+from posteriori.cli import fit, main, progress
+from posteriori.statistics import description
 from posteriori.tables.progress import report_progress
 from tests.cli.command_line import CommandLine
 
@@ -102,7 +103,7 @@ def test_folders_globs_and_lists_of_packed_files_are_one_table(folder):
 def test_columns_are_described_as_polars_does_however_the_rows_are_cut(monkeypatch):
     rows = table(2500)
     rows.write_parquet("t.parquet")
-    monkeypatch.setattr(summary, "_BATCH_ROWS", 700)
+    monkeypatch.setattr(description, "_BATCH_ROWS", 700)
     columns = {column["name"]: column for column in facts_of("t.parquet")["columns"]}
     for name in ("x", "z", "k"):
         found, series = columns[name], rows[name].cast(pl.Float64)

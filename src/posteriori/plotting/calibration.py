@@ -94,7 +94,9 @@ def plot_calibration(
 def _finite(proba: Any, n_classes: int) -> Array:
     posterior = np.asarray(proba, dtype=np.float64)
     if posterior.ndim != 2 or posterior.shape[1] != n_classes or not np.isfinite(posterior).all():
-        raise ValueError(f"proba {posterior.shape} must be finite, a row a row and {n_classes} classes wide")
+        raise ValueError(
+            f"proba {posterior.shape} must be finite, with one row per row of y and {n_classes} columns, one per class"
+        )
     return posterior
 
 

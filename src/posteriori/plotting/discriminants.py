@@ -55,13 +55,13 @@ def plot_covariances(
     ------
     ValueError
         A feature is unknown or categorical, it is not clear which two are meant, a share is not between 0 and 1,
-        y comes without X, or a pool has no Gaussian member.
+        y is given without X, or a pool has no Gaussian member.
     ImportError
         Matplotlib is not installed.
     """
     model, title = _gaussian_of(model)
     if X is None and y is not None:
-        raise ValueError("y comes without X; give the rows that it labels too")
+        raise ValueError("y needs X; give the rows of these labels")
     if not all(0.0 < share < 1.0 for share in shares):
         raise ValueError(f"shares={tuple(shares)} must lie between 0 and 1, as 0.95 does")
     pair = two_continuous(model, features)
@@ -112,14 +112,14 @@ def plot_discriminants(model: GaussianDiscriminant, X: Any, y: Any = None, *, ax
     Raises
     ------
     ValueError
-        The model knows one class only, or a pool has no Gaussian member.
+        The model has one class only, or a pool has no Gaussian member.
     ImportError
         Matplotlib is not installed.
     """
     whole = model
     model, title = _gaussian_of(model)
     if len(model.classes_) < 2:
-        raise ValueError(f"the model knows one class only, {model.classes_[0]!r}: nothing lies apart")
+        raise ValueError(f"the model has one class only, {model.classes_[0]!r}: there is nothing to separate")
     component = class_numbers(model.classes_, whole.predict(X) if y is None else y, X)
     rows = model.transform(X)
     means = (model.means_ - model.xbar_) @ model.scalings_
@@ -173,4 +173,5 @@ def _draw_mean(ax: Axes, mean: Array, colour: str, name: str | None = None) -> N
 def _ellipse(mean: Array, covariance: Array, share: float) -> Array:
     """Return points (2, …) of the ellipse that contains a share of a Gaussian."""
     circle = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
-    return mean[:, np.newaxis] + np.sqrt(chi2(2).ppf(share)) * np.linalg.cholesky(covariance) @ circle
+    points: Array = mean[:, np.newaxis] + np.sqrt(chi2(2).ppf(share)) * np.linalg.cholesky(covariance) @ circle
+    return points

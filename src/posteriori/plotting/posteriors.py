@@ -63,10 +63,12 @@ def _split(ax: Axes) -> Axes:
         box = ax.get_position()
         half = 0.46 * box.height
         ax.set_position((box.x0, box.y1 - half, box.width, half))
-        return figure.add_axes((box.x0, box.y0, box.width, half), sharex=ax)
-    halves = spec.subgridspec(2, 1)
-    ax.set_subplotspec(halves[0])
-    return figure.add_subplot(halves[1], sharex=ax)
+        below: Axes = figure.add_axes((box.x0, box.y0, box.width, half), sharex=ax)
+    else:
+        halves = spec.subgridspec(2, 1)
+        ax.set_subplotspec(halves[0])
+        below = figure.add_subplot(halves[1], sharex=ax)
+    return below
 
 
 def _points(feature: Feature, cells: Array, resolution: int) -> Array:

@@ -149,7 +149,8 @@ def _shades(log_posterior: Array) -> Array:
     sure = (posterior * n_classes - 1.0) / max(n_classes - 1.0, 1.0)
     strength = np.where(np.isfinite(best), 0.08 + 0.37 * sure, 0.0)[..., np.newaxis]
     colours = np.array([to_rgb(colour) for colour in class_colours(n_classes)])
-    return 1.0 - strength * (1.0 - colours[log_posterior.argmax(axis=2)])
+    shades: Array = 1.0 - strength * (1.0 - colours[log_posterior.argmax(axis=2)])
+    return shades
 
 
 def _draw_boundaries(ax: Axes, across: Array, up: Array, log_posterior: Array) -> None:
