@@ -235,7 +235,7 @@ def read_labelled(
 
 
 def features_left(names: Sequence[str], target: str, ignore: list[str] | None, table: str) -> list[str]:
-    """Return the columns that are neither the target nor ignored.
+    """Return the columns except the target and the ignored columns.
 
     Raises
     ------

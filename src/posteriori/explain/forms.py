@@ -167,7 +167,7 @@ _Terms = tuple[Array, list[tuple[int, Any, Array]]]
 
 @singledispatch
 def _linear_terms(parameters: Any, columns: Sequence[Column]) -> _Terms:
-    """Return what a block adds to the bias, and its terms: the place of a column, a category or None, the weights."""
+    """Return the bias of a block, (C,), and its terms: the position of the column, a category or None, the weights."""
     raise ValueError(f"{quote(column.name for column in columns)} has no linear log-odds under its distribution")
 
 

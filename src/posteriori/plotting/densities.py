@@ -39,9 +39,9 @@ def plot_densities(
 ) -> Axes:
     """Draw the class-conditional density p(x_j | y): numbers as curves, categories and counts as bars.
 
-    Of a `GenerativeClassifier` it is the mixture Σ_m s_m p_m(x_j | y) of its members, with the shares s_m ∝ w_m by
-    which `score_samples` and `sample` mix them: the density of rows that the pool draws of class y. Its posterior is
-    not that of this mixture; `plot_decision_regions` draws that.
+    For a `GenerativeClassifier` it is the mixture Σ_m s_m p_m(x_j | y) of its members, with the shares s_m ∝ w_m of
+    `score_samples` and `sample`: the density of rows of class y that the pool samples. The posterior of the pool is not
+    that of this mixture; `plot_decision_regions` draws it.
 
     Parameters
     ----------

@@ -24,9 +24,9 @@ def plot_posterior_along(model: Any, feature: Feature, X: Any, y: Any, resolutio
     feature : Feature
     X, y : as in `plot_decision_regions`
     resolution : int
-        Points along a feature of numbers.
+        Number of points along a numeric feature.
     ax : matplotlib Axes, optional
-        Whose place the two share.
+        Axes whose area is divided between the two.
     """
     cells = feature.read(model, X)
     ax = open_axes(ax, height=6.4)

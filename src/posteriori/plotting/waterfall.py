@@ -35,18 +35,18 @@ def plot_explanation(
     ----------
     explanation_or_model : Explanation or fitted classifier
     X : array-like or data frame (n, d)
-        Where a model is given: the rows, all of which it explains, so pass a few.
+        Rows, if a model is given. All of them are explained, so give only a few.
     row : int, default 0
     label, against : class labels, optional
-        The classes a and b. Default: the most probable of the row, and the next.
+        The classes a and b. Default: the most and the second most probable class of the row.
     max_features : int, default 12
-        How many steps, the largest, are drawn one by one; the others are summed into one.
+        Number of largest steps that are drawn separately; the others are summed into one.
     ax : matplotlib Axes, optional
 
     Returns
     -------
     matplotlib Axes
-        Log-odds in nats, read from the top; a step has the colour of the class that it speaks for.
+        Log-odds in nats, from top to bottom; each step has the colour of the class that it favours.
 
     Raises
     ------
