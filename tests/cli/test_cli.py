@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
-from posteriori.cli import commands, facts, fit, main, messages, progress, reading, tables, writing
+from posteriori import formatting
+from posteriori.cli import commands, facts, fit, main, messages, progress, reading, writing
 from posteriori.datasets import load_penguins
 from posteriori.explain.merging import merge_classes
 from posteriori.learning import metrics
@@ -148,11 +149,11 @@ def test_fit_says_that_noise_tells_nothing_and_that_copies_make_over_confident(t
     copies = dict.fromkeys((f"x{k}" for k in range(30)), rng.normal(0.8 * y))
     pl.DataFrame(copies | {"y": y}).write_csv("copies.csv")
     noise = succeeds("fit", "noise.csv", "--target", "y")
-    assert "tell nothing about the target" in noise
+    assert "carry no information about the target" in noise
     assert "over-confident" not in noise
     copied = succeeds("fit", "copies.csv", "--target", "y", "--model", "nb")
     assert "over-confident" in copied
-    assert "tell nothing" not in copied
+    assert "carry no information" not in copied
 
 
 @pytest.mark.parametrize(("name", "pooling"), [("lda", "pooled"), ("qda", "per_class"), ("rda", 0.5)])
@@ -322,7 +323,7 @@ def test_one_class_is_fitted_with_a_warning():
     write("t.csv", "x,z,y\n" + "1,u,a\n2,v,a\n" * 4)
     code, _, err = run("fit", "t.csv", "--target", "y")
     assert code == 0
-    assert err == "warning: the target 'y' has one class only, 'a': every prediction will be that\n"
+    assert err == "warning: the target 'y' has only one class, 'a': every prediction will be that class\n"
     code, _, err = run("evaluate", "t.posteriori", "t.csv")
     assert code == 0
     assert succeeds("explain", "t.posteriori", "t.csv")
@@ -628,13 +629,13 @@ def test_confusions_are_named_then_numbered_then_listed(monkeypatch):
     ],
 )
 def test_numbers(value, text):
-    assert tables.number(value) == text
+    assert formatting.number(value) == text
 
 
 def test_counts_too_long_to_read_are_powers_of_ten():
-    assert tables.count(1234567) == "1,234,567"
-    assert tables.count(19 * 10**15) == "about 1.9e16"
-    assert tables.count(10**400) == "about 1.0e400"
+    assert formatting.count(1234567) == "1,234,567"
+    assert formatting.count(19 * 10**15) == "about 1.9e16"
+    assert formatting.count(10**400) == "about 1.0e400"
     assert facts.plain(10**400) is None
 
 
@@ -650,11 +651,11 @@ REFUSALS = [
     (("fit", "small.csv", "--target", "kind", "--ignore", "color"), "--ignore names 'color'"),
     (("fit", "small.csv", "--target", "kind", "--categorical", "sise"), "did you mean 'size'"),
     (("fit", "small.csv", "--target", "kind", "--categorical", "kind"), "no feature of the table"),
-    (("fit", "small.csv", "--target", "kind", "--poisson", "colour"), "no numbers of events"),
+    (("fit", "small.csv", "--target", "kind", "--poisson", "colour"), "holds no counts"),
     (("fit", "small.csv", "--target", "kind", "--poisson", "size"), "column 'size' holds 1.5 in row 0"),
     (("fit", "small.csv", "--target", "kind", "--poisson", "size", "--categorical", "size"), "choose one"),
     (("fit", "small.csv", "--target", "kind", "--binned", "size", "--poisson", "size"), "--poisson and --binned"),
-    (("fit", "small.csv", "--target", "kind", "--binned", "colour"), "holds no numbers; leave it categorical"),
+    (("fit", "small.csv", "--target", "kind", "--binned", "colour"), "holds no numbers; remove it from the option"),
     (("fit", "small.csv", "--target", "kind", "--folds", "1"), "'--folds'"),
     (("fit", "small.csv", "--target", "kind", "--model", "svm"), "'--model'"),
     (("fit", "penguins.csv", "--target", "species", "--model", "qda", "--poisson", "year"), "--model nb"),
@@ -669,15 +670,15 @@ REFUSALS = [
     (("fit", "folder.csv", "--target", "y"), "is a folder"),
     (("fit", "small.xlsx", "--target", "y"), "no suffix that names a table"),
     (("fit", "empty.csv", "--target", "y"), "'empty.csv' is empty"),
-    (("fit", "header.csv", "--target", "y"), "holds no rows"),
+    (("fit", "header.csv", "--target", "y"), "has no rows"),
     (("fit", "ragged.csv", "--target", "y"), "in line 2 there are more cells than in the header"),
     (("fit", "latin.csv", "--target", "y"), "not UTF-8"),
     (("fit", "wide.csv", "--target", "y"), "not UTF-8"),
     (("fit", "garbage.parquet", "--target", "y"), "cannot read 'garbage.parquet'"),
     (("fit", "garbage.arrow", "--target", "y"), "cannot read 'garbage.arrow'"),
     (("fit", "garbage.ndjson", "--target", "y"), "cannot read 'garbage.ndjson'"),
-    (("fit", "single.csv", "--target", "y"), "one column only"),
-    (("fit", "onerow.csv", "--target", "y"), "one row only"),
+    (("fit", "single.csv", "--target", "y"), "only one column"),
+    (("fit", "onerow.csv", "--target", "y"), "only one row"),
     (("fit", "unlabelled.csv", "--target", "y"), "every label in 'y' is missing"),
     (("fit", "infinite.csv", "--target", "y"), "column 'x' holds inf in row 1"),
     (("fit", "many.csv", "--target", "y"), "100 classes in 100 rows"),
@@ -693,7 +694,7 @@ REFUSALS = [
     (("predict", "MODEL", "renamed.csv"), "is it 'bill_lenght_mm'?"),
     (("predict", "MODEL", "renamed.csv", "--output", "renamed.csv"), "overwrite"),
     (("predict", "MODEL", "strings.csv"), "'year' was numeric in training"),
-    (("evaluate", "MODEL", "penguins.csv", "--target", "island"), "'Biscoe', which is no class of the model"),
+    (("evaluate", "MODEL", "penguins.csv", "--target", "island"), "'Biscoe', which is not a class of the model"),
     (("evaluate", "MODEL", "small.csv"), "no column 'species'"),
     (("explain", "MODEL", "penguins.csv", "--row", "344"), "the rows 0 to 343"),
     (("explain", "MODEL", "penguins.csv", "--row", "-1"), "no row -1"),

@@ -77,7 +77,7 @@ def test_rows_are_assigned_and_new_ones_predicted():
 
 def test_cluster_marks_the_best_and_describes_it():
     out = succeeds("cluster", "penguins.csv", "-k", "1..2", "--ignore", "species,year")
-    assert out.count("← least BIC") == 1
+    assert out.count("← lowest BIC") == 1
     assert "body_mass_g" in out
     assert "Biscoe" in out
     assert "saved to penguins.clusters.posteriori" in out
@@ -118,12 +118,12 @@ def test_the_old_names_of_options_still_work():
 
 def test_what_cluster_cannot_do_is_one_sentence():
     assert "write 3, or 2,4,6, or 2..8" in refused("cluster", "penguins.csv", "-k", "two")
-    assert "ends before it begins; write 2..4" in refused("cluster", "penguins.csv", "-k", "4..2")
+    assert "is an empty range; write 2..4" in refused("cluster", "penguins.csv", "-k", "4..2")
     assert "one at least" in refused("cluster", "penguins.csv", "-k", "0")
     assert "has 344 rows; ask for fewer" in refused("cluster", "penguins.csv", "-k", "400")
     assert "did you mean 'species'?" in refused("cluster", "penguins.csv", "--ignore", "specie")
     both = ("--categorical", "year", "--numeric", "year")
-    assert "both name 'year'; leave out one of the two" in refused("cluster", "penguins.csv", *both)
+    assert "both name 'year'; remove it from one of them" in refused("cluster", "penguins.csv", *both)
     every = ",".join(load_penguins().columns)
     assert "every column" in refused("cluster", "penguins.csv", "--ignore", every)
     load_penguins().rename({"year": "component"}).write_csv("named.csv")
@@ -158,7 +158,7 @@ def test_rows_without_label_teach_and_are_told_of(birds, model):
     assert found["unlabelled"] == {"rows": 115, "use": "learn", "weight": 1.0, "weight_is_held_out": False}
     assert sum(one["rows"] for one in found["classes"]) == 344 - 115
     out = " ".join(succeeds(*arguments).split())
-    assert "115 rows without label: learned from by EM with weight 1." in out
+    assert "115 rows without a label: learned from by EM with weight 1." in out
     assert "--unlabelled ignore" in out
     assert "--unlabelled-weight held-out" in out
 
@@ -170,7 +170,7 @@ def test_rows_without_label_may_be_left_out(birds, model):
     ignore = ["--unlabelled", "ignore"] if model == "nb" else []
     common = ("--target", "species", "--model", model, "--folds", "2", "--output", "m.posteriori")
     out = succeeds("fit", "birds.csv", *common, *ignore)
-    assert "115 rows without label: left out" in out
+    assert "115 rows without a label: left out" in out
     found = json.loads(succeeds("fit", "birds.csv", *common, *ignore, "--json"))
     same = json.loads(succeeds("fit", "known.csv", *common, "--json"))
     assert found["cross_validation"] == same["cross_validation"]
@@ -216,7 +216,7 @@ def test_what_fit_cannot_be_told_is_one_sentence(birds):
     common = ("fit", "birds.csv", "--target", "species")
     for option in (("--unlabelled", "learn"), ("--components-per-class", "2"), ("--label-noise", "0.1")):
         assert f"{option[0]}" in refused(*common, "--model", "kdb", *option)
-    assert "leave out one of the two" in refused(*common, "--unlabelled", "ignore", "--unlabelled-weight", "0.1")
+    assert "remove one of the two" in refused(*common, "--unlabelled", "ignore", "--unlabelled-weight", "0.1")
     assert "from 0 to 1" in refused(*common, "--unlabelled-weight", "2")
     assert "below 1" in refused(*common, "--label-noise", "1")
     assert "did you mean 'Gentoo'?" in refused(*common, "--components-per-class", "Gento=2")
@@ -226,7 +226,7 @@ def test_what_fit_cannot_be_told_is_one_sentence(birds):
     assert "every label" in refused("fit", "none.csv", "--target", "species")
     labels = [None] * 343 + ["Adelie"]
     birds.with_columns(species=pl.Series(labels)).write_csv("one.csv")
-    assert "one row with a label only" in refused("fit", "one.csv", "--target", "species")
+    assert "only one row with a label" in refused("fit", "one.csv", "--target", "species")
     birds.write_csv("some.csv")
     code, _, err = run("evaluate", "m.posteriori", "some.csv")
     assert (code, err.count("error: ")) == (2, 1)

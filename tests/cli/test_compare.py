@@ -43,7 +43,7 @@ def test_json_says_what_the_library_says(run):
 def test_tables_and_sentences(run, folder):
     code, out, _ = run(*FEW, "--plot", "curves.png")
     assert code == 0
-    for piece in ("86 to judge by", "accuracy", "log-loss (nats a row)", "seconds to fit", "10 rows", "±"):
+    for piece in ("86 of them test rows", "accuracy", "log-loss (nats per row)", "seconds to fit", "10 rows", "±"):
         assert piece in out
     assert any(words in out for words in ("overtakes", "leads", "do not differ"))
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
@@ -73,7 +73,7 @@ def test_columns_can_be_left_out_and_called_categorical(run):
         (("penguins.csv", "--target", "species", "--models", "nb,svm"), "there is no model 'svm'"),
         (("penguins.csv", "--target", "species", "--sizes", "10,many"), "--sizes holds 'many'"),
         (("penguins.csv", "--target", "species", "--sizes", "10,9999"), "sizes holds 9999"),
-        (("penguins.csv", "--target", "species", "--plot", "curves.txt"), "no suffix of a picture"),
+        (("penguins.csv", "--target", "species", "--plot", "curves.txt"), "does not have the suffix of a picture"),
         (("penguins.csv", "--target", "species", "--plot", "nowhere/curves.png"), "there is no folder 'nowhere'"),
         (("penguins.csv", "--target", "species", "--repeats", "0"), "repeats"),
         (("penguins.csv", "--target", "species", "--categorical", "yaer"), "did you mean 'year'?"),

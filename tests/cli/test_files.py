@@ -18,7 +18,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
-from posteriori.cli import fit, main, progress, summary
+from posteriori.cli import fit, main, progress
+from posteriori.statistics import description
 from posteriori.tables.progress import report_progress
 from tests.cli.command_line import CommandLine
 
@@ -102,7 +103,7 @@ def test_folders_globs_and_lists_of_packed_files_are_one_table(folder):
 def test_columns_are_described_as_polars_does_however_the_rows_are_cut(monkeypatch):
     rows = table(2500)
     rows.write_parquet("t.parquet")
-    monkeypatch.setattr(summary, "_BATCH_ROWS", 700)
+    monkeypatch.setattr(description, "_BATCH_ROWS", 700)
     columns = {column["name"]: column for column in facts_of("t.parquet")["columns"]}
     for name in ("x", "z", "k"):
         found, series = columns[name], rows[name].cast(pl.Float64)
@@ -249,7 +250,7 @@ def interrupted(process):
 
 def test_ctrl_c_during_a_fit(folder):
     rows = table(300_000).with_columns(y=pl.when(pl.int_range(pl.len()) % 9 == 0).then(pl.col("y")))
-    rows.select("z", "k", "y").write_parquet("t.parquet")  # EM over what tells little of the classes takes minutes
+    rows.select("z", "k", "y").write_parquet("t.parquet")  # EM on uninformative columns takes minutes
     process = begun("fit", "t.parquet", "--target", "y", "--unlabelled", "learn", "--components-per-class", "3")
     time.sleep(2.5)
     interrupted(process)
@@ -337,7 +338,7 @@ def test_a_symbolic_link_stays_one_and_its_file_is_replaced(large, folder):
 def test_a_full_device_is_named_and_stays_a_device(large, folder):
     Path("full.csv").symlink_to("/dev/full")
     error = refused("predict", large / "m.posteriori", large / "rows.parquet", "--output", "full.csv")
-    assert error == "error: cannot use 'full.csv': no space left on device\n"
+    assert error == "cannot use 'full.csv': no space left on device"
     assert Path("/dev/full").is_char_device()
 
 
@@ -368,7 +369,7 @@ def test_labels_may_be_wrong_and_missing_at_once(folder, nothing, suffix, model,
     gone = rows.with_columns(pl.lit(nothing, dtype=pl.Float64).alias("y"))
     (gone.write_csv if suffix == ".csv" else gone.write_parquet)(f"gone{suffix}")
     error = refused("fit", f"gone{suffix}", *noisy, "--output", "n.posteriori")
-    assert error == "error: every label in 'y' is missing; label the rows or choose another target\n"
+    assert error == "every label in 'y' is missing; label the rows or choose another target"
 
 
 @pytest.mark.parametrize("line", ['1,"u,a', '1,"u"x"y,a'])

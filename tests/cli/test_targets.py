@@ -117,8 +117,8 @@ def test_commands_refuse_such_a_target_and_take_it_cut_or_meant(command, cars):
     assert "--target-is-class" in sentence
     succeeds(command, "cars.csv", "--target", "price", "--classes", "3", *models, *few)
     both = refused(command, "cars.csv", "--target", "price", "--classes", "3", "--target-is-class", *models, *few)
-    assert "leave out one" in both
-    assert "holds none" in refused(command, "more.csv", "--target", "fuel", "--classes", "3", *models, *few)
+    assert "remove one of them" in both
+    assert "has none" in refused(command, "more.csv", "--target", "fuel", "--classes", "3", *models, *few)
 
 
 def test_numbers_are_classes_where_the_user_says_so(cars):

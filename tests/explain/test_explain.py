@@ -83,7 +83,7 @@ def test_rows_can_be_given_in_any_form(model, penguins):
     assert po.explain.bayes_table(model, penguins[0]) == page
     assert "× sex missing" in po.explain.bayes_table(model, {**row, "sex": None})
     assert po.explain.bayes_table(model, {"island": "Dream"}).count("missing") == len(row) - 1
-    with pytest.raises(ValueError, match="column 'wings', which the model does not know"):
+    with pytest.raises(ValueError, match="column 'wings', which the model does not have"):
         po.explain.bayes_table(model, {"wings": 2})
     with pytest.raises(ValueError, match="x has 1 cells but the model has 7 features"):
         po.explain.bayes_table(model, ["Dream"])

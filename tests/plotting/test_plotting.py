@@ -508,7 +508,7 @@ def test_regions_and_densities_of_a_discriminant_analysis_integrate_the_other_co
 
 GAUSSIAN_ERRORS = [
     (lambda m: plot_covariances(m, features=(1, 2), shares=(95,)), "between 0 and 1"),
-    (lambda m: plot_covariances(m, y="species", features=(1, 2)), "y comes without X"),
+    (lambda m: plot_covariances(m, y="species", features=(1, 2)), "y needs X"),
     (lambda m: plot_covariances(m), "4 continuous features, not two"),
     (lambda m: plot_covariances(m, features=("sex", 1)), "'sex' is categorical"),
     (lambda m: plot_discriminants(po.GaussianDiscriminant().fit([[0.0], [1.0]], [1, 1]), [[0.0]]), "one class only"),
@@ -686,9 +686,9 @@ def test_an_unfitted_model_is_not_drawn():
 
 P = PENGUINS
 ERRORS = [
-    (lambda m: plot_densities(m, "wing"), "'wing' is neither a feature"),
-    (lambda m: plot_densities(m, 6), "6 is neither a feature"),
-    (lambda m: plot_densities(m, "sex", y="species"), "y comes without X"),
+    (lambda m: plot_densities(m, "wing"), "'wing' is not the name or the index of a feature"),
+    (lambda m: plot_densities(m, 6), "6 is not the name or the index of a feature"),
+    (lambda m: plot_densities(m, "sex", y="species"), "y needs X"),
     (lambda m: plot_densities(m, "sex", X=P, y=["Emu"] * len(P)), "y holds 'Emu'"),
     (lambda m: plot_decision_regions(m, P), "4 continuous features, not two"),
     (lambda m: plot_decision_regions(m, P, features=("sex", "body_mass_g")), "column 'sex' is categorical"),

@@ -278,10 +278,10 @@ def test_facts_of_columns_are_those_of_the_cells():
     X = pd.DataFrame({"n": 1e9 + rng.normal(size=3000), "c": rng.choice(["u", "v", None], 3000)})
     X.loc[::7, "n"] = np.nan
     number, category = column_facts(po.NaiveBayes().fit(X, rng.integers(2, size=3000)), X)
-    assert (number.missing, category.missing) == tuple(X.isna().sum())
-    found = [number.mean, number.sd, number.low, number.high]
+    assert (number.cells.missing, category.cells.missing) == tuple(X.isna().sum())
+    found = [number.cells.mean, number.cells.sd, number.cells.lowest, number.cells.highest]
     assert_allclose(found, X["n"].agg(["mean", "std", "min", "max"]), rtol=1e-12)
-    assert_allclose(number.sd, X["n"].std(), rtol=1e-6)
+    assert_allclose(number.cells.sd, X["n"].std(), rtol=1e-6)
     assert category.counts.tolist() == X["c"].value_counts().sort_index().tolist()
 
 
@@ -501,7 +501,7 @@ def test_a_browser_shows_it_without_a_word_of_complaint(penguins, browser, tmp_p
     assert browser(page, picture, width) == []
     pixels = mpl.image.imread(picture)[..., :3]
     assert pixels.shape[1] == width
-    assert 0.02 < (pixels.min(axis=2) < 0.5).mean() < 0.4  # neither blank nor black
+    assert 0.02 < (pixels.min(axis=2) < 0.5).mean() < 0.4  # not blank, and not black
 
 
 def test_a_browser_would_complain(browser, tmp_path):

@@ -14,8 +14,8 @@ from typing import Any
 __all__ = ["main"]
 
 REFUSED = 2
-FAULT = 1  # an exception nobody foresaw: a defect of posteriori, not of what it was given
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+FAULT = 1  # an unexpected exception: a defect of posteriori, not of the input
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
 PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 
@@ -30,11 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0; 2 when the input is refused, with one sentence on stderr that says why; 130 when interrupted; 141
-        when whoever reads the output has gone; 1 for a defect of the program.
+        0 for success; 2 for unsuitable input, with one sentence on stderr; 130 after an interrupt; 141 if the reader
+        of the output has closed the pipe; 1 for a defect of the program.
     """
     if arguments is None and isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # lines of tables, on a terminal that only knows ASCII
+        sys.stdout.reconfigure(errors="replace")  # box characters of tables, on a terminal that only prints ASCII
     code = 0
     if arguments is None:
         sys.unraisablehook = _interrupt_again
@@ -43,14 +43,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         if arguments is None:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over already
-        code = _say("interrupted", INTERRUPTED)
-    except (BrokenPipeError, SystemExit):  # the latter from rich, which prints the help
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the clean-up
+        code = _fail("interrupted", INTERRUPTED)
+    except (BrokenPipeError, SystemExit):  # SystemExit comes from rich, which prints the help
         code = PIPE_CLOSED
-    except OSError as error:  # a full disk: of what is left in the buffer, or said already
-        code = code or _say(f"cannot write to stdout: {str(error.strerror).lower()}", REFUSED)
+    except OSError as error:  # such as a full disk, when the buffer is flushed; it may have been reported already
+        code = code or _fail(f"cannot write to stdout: {str(error.strerror).lower()}", REFUSED)
     if code and arguments is None:
-        # What is left in the buffer must go nowhere, or the interpreter complains when it flushes it at exit.
+        # Discard the rest of the buffer: flushing it at exit would raise the error again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
 
@@ -68,11 +68,11 @@ def _run(arguments: list[str]) -> int:
         sentence_of,
     )
 
-    # click's own base class of "no such option", "missing argument" and the like, wherever typer keeps it
+    # The base class in click of "no such option", "missing argument" and similar errors.
     usage_error: Any = typer.BadParameter.__base__
     command = typer.main.get_command(app)
     try:
-        # not command.main(), which has its own ideas of interrupts and closed pipes
+        # command.main() would handle interrupts and closed pipes differently.
         with (
             quiet_threads(),
             one_line_warnings(),
@@ -85,15 +85,15 @@ def _run(arguments: list[str]) -> int:
     except usage_error as error:
         path = error.ctx.command_path if getattr(error, "ctx", None) else "posteriori"
         message = one_line(error.format_message()).removesuffix(".")
-        return _say(f"{message[:1].lower()}{message[1:]} (see {path} --help)", REFUSED)
+        return _fail(f"{message[:1].lower()}{message[1:]} (see {path} --help)", REFUSED)
     except BrokenPipeError:
         raise
     except (UserError, OSError, MemoryError) as error:
-        return _say(sentence_of(error), REFUSED)
+        return _fail(sentence_of(error), REFUSED)
     except Exception as error:
         if os.environ.get("POSTERIORI_DEBUG"):
             raise
-        return _say(
+        return _fail(
             f"unexpected {type(error).__name__}: {one_line(str(error))} — a defect of posteriori; please "
             "report it with the traceback that POSTERIORI_DEBUG=1 shows",
             FAULT,
@@ -102,7 +102,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _interrupt_again(unraisable: Any) -> None:
-    """Let Ctrl-C not get lost where Python cannot raise it, as while a generator is being closed."""
+    """Repeat a Ctrl-C that Python could not raise, for example while it closed a generator."""
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
         return
@@ -111,6 +111,6 @@ def _interrupt_again(unraisable: Any) -> None:
     soon.start()
 
 
-def _say(sentence: str, code: int) -> int:
+def _fail(sentence: str, code: int) -> int:
     print(f"error: {sentence}", file=sys.stderr)
     return code

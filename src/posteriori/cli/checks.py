@@ -1,4 +1,4 @@
-"""What commands share: models, tables that fit them, targets, columns named by options, outputs."""
+"""Read and check the inputs of commands: models, tables for a model, targets, and columns named by options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
-    """Read a model, or refuse the file; mixtures says that one will do."""
+    """Load a classifier, or with `mixtures` also a mixture.
+
+    Raises
+    ------
+    UserError
+        There is no such file, or it holds another kind of model.
+    """
     if not path.is_file():
         raise UserError(f"{str(path)!r} is a folder" if path.is_dir() else f"there is no file {str(path)!r}")
     from posteriori.classifiers import MixtureModel
@@ -32,33 +38,40 @@ def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
     if isinstance(loaded, BayesianNetwork):
         raise UserError(f"{str(path)!r} holds a Bayesian network; a classifier is needed here")
     if isinstance(loaded, MixtureModel) and not mixtures:
-        raise UserError(f"{str(path)!r} holds a mixture, which knows no classes; a classifier is needed here")
-    return loaded
+        raise UserError(f"{str(path)!r} holds a mixture, which has no classes; this command needs a classifier")
+    model: GenerativeEstimator = loaded
+    return model
 
 
 def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = None) -> pl.DataFrame:
-    """Read a table in the types that the model's columns, and its target, had in training."""
+    """Read a table with the column types of the training rows of a model, including its target."""
     labels = estimator.target_
-    is_cut = hasattr(estimator, "target_cuts_")  # then the file holds numbers, and the classes are names of ranges
+    is_cut = hasattr(estimator, "target_cuts_")  # the file holds numbers, and the classes are intervals
     name = None if is_cut else target or estimator.schema_.target
     return read_frame(path, estimator.schema_, dataclasses.replace(labels, name=name) if name else None)
 
 
 def scan_for(estimator: GenerativeEstimator, tables: Sequence[str]) -> Scan:
-    """Open files, in the types that the model's columns had in training, and of them the columns that it knows."""
+    """Open files with the column types of the training rows of a model, and select the columns of the model."""
     scan, _ = open_and_summarise(tables, lambda scan: None, estimator.schema_, estimator.target_)
     return scan.narrowed(known_columns(scan.names, estimator)) if estimator.schema_.named else scan
 
 
 def align(frame: pl.DataFrame, estimator: GenerativeEstimator) -> pl.DataFrame:
-    """Return the columns that the model knows; warn of others, unless one is the target."""
+    """Select the columns of a model, as `known_columns` does."""
     from posteriori.tables.names import exactly
 
     return frame.select(exactly(*known_columns(frame.columns, estimator))) if estimator.schema_.named else frame
 
 
 def known_columns(names: Sequence[str], estimator: GenerativeEstimator) -> list[str]:
-    """Return the names of those columns of a table that the model knows; warn of others, unless one is the target."""
+    """Return which columns of a table the model has, and warn about others except the target.
+
+    Raises
+    ------
+    UserError
+        The table lacks a column of the model.
+    """
     schema = estimator.schema_
     extra = [name for name in names if name not in schema.names and name != schema.target]
     absent = [name for name in schema.names if name not in names]
@@ -69,14 +82,14 @@ def known_columns(names: Sequence[str], estimator: GenerativeEstimator) -> list[
         hint = f"is it {found!r}?" if found else "add it, empty where unknown"
         raise UserError(f"the table lacks {quote(absent)}, which the model was trained on; {hint}")
     if extra:
-        warn(f"left out, since the model does not know it: {quote(extra)}")
+        warn(f"ignored, because the model does not have it: {quote(extra)}")
     return [name for name in names if name in schema.names]
 
 
 def target_as_classes(
     frame: pl.DataFrame, target: str, path: Path, classes: int | None, is_class: bool
 ) -> pl.DataFrame:
-    """Return a table with its target as classes, cut where --classes asks for it; refuse what `check_target` does."""
+    """Return a table with its target as classes, cut at quantiles with --classes; check it as `check_target` does."""
     check_column(target, frame.schema, path.name)
     cuts = cuts_of(frame.lazy(), target, classes, is_class)
     if cuts is not None:
@@ -86,23 +99,31 @@ def target_as_classes(
 
 
 def cuts_of(frame: pl.LazyFrame, target: str, classes: int | None, is_class: bool) -> TargetCuts | None:
-    """Return where --classes cuts the target into quantiles; None without that option."""
+    """Return the quantiles at which --classes cuts the target; None without that option."""
     if classes is None:
         return None
     if is_class:
-        raise UserError("--classes cuts a quantity and --target-is-class says that the target is none; leave out one")
+        raise UserError(
+            "--classes is for a target that is a quantity, --target-is-class for one that is not; remove one of them"
+        )
     from posteriori.tables import TargetCuts
     from posteriori.tables.names import exactly
 
     labels = frame.select(exactly(target)).collect()[target]
     if not labels.dtype.is_numeric():
-        raise UserError(f"--classes cuts numbers, and the target {target!r} holds none; leave the option out")
+        raise UserError(f"--classes cuts numbers, and the target {target!r} has none; remove the option")
     with as_user_errors():
         return TargetCuts.of(labels, classes)
 
 
 def check_target(frame: pl.DataFrame, target: str, path: Path, is_class: bool = True) -> None:
-    """Refuse a target that is absent, no class, or unlabelled in some row; is_class says that numbers are classes."""
+    """Check that a target exists, holds classes and has a label in every row; `is_class` allows any whole numbers.
+
+    Raises
+    ------
+    UserError
+        It does not; the message has a remedy.
+    """
     check_column(target, frame.schema, path.name)
     labels = frame[target].alias("labels")
     if labels.dtype.is_float():
@@ -120,20 +141,31 @@ def check_target(frame: pl.DataFrame, target: str, path: Path, is_class: bool = 
 
 
 def check_column(target: str, types: Mapping[str, pl.DataType], table: str) -> None:
-    """Refuse a target that is absent, is all there is, or is of a type that no class has."""
+    """Raise UserError if a target does not exist, is the only column, or has a type that classes cannot have."""
     if target not in types:
         raise UserError(f"{table!r} has no column {target!r}; {closest(target, types, 'columns')}")
     if len(types) < 2:
-        raise UserError(f"{table!r} has one column only, {target!r}; a model needs a feature beside the target")
+        raise UserError(f"{table!r} has only one column, {target!r}; a model needs a feature beside the target")
     dtype = types[target]
     if dtype.is_nested() or dtype.is_temporal() or str(dtype) in ("Binary", "Object"):
         raise UserError(f"the target {target!r} is {dtype}; classes must be strings, whole numbers or true/false")
 
 
 def check_labels(target: str, rows: Mapping[Any, int], is_class: bool = False) -> None:
-    """Refuse labels, given how many rows have each, that are none or quantities or too many to be classes.
+    """Check that labels are classes.
 
-    is_class says that whole numbers are classes, however many there are.
+    Parameters
+    ----------
+    target : str
+    rows : mapping
+        Number of rows of each label.
+    is_class : bool, default False
+        Whether whole numbers are classes, however many there are.
+
+    Raises
+    ------
+    UserError
+        There are no labels, or they are quantities or too many.
     """
     from posteriori.tables.targets import looks_like_a_quantity
 
@@ -151,17 +183,17 @@ def check_labels(target: str, rows: Mapping[Any, int], is_class: bool = False) -
         )
     if len(rows) > 50 and 2 * len(rows) > n_rows:
         raise UserError(
-            f"the target {target!r} has {len(rows):,} classes in {n_rows:,} rows, which leaves little "
-            "to learn of each; is it an identifier or a quantity? choose another target"
+            f"the target {target!r} has {len(rows):,} classes in {n_rows:,} rows, too few per class "
+            "to learn from; is it an identifier or a quantity? choose another target"
         )
 
 
 def check_whole(target: str, labels: Iterable[Any]) -> None:
-    """Refuse labels that are fractions."""
+    """Raise UserError if a label is a fraction."""
     fraction = next((label for label in labels if isinstance(label, float) and not label.is_integer()), None)
     if fraction is not None:
         raise UserError(
-            f"the target {target!r} holds {fraction}, so it is a quantity and no class; cut it "
+            f"the target {target!r} holds {fraction}, so it is a quantity, not a class; cut it "
             "into classes with --classes 4, or choose another target"
         )
 
@@ -204,7 +236,7 @@ def read_labelled(
 
 
 def features_left(names: Sequence[str], target: str, ignore: list[str] | None, table: str) -> list[str]:
-    """Return the columns that are neither the target nor ignored.
+    """Return the columns except the target and the ignored columns.
 
     Raises
     ------
@@ -235,14 +267,14 @@ def columns_named(given: list[str] | None, names: Sequence[str], option: str) ->
         for name in [value] if value in names else split_names([value]):
             if name not in names:
                 hint = closest(name, names, "columns")
-                raise UserError(f"{option} names {name!r}, which is no feature of the table; {hint}")
+                raise UserError(f"{option} names {name!r}, which is not a feature of the table; {hint}")
             if name not in found:
                 found.append(name)
     return found
 
 
 def as_frame(X: Any, names: tuple[str, ...]) -> pl.DataFrame:
-    """Return a table of whatever kind the model was trained on as a polars frame."""
+    """Return a table of any supported kind as a polars frame."""
     import narwhals as nw
     import numpy as np
     import polars as pl

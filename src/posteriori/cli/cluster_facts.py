@@ -1,4 +1,4 @@
-"""What ``cluster`` has found, as plain facts and as tables."""
+"""Facts and terminal page of cluster: candidate mixtures, and the clusters of the best one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_COLUMNS = 8
 
 @dataclass(frozen=True)
 class Candidate:
-    """A mixture, and how well it describes the rows: log-likelihood in nats, and criteria that count parameters."""
+    """A fitted mixture with its log-likelihood in nats, its BIC and its AIC."""
 
     model: MixtureModel
     log_likelihood: float
@@ -31,14 +31,14 @@ class Candidate:
 
 
 def candidate(model: MixtureModel, rows: pl.DataFrame) -> Candidate:
-    """Return a fitted mixture with its scores."""
+    """Score a fitted mixture on its training rows."""
     log_likelihood = float(model.score_samples(rows).sum())
     m = model.n_parameters_
     return Candidate(model, log_likelihood, m * np.log(rows.height) - 2 * log_likelihood, 2 * m - 2 * log_likelihood)
 
 
 def cluster_facts(rows: pl.DataFrame, fitted: Sequence[Candidate], best: Candidate, posterior: Array) -> Facts:
-    """Return the candidates, and what each cluster of the best looks like."""
+    """Return the scores of the candidates, and the size and columns of each cluster of the best one."""
     shown = model_facts(best.model)
     likely = np.bincount(posterior.argmax(axis=1), minlength=posterior.shape[1])
     return {
@@ -65,7 +65,7 @@ def cluster_facts(rows: pl.DataFrame, fitted: Sequence[Candidate], best: Candida
 
 
 def edge(sizes: Sequence[int], best: int, n_rows: int) -> Facts | None:
-    """Return what to say where the number of clusters of least BIC is the largest or the smallest that was tried."""
+    """Return a hint if the lowest BIC is at the largest or the smallest number of clusters that was tried."""
     if len(sizes) < 2:
         return None
     if best == max(sizes) and best < n_rows:
@@ -73,20 +73,20 @@ def edge(sizes: Sequence[int], best: int, n_rows: int) -> Facts | None:
         message = f"BIC is still falling at k = {best}, the largest tried; try -k {further}"
         return {"k": best, "side": "largest", "try": further, "message": message}
     if best == min(sizes) and best > 1:
-        message = f"BIC is least at k = {best}, the smallest tried; try -k 1..{best}"
+        message = f"BIC is lowest at k = {best}, the smallest tried; try -k 1..{best}"
         return {"k": best, "side": "smallest", "try": f"1..{best}", "message": message}
     return None
 
 
 def print_clusters(facts: Facts) -> None:
-    """Print the candidates, and the clusters of the best by the columns that tell them apart best."""
+    """Print the candidates, and the clusters of the best one in their most informative columns."""
     out = console()
     columns = facts["columns"]
     out.print(f"{facts['table']}: {facts['rows']:,} rows, {len(columns)} column{'s' if len(columns) > 1 else ''}\n")
     table = new_table("k", "log-likelihood (nats)", "parameters", "BIC", "AIC", "")
     for one in facts["candidates"]:
         figures = (f"{one[key]:,.1f}" for key in ("bic", "aic"))
-        mark = "← least BIC" if one["best"] and len(facts["candidates"]) > 1 else ""
+        mark = "← lowest BIC" if one["best"] and len(facts["candidates"]) > 1 else ""
         mark += "" if one["converged"] else " not converged"
         table.add_row(str(one["k"]), f"{one['log_likelihood']:,.1f}", count(one["n_parameters"]), *figures, mark)
     table.columns[-1].justify = "left"
@@ -95,27 +95,27 @@ def print_clusters(facts: Facts) -> None:
         out.print(f"{facts['edge']['message']}\n", soft_wrap=True)
     if facts["taken_as_categories"]:
         names = facts["taken_as_categories"]
-        which = f"{quote(names, len(names))} {'hold' if len(names) > 1 else 'holds'} few whole numbers only"
+        which = f"{quote(names, len(names))} {'hold' if len(names) > 1 else 'holds'} only a few whole numbers"
         again = shlex.quote(",".join(names))
-        out.print(f"{which} and counted as categories; --numeric {again} makes them numbers\n", soft_wrap=True)
+        out.print(f"{which}, which are taken as categories; --numeric {again} makes them numbers\n", soft_wrap=True)
     labels = [str(one["component"]) for one in facts["clusters"]]
     sizes = [
         [f"{one['rows']:,}" for one in facts["clusters"]],
         [f"{one['share']:.1%}" for one in facts["clusters"]],
     ]
     print_grid(out, "clusters", ["rows", "p(component)"], labels, sizes)
-    told = columns[:_MOST_COLUMNS]
-    title = "mean ± standard deviation, or the most frequent category, the most telling column first"
-    print_grid(out, title, [label_text(one["name"]) for one in told], labels, [_cells(one) for one in told])
-    if len(columns) > len(told):
-        out.print(f"and {len(columns) - len(told)} more columns (all with --json)\n")
+    shown = columns[:_MOST_COLUMNS]
+    title = "mean ± standard deviation, or the most frequent category; the most informative column first"
+    print_grid(out, title, [label_text(one["name"]) for one in shown], labels, [_cells(one) for one in shown])
+    if len(columns) > len(shown):
+        out.print(f"and {len(columns) - len(shown)} more columns (all with --json)\n")
     if facts["assigned"] is not None:
         out.print(f"rows with their component written to {facts['assigned']}", soft_wrap=True)
     out.print(f"saved to {facts['output']}", soft_wrap=True)
 
 
 def _cells(column: Facts) -> list[str]:
-    """Return what a column is like in each cluster."""
+    """Return mean and standard deviation, or the most frequent category, of a column in each cluster."""
     if "probability" not in column:
         spread = np.sqrt(column["variance"])
         return [f"{number(mean)} ± {number(sd, 3)}" for mean, sd in zip(column["mean"], spread, strict=True)]

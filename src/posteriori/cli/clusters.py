@@ -1,4 +1,4 @@
-"""The command ``cluster``: mixtures of several sizes, and the one that the BIC prefers."""
+"""The command cluster: mixtures with several numbers of components, and the one with the lowest BIC."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ADDED = ("component", "probability")
 
 
 class Covariance(StrEnum):
-    """The covariances that components can have."""
+    """Constraint on the covariance matrices of the components."""
 
     full = "full"
     diagonal = "diagonal"
@@ -35,28 +35,33 @@ class Covariance(StrEnum):
 def cluster(
     table: TablePath,
     components: Annotated[
-        str, typer.Option("--components", "-k", metavar="K", help="How many: 3, or 2,4,6, or 2..8 to compare them.")
+        str,
+        typer.Option(
+            "--components", "-k", metavar="K", help="Number of clusters: 3, or 2,4,6 or 2..8 to compare several."
+        ),
     ] = "2..8",
     ignore: Annotated[
         list[str] | None,
-        typer.Option("--ignore", "--drop", metavar="A,B", help="Columns to leave out: identifiers, known classes."),
+        typer.Option(
+            "--ignore", "--drop", metavar="A,B", help="Columns to leave out, such as identifiers and known classes."
+        ),
     ] = None,
     categorical: Annotated[
         list[str] | None,
         typer.Option(
             metavar="A,B",
-            help="Columns that are categorical although they hold numbers; columns of 2 to 10 whole numbers are.",
+            help="Columns that are categorical although they hold numbers. Default: columns of 2 to 10 whole numbers.",
         ),
     ] = None,
     numeric: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B", help="Columns of 2 to 10 whole numbers that are quantities and no categories."),
+        typer.Option(metavar="A,B", help="Columns of 2 to 10 whole numbers that are quantities, not categories."),
     ] = None,
     covariance: Annotated[
         Covariance,
         typer.Option(
-            help="Of the numbers in a cluster: full; diagonal, without correlations; spherical, one variance for all "
-            "columns; tied, one full covariance for all clusters."
+            help="Covariance of the numbers in a cluster. full: unconstrained. diagonal: no correlations. spherical: "
+            "one variance for all columns. tied: one full covariance for all clusters."
         ),
     ] = Covariance.full,
     output: Annotated[
@@ -66,22 +71,24 @@ def cluster(
             "-o",
             "--out",
             metavar="FILE",
-            help="Where to save the model; default: the table's name with .clusters.posteriori, here.",
+            help="Where to save the model. Default: TABLE.clusters.posteriori in this folder.",
         ),
     ] = None,
     assign: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the table here, with each row's component and its probability."),
+        typer.Option(
+            metavar="FILE", help="Where to write the table with the component of each row and its probability."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the starts of EM.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the initialization of EM.")] = 0,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Cluster the rows of a table by mixture models, and describe each cluster.
 
     Within a cluster, numbers are jointly Gaussian and categories independent; missing cells are integrated out. If
-    several numbers of clusters are given, the model of least BIC, -2 log p(rows) + parameters x log(rows), is saved.
-    A column of 2 to 10 distinct whole numbers counts as categories unless --numeric names it.
+    several numbers of clusters are given, the model with the lowest BIC, -2 log p(rows) + parameters x log(rows), is
+    saved. A column of 2 to 10 distinct whole numbers is categorical unless --numeric names it.
 
     Example:
 
@@ -98,18 +105,18 @@ def cluster(
     ignored = columns_named(ignore, frame.columns, "--ignore")
     features = [name for name in frame.columns if name not in ignored]
     if not features:
-        raise UserError("--ignore leaves out every column; leave at least one in")
+        raise UserError("--ignore leaves out all columns; keep at least one")
     stated = columns_named(categorical, features, "--categorical")
     numbers = columns_named(numeric, features, "--numeric")
     both = next((name for name in stated if name in numbers), None)
     if both is not None:
-        raise UserError(f"--categorical and --numeric both name {both!r}; leave out one of the two")
+        raise UserError(f"--categorical and --numeric both name {both!r}; remove it from one of them")
     if max(sizes) > frame.height:
-        raise UserError(f"-k asks for {max(sizes)} clusters and {table.name!r} has {frame.height} rows; ask for fewer")
+        raise UserError(f"-k asks for {max(sizes)} clusters, but {table.name!r} has {frame.height} rows; ask for fewer")
     if write is not None:
         for name in _ADDED:
             if name in frame.columns:
-                raise UserError(f"--assign would add a column {name!r}, which {table.name!r} has; rename it first")
+                raise UserError(f"--assign adds a column {name!r}, which {table.name!r} already has; rename it first")
 
     import polars as pl
 
@@ -154,17 +161,17 @@ def _assigned(frame: pl.DataFrame, component: pl.Series, probability: pl.Series)
 
 
 def _sizes(text: str) -> list[int]:
-    """Return the numbers of clusters that an option asks for, ascending."""
+    """Parse the numbers of clusters of -k; return them in ascending order."""
     between = re.fullmatch(r"\s*(\d{1,6})\s*\.\.\s*(\d{1,6})\s*", text)
     if between:
         first, last = int(between[1]), int(between[2])
         sizes = list(range(first, last + 1))
         if not sizes:
-            raise UserError(f"-k {text} ends before it begins; write {last}..{first}")
+            raise UserError(f"-k {text} is an empty range; write {last}..{first}")
     elif re.fullmatch(r"\s*\d{1,6}\s*(,\s*\d{1,6}\s*)*", text):
         sizes = sorted({int(part) for part in text.split(",")})
     else:
-        raise UserError(f"-k {text!r} is no number of clusters; write 3, or 2,4,6, or 2..8")
+        raise UserError(f"-k {text!r} is not a number of clusters; write 3, or 2,4,6, or 2..8")
     if sizes[0] < 1:
-        raise UserError(f"-k {text} asks for no cluster; ask for one at least")
+        raise UserError(f"-k {text} asks for no clusters; ask for at least one")
     return sizes

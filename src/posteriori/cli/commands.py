@@ -1,4 +1,8 @@
-"""The program ``posteriori``: its commands, one module each."""
+"""The program ``posteriori``: one module per command.
+
+The modules of commands import polars, NumPy and the rest of the library inside functions, so that
+``posteriori --help`` is fast.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-# Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli import network
 from posteriori.cli.clusters import cluster
 from posteriori.cli.comparison import compare
@@ -47,7 +50,7 @@ app = typer.Typer(
 
 
 def _help(command: Callable[..., None]) -> str:
-    """Return a command's docstring with each paragraph on one line, to be wrapped at the terminal's width."""
+    """Return the docstring of a command with each paragraph on one line, which the terminal wraps."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     return "\n\n".join(part if part.startswith(" ") else part.replace("\n", " ") for part in paragraphs)
 
@@ -72,7 +75,7 @@ def _posteriori(
 for _command in _COMMANDS:
     app.command(help=_help(_command))(_command)
 
-_networks = typer.Typer(help="Bayesian networks: show one, draw from one, learn one.", rich_markup_mode="rich")
+_networks = typer.Typer(help="Bayesian networks: show, sample, learn.", rich_markup_mode="rich")
 for _network_command in (network.show, network.sample, network.learn):
     _networks.command(help=_help(_network_command))(_network_command)
 app.add_typer(_networks, name="network")

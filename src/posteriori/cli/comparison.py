@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-# Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import read_labelled
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import (
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 _PICTURES = (".png", ".svg", ".pdf")
 _TEST_SHARE = 0.25
-_MEASURES = {"accuracy": "accuracy", "log_loss": "log-loss (nats a row)", "fit_seconds": "seconds to fit"}
+_MEASURES = {"accuracy": "accuracy", "log_loss": "log-loss (nats per row)", "fit_seconds": "seconds to fit"}
 
 
 def compare(
@@ -44,7 +43,7 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="N,N",
-            help="Numbers of rows to learn from; default: up to seven, at even ratios.",
+            help="Numbers of training rows. Default: up to seven, at equal ratios.",
             show_default=False,
         ),
     ] = None,
@@ -62,12 +61,12 @@ def compare(
 ) -> None:
     """Compare generative and discriminative models by their learning curves.
 
-    Each repeat keeps a random quarter of the rows as test rows. The models learn from more and more of the others.
-    Generative models are often better on few rows, discriminative models on many; the lines at the end give the
-    number of rows where one overtakes the other. The standard error of the mean over the repeats follows ±.
+    Each repeat keeps a random quarter of the rows as test rows. The models learn from increasing numbers of the other
+    rows. Generative models are often better on few rows, discriminative models on many; the last lines give the number
+    of rows at which one overtakes the other. The number after ± is the standard error of the mean over the repeats.
 
-    Logistic regression gets medians for missing numbers, the most frequent category for missing categories, numbers
-    in standard deviations and an indicator per category. Gradient boosting gets the columns as they are.
+    For logistic regression, missing numbers are replaced by medians and missing categories by the most frequent one,
+    numbers are standardized, and categories become indicators. Gradient boosting gets the columns as they are.
 
     Example:
 
@@ -81,7 +80,7 @@ def compare(
     frame = data.frame
     n_classes = frame[target].alias("labels").n_unique()
     if n_classes < 2:
-        raise UserError(f"the target {target!r} has one class only, {frame[target][0]!r}; a comparison needs two")
+        raise UserError(f"the target {target!r} has only one class, {frame[target][0]!r}; a comparison needs two")
     given = _numbers_of(sizes)
 
     from posteriori.comparison import compare as measure
@@ -133,14 +132,14 @@ def _numbers_of(sizes: list[str] | None) -> list[int]:
     numbers = []
     for part in split_names(sizes):
         if not part.isascii() or not part.isdigit():
-            raise UserError(f"--sizes holds {part!r}, which is no number of rows; give some such as 10,30,100")
+            raise UserError(f"--sizes holds {part!r}, which is not a number of rows; give numbers such as 10,30,100")
         numbers.append(int(part))
     return numbers
 
 
 def _check_picture(path: Path, table: Path) -> None:
     if path.suffix.lower() not in _PICTURES:
-        raise UserError(f"{str(path)!r} has no suffix of a picture; name it .png, .svg or .pdf")
+        raise UserError(f"{str(path)!r} does not have the suffix of a picture; name it .png, .svg or .pdf")
     check_place(path, table)
     try:
         import matplotlib  # noqa: F401
@@ -168,12 +167,12 @@ def _draw(comparison: Comparison, path: Path) -> None:
 def _print(comparison: Comparison, found: dict[str, Any]) -> None:
     from posteriori.cli.tables import console, label_text, print_grid
     from posteriori.comparison.writing import crossing_sentence
+    from posteriori.formatting import plural
 
     out = console()
-    plural = "s" if comparison.repeats > 1 else ""
     out.print(
-        f"{found['table']}: {found['rows']:,} rows, of which {comparison.n_test:,} to judge by, "
-        f"{comparison.repeats} repeat{plural}\n",
+        f"{found['table']}: {found['rows']:,} rows, {comparison.n_test:,} of them test rows, "
+        f"{plural(comparison.repeats, 'repeat')}\n",
         soft_wrap=True,
     )
     cells = {(row["model"], row["n_rows"]): row for row in found["summary"]}
@@ -186,7 +185,7 @@ def _print(comparison: Comparison, found: dict[str, Any]) -> None:
             out.print(crossing_sentence(crossing), soft_wrap=True)
     _warn_of(comparison)
     if "plot" in found:
-        out.print(f"\ndrawn to {found['plot']}", soft_wrap=True)
+        out.print(f"\nplot: {found['plot']}", soft_wrap=True)
 
 
 def _cell(row: dict[str, Any], measure: str) -> str:
@@ -199,10 +198,10 @@ def _cell(row: dict[str, Any], measure: str) -> str:
 
 
 def _warn_of(comparison: Comparison) -> None:
-    """Say of each model what it warned of first, and how often it did."""
+    """Print the first warning of each model, and the number of its other warnings."""
     for model in comparison.models:
         notes = [note for note in comparison.notes.iter_rows(named=True) if note["model"] == model]
         if notes:
             first = notes[0]
             more = f" (and {len(notes) - 1} other warnings)" if len(notes) > 1 else ""
-            warn(f"{model} of {first['n_rows']:,} rows{more}: {first['message']}")
+            warn(f"{model} on {first['n_rows']:,} rows{more}: {first['message']}")

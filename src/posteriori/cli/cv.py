@@ -1,4 +1,4 @@
-"""The command cv: several models compared by k-fold cross-validation."""
+"""The command cv: comparison of models by k-fold cross-validation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-# Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import read_labelled
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import (
@@ -47,7 +46,7 @@ def cv(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Column of groups, for example patients. Rows of a group are held out together. Not a feature.",
+            help="Column of groups, for example patients. Rows of a group are held out together. It is not a feature.",
             show_default=False,
         ),
     ] = None,
@@ -62,7 +61,7 @@ def cv(
 
     Log-loss is in nats per row; 0 is perfect. The Brier score lies in [0, 2]; 0 is perfect. AUC is the probability that
     a row of a class gets a higher probability of that class than a row of another class. Calibration is the mean
-    difference between confidence and accuracy. Standard errors follow ±. Models are sorted by log-loss, the best first.
+    difference between confidence and accuracy. Numbers after ± are standard errors. Models are sorted by log-loss.
 
     Example:
 
@@ -126,7 +125,7 @@ def cv(
 
 
 def _groups_of(frame: pl.DataFrame, name: str) -> Array:
-    """Return the number of each row's group; rows where the column is empty are one group."""
+    """Return the group of each row as a number, (n,); rows whose cell is missing are one group."""
     dtype = frame[name].dtype
     if dtype.is_nested() or str(dtype) == "Object":
         raise UserError(f"--groups names {name!r}, which is {dtype}; groups must be strings, numbers or dates")

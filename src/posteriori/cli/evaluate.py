@@ -16,13 +16,13 @@ def evaluate(
     table: TablePath,
     target: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The column that holds the classes; default: as in training."),
+        typer.Option(metavar="NAME", help="The column that holds the classes. Default: that of the training rows."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Score the predictions for a labelled table: accuracy, log-loss, Brier score and calibration.
 
-    Use rows that the model was not trained on: scores on training rows are too good.
+    Use rows that the model was not trained on: scores on training rows are too optimistic.
 
     Example:
 
@@ -49,7 +49,7 @@ def evaluate(
         unseen = [label for label in labels.infer().categories if label not in estimator.target_.lookup]
     if unseen:
         known = ", ".join(map(repr, labels_of(estimator)[:8]))
-        raise UserError(f"the target {target!r} holds {unseen[0]!r}, which is no class of the model ({known})")
+        raise UserError(f"the target {target!r} holds {unseen[0]!r}, which is not a class of the model ({known})")
     features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator)
     with as_user_errors():
         y_true = labels.components(estimator.target_, slice(0, frame.height))

@@ -16,7 +16,7 @@ def explain(
     table: TablePath,
     row: Annotated[int, typer.Option(metavar="N", help="The row to explain; the first is 0.")] = 0,
 ) -> None:
-    """Write out Bayes' rule for one row, and the contribution of each feature to the log-odds.
+    """Explain one row: Bayes' rule written out, and the contribution of each feature to the log-odds.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""Questions as probability theory writes them: P(lung | smoke=yes, xray=abnormal)."""
+"""Parser of questions in the notation of probability theory: P(lung | smoke=yes, xray=abnormal)."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ _WORD = re.compile(r"""\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, each variable with its state or None for all of them, and what is given."""
+    """The variables asked for, each with a state or None for all its states, and the evidence."""
 
     asked: dict[str, str | None]
     given: dict[str, str]
 
     @property
     def is_event(self) -> bool:
-        """Whether every variable asked has a state, so that the answer is one number."""
+        """Whether every variable asked for has a state, so that the answer is one number."""
         return all(state is not None for state in self.asked.values())
 
 
 def parse_question(text: str) -> Question:
-    """Read P(a, b=yes | c=no); names and states with blanks or signs of their own go into quotes.
+    """Parse P(a, b=yes | c=no); names and states with spaces or special characters are quoted.
 
     Raises
     ------
-    Refusal
-        The text is no such expression: says where it breaks.
+    UserError
+        The text is not such an expression; the message shows where parsing failed.
     """
     reader = _Reader(text)
     if not re.match(r"\s*[Pp]\s*\(", text):
@@ -44,14 +44,16 @@ def parse_question(text: str) -> Question:
         reader.refuse("nothing may follow the closing parenthesis")
     twice = [name for name in asked if name in given]
     if twice:
-        raise UserError(f"{twice[0]!r} is both asked for and given in {text!r}; leave it out on one side")
+        raise UserError(f"{twice[0]!r} is both asked for and given in {text!r}; remove it from one side")
     if len({state is None for state in asked.values()}) > 1:
-        raise UserError(f"{text!r} states some of what is asked and not the rest; give each a state, or none")
+        raise UserError(
+            f"{text!r} gives a state to some of the variables asked for; give one to each of them, or to none"
+        )
     return Question(asked, {name: str(state) for name, state in given.items()})
 
 
 def parse_findings(text: str) -> dict[str, str]:
-    """Read smoke=yes, xray=abnormal."""
+    """Parse smoke=yes, xray=abnormal."""
     reader = _Reader(text)
     found = reader.findings(stated=True) if text.strip() else {}
     if text[reader.at :].strip():
@@ -60,22 +62,22 @@ def parse_findings(text: str) -> dict[str, str]:
 
 
 class _Reader:
-    """A place in a text, which moves on as the text is understood."""
+    """A text and the position up to which it has been parsed."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
 
     def findings(self, stated: bool) -> dict[str, str | None]:
-        """Read names, each with its state; stated says that it must have one."""
+        """Parse names, each with a state, which is optional unless `stated`."""
         found: dict[str, str | None] = {}
         while True:
             name = self.word("name a variable")
             if name in found:
-                self.refuse(f"{name!r} stands here twice")
+                self.refuse(f"{name!r} occurs twice")
             found[name] = self.word("name a state") if self.takes("=") else None
             if stated and found[name] is None:
-                self.refuse(f"say which state {name!r} has: {name}=…")
+                self.refuse(f"give the state of {name!r}: {name}=…")
             if not self.takes(","):
                 return found
 
@@ -88,7 +90,7 @@ class _Reader:
         return next(part for part in match.groups() if part is not None)
 
     def takes(self, sign: str) -> bool:
-        """Go past a sign, if it comes next."""
+        """Skip a sign if it comes next; return whether it did."""
         rest = self.text[self.at :]
         if not rest.lstrip().startswith(sign):
             return False

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from posteriori.cli import label_options
-
-# Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import check_column, check_labels, check_whole, columns_named, cuts_of, features_left
 from posteriori.cli.label_options import Unlabelled
 from posteriori.cli.messages import UserError, as_user_errors, warn
@@ -44,24 +42,26 @@ if TYPE_CHECKING:
 
 
 class Missing(StrEnum):
-    """What a missing cell says about the class."""
+    """Whether missing cells are informative about the class."""
 
     at_random = "at-random"
     informative = "informative"
 
 
 class Weights(StrEnum):
-    """How the factors of a model can be weighted."""
+    """Weighting of the factors of a model."""
 
     conditional = "conditional"
 
 
-Poisson = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns that count events: 0, 1, 2, …")]
+Poisson = Annotated[
+    list[str] | None, typer.Option(metavar="A,B", help="Columns of counts (0, 1, 2, …), with a Poisson distribution.")
+]
 Binned = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Columns of numbers that are not bell-shaped: cut into bins, at points that separate the classes.",
+        help="Numeric columns that are not bell-shaped: they are cut into bins at points that separate the classes.",
     ),
 ]
 ModelName = Annotated[str | None, typer.Option("--model", metavar="NAME", help=model_help(), show_default=False)]
@@ -69,7 +69,7 @@ MissingCells = Annotated[
     Missing,
     typer.Option(
         help="at-random: a missing cell carries no information about the class. informative: whether a cell is missing "
-        "is one more factor."
+        "is a feature too."
     ),
 ]
 FactorWeighting = Annotated[
@@ -81,43 +81,45 @@ FactorWeighting = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Where to save the model; default: the table's name with .posteriori, here."),
+    typer.Option(metavar="FILE", help="Where to save the model. Default: TABLE.posteriori in this folder."),
 ]
 ReportFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Write an .html report: scores, calibration, confusion matrix, densities, rows explained.",
+        help="Write an .html report: scores, calibration, confusion matrix, densities, explained rows.",
         show_default=False,
     ),
 ]
-Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")]
+Folds = Annotated[int, typer.Option(min=2, help="Number of folds of the cross-validation.")]
 UnlabelledRows = Annotated[
     Unlabelled | None,
     typer.Option(
-        help="Rows without label. learn: use them by EM (default where the model can). ignore: leave them out.",
+        help="Rows without a label. learn: learn from them by EM (default if the model can). ignore: leave them out.",
         show_default=False,
     ),
 ]
 UnlabelledWeight = Annotated[
     str | None,
-    typer.Option(metavar="W", help="Weight of a row without label: 0 to 1, or held-out to choose it on held-out rows."),
+    typer.Option(
+        metavar="W", help="Weight of a row without a label: 0 to 1, or held-out to choose it on held-out rows."
+    ),
 ]
 ComponentsPerClass = Annotated[
     str | None,
-    typer.Option(metavar="K", help="Make classes mixtures: of 2 components each, or CLASS=2,OTHER=3."),
+    typer.Option(metavar="K", help="Model classes as mixtures: 2 for two components per class, or CLASS=2,OTHER=3."),
 ]
 FormerComponents = Annotated[str | None, typer.Option("--components", metavar="K", hidden=True)]
 LabelNoise = Annotated[
     str | None,
-    typer.Option(metavar="SHARE", help="Share of labels that may be wrong; learn estimates which are."),
+    typer.Option(metavar="SHARE", help="Share of labels that may be wrong, or learn to estimate which ones are."),
 ]
-EMSeed = Annotated[int, typer.Option(min=0, help="Seed of the starts of EM, with --components-per-class.")]
+EMSeed = Annotated[int, typer.Option(min=0, help="Seed of the initialization of EM, with --components-per-class.")]
 
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What the command line asks for; the fields are its options."""
+    """The arguments and options of the command."""
 
     tables: list[str]
     target: str
@@ -140,7 +142,7 @@ class FitRequest:
 
     @property
     def title(self) -> str:
-        """The table in messages."""
+        """Name of the table in messages."""
         return title_of(self.tables)
 
 
@@ -179,13 +181,13 @@ def fit(
 ) -> None:
     """Fit a model to a table, score it by cross-validation, and save it.
 
-    Strings and true/false make categorical columns, numbers continuous ones. In CSV and TSV files an empty cell, NA,
-    N/A, NaN, nan and null are missing; everything else, including "None" and "?", is a value. Files are read part by
-    part, so a table may be larger than memory; --report keeps all of its rows in memory. Several files, a glob in
+    Columns of strings or true/false are categorical, columns of numbers continuous. In CSV and TSV files an empty cell,
+    NA, N/A, NaN, nan and null are missing; everything else, including "None" and "?", is a value. Files are read part
+    by part, so a table may be larger than memory; --report keeps all of its rows in memory. Several files, a glob in
     quotes or a folder are one table.
 
-    Missing cells are integrated out, unless --missing informative is given. Rows with a missing label are learned from
-    by EM, where the model can.
+    Missing cells are integrated out, unless --missing informative is given. Models that use EM also learn from rows
+    without a label.
 
     Accuracy, log-loss and Brier score come from cross-validation and are shown beside those of the class prior alone.
 
@@ -242,7 +244,7 @@ def run(request: FitRequest) -> dict[str, Any]:
     Raises
     ------
     UserError
-        The request contradicts itself or does not suit the table.
+        Options contradict each other or do not suit the table.
     """
     _check_outputs(request)
     spec = resolve_model(request)
@@ -277,9 +279,10 @@ def _check_outputs(request: FitRequest) -> None:
 
 
 def resolve_model(request: FitRequest) -> ModelSpec:
-    """Return the model that is asked for; without --model the pool, or nb if an option needs what the pool lacks."""
+    """Return the requested model; without --model the pool, or nb if the pool does not support an option."""
     if request.model is not None:
         return model_named("--model", request.model)
+    # Options that the pool does not support.
     beyond_pool = (
         request.column_options["poisson"],
         request.column_options["binned"],
@@ -294,7 +297,7 @@ def resolve_model(request: FitRequest) -> ModelSpec:
 
 
 def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
-    """Return the features and labels with their summary, and the features that each option names."""
+    """Check the target and the options on columns, and describe the columns in one pass."""
     from posteriori.statistics.description import describe_scan
 
     target = request.target
@@ -307,10 +310,10 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     with progress_bar("reading", scan.n_rows) as progress:
         description = describe_scan(scan, features, target, progress, lambda labels: check_whole(target, labels))
     check_labels(target, description.labels, request.target_is_class)
-    for option, held in (("poisson", "numbers of events"), ("binned", "numbers")):
+    for option, held in (("poisson", "counts"), ("binned", "numbers")):
         for name in chosen[option]:
             if not scan.types[name].is_numeric():
-                raise UserError(f"--{option} names {name!r}, which holds no {held}; leave it categorical")
+                raise UserError(f"--{option} names {name!r}, which holds no {held}; remove it from the option")
     return _TrainingTable(scan, description, chosen, cuts)
 
 
@@ -324,24 +327,24 @@ def _columns_of_options(request: FitRequest, features: list[str]) -> dict[str, l
 
 
 def _check_rows(request: FitRequest, description: ScannedTable, labels: pl.Series) -> int:
-    """Return the number of folds that the labelled rows allow."""
+    """Return the number of folds, at most the number of labelled rows."""
     n_labelled = description.n_labelled
     if n_labelled < 2:
-        few = "row" if description.n_rows < 2 else "row with a label"
-        raise UserError(f"{request.title!r} has one {few} only; cross-validation needs two at least")
+        kind = "row" if description.n_rows < 2 else "row with a label"
+        raise UserError(f"{request.title!r} has only one {kind}; cross-validation needs at least two")
     if len(labels) == 1:
-        warn(f"the target {request.target!r} has one class only, {labels[0]!r}: every prediction will be that")
+        warn(f"the target {request.target!r} has only one class, {labels[0]!r}: every prediction will be that class")
     if request.folds > n_labelled:
         rows = "rows" if n_labelled == description.n_rows else "rows with a label"
-        warn(f"there are only {n_labelled} {rows}, so there are as many folds")
+        warn(f"there are only {n_labelled} {rows}, so each of them is a fold")
     return min(request.folds, n_labelled)
 
 
 def _make_estimator(spec: ModelSpec, request: FitRequest, chosen: dict[str, list[str]]) -> Any:
-    """Return the estimator with the densities, missing cells and weights that the options ask for."""
+    """Return the estimator with the densities, the treatment of missing cells and the weights of the options."""
     for option, needed in (("poisson", "distributions"), ("binned", "binned")):
         if chosen[option] and needed not in spec.options:
-            raise UserError(f"--{option} needs --model {names_with(needed)}, not {spec.name}; leave it out")
+            raise UserError(f"--{option} needs --model {names_with(needed)}, not {spec.name}; remove it")
     if "distributions" in spec.options:
         distributions = {name: kind for kind, names in chosen.items() for name in names}
         estimator = spec.make(distributions=distributions or None)
@@ -361,7 +364,7 @@ def _make_estimator(spec: ModelSpec, request: FitRequest, chosen: dict[str, list
 def _fit_and_save(
     request: FitRequest, spec: ModelSpec, data: _TrainingTable, estimator: Any, use: Unlabelled, folds: int
 ) -> dict[str, Any]:
-    """Fit, save and write the report; return the facts."""
+    """Fit, save and report; return the facts."""
     from posteriori.cli.fit_facts import fit_facts
     from posteriori.persistence import save
     from posteriori.statistics.description import describe_scan
@@ -388,7 +391,7 @@ def _fit_and_save(
     with as_user_errors():
         save(scored.estimator, request.output)
         if request.report is not None:
-            frame = rows.frame.collect()  # the figures of the report show rows
+            frame = rows.frame.collect()  # figures of the report show single rows
             write_report(scored, frame, target, request.report, f"{target} in {request.title}")
     return found
 
@@ -398,7 +401,7 @@ def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, fo
     from posteriori.model_selection import out_of_fold
     from posteriori.tables.targets import numbers_as_classes
 
-    # The command has refused targets that look like a quantity; what is left are classes.
+    # `check_labels` has refused targets that look like a quantity, so that numbers are classes here.
     with as_user_errors(), pass_bars(), numbers_as_classes():
         if spec.name == "pool":
             pooled: OutOfFold = estimator.set_params(folds=folds).fit(rows, target).out_of_fold_

@@ -1,4 +1,4 @@
-"""The options of fit about labels: missing labels, noisy labels, and classes that are mixtures."""
+"""Options of fit on labels: missing labels, noisy labels, and classes that are mixtures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Unlabelled(StrEnum):
-    """What to do with rows whose target is empty."""
+    """Treatment of rows whose label is missing."""
 
     ignore = "ignore"
     learn = "learn"
@@ -39,7 +39,7 @@ def apply_label_options(
     Raises
     ------
     UserError
-        The model cannot do what an option asks for, or an option cannot be read.
+        The model does not support an option, or an option is malformed.
     """
     known = estimator.get_params()
     asked = {
@@ -56,7 +56,7 @@ def apply_label_options(
         return estimator, Unlabelled.ignore
     use = unlabelled or Unlabelled.learn
     if weight is not None and use is Unlabelled.ignore:
-        raise UserError("--unlabelled-weight is of rows that --unlabelled ignore leaves out; leave out one of the two")
+        raise UserError("--unlabelled-weight weights rows that --unlabelled ignore leaves out; remove one of the two")
     parameters: dict[str, Any] = {"unlabelled": "learn" if use is Unlabelled.learn else "error", "random_state": seed}
     if weight is not None:
         parameters["unlabelled_weight"] = _weight(weight)
@@ -95,7 +95,7 @@ def _share(text: str, message: str) -> float:
 
 
 def _components(text: str, classes: Sequence[Any]) -> int | dict[Any, int]:
-    """Return how many components each class has, or those that are named: ``2`` or ``a=2,b=3``."""
+    """Parse the number of components of all classes, ``2``, or of some classes, ``a=2,b=3``."""
     if "=" not in text:
         return _many(text, text)
     spelled = {spelling: label for label in classes for spelling in _spellings(label)}
@@ -104,13 +104,13 @@ def _components(text: str, classes: Sequence[Any]) -> int | dict[Any, int]:
         name, _, many = part.rpartition("=")
         if name.strip() not in spelled:
             hint = closest(name.strip(), spelled, "classes")
-            raise UserError(f"--components-per-class names {name.strip()!r}, which is no class; {hint}")
+            raise UserError(f"--components-per-class names {name.strip()!r}, which is not a class; {hint}")
         found[spelled[name.strip()]] = _many(many, text)
     return found
 
 
 def _spellings(label: Any) -> list[str]:
-    """Return how a class may be written in an option: whole numbers without their point, too."""
+    """Return how a class may be written in an option; a whole number needs no decimal point."""
     if isinstance(label, bool):
         return [str(label).lower()]
     return [f"{label:.0f}"] if isinstance(label, float) else [str(label)]
@@ -125,7 +125,7 @@ def _many(part: str, text: str) -> int:
 
 
 def unlabelled_facts(estimator: GenerativeEstimator, rows: int, use: Unlabelled) -> dict[str, Any]:
-    """Return how many rows have no label, what is done with them, and with what weight, which rows may have chosen."""
+    """Return the number of rows without a label, their treatment and weight, and whether held-out rows chose it."""
     learned = use is Unlabelled.learn and rows > 0
     return {
         "rows": rows,
@@ -136,15 +136,15 @@ def unlabelled_facts(estimator: GenerativeEstimator, rows: int, use: Unlabelled)
 
 
 def unlabelled_line(found: dict[str, Any]) -> str:
-    """Return what is done with rows without label, and what else could be."""
+    """Return a sentence on the treatment of rows without a label, and on the alternatives."""
     plural = "s" if found["rows"] > 1 else ""
-    start = f"{found['rows']:,} row{plural} without label"
+    start = f"{found['rows']:,} row{plural} without a label"
     if found["use"] == Unlabelled.ignore:
         return f"{start}: left out"
     chosen = found["weight_is_held_out"]
-    how = ", chosen by held-out rows" if chosen else ""
+    how = ", chosen on held-out rows" if chosen else ""
     other = "" if chosen else "; --unlabelled-weight held-out chooses the weight"
     return (
-        f"{start}: learned from by EM with weight {found['weight']:g}{how}. Where a model's assumptions do not hold "
-        f"they may do harm: --unlabelled ignore leaves them out{other}"
+        f"{start}: learned from by EM with weight {found['weight']:g}{how}. If the assumptions of the model do not "
+        f"hold, they can do harm: --unlabelled ignore leaves them out{other}"
     )

@@ -1,4 +1,4 @@
-"""The command merge: one model of several that were fitted apart."""
+"""The command merge: add up models that were fitted to different rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-# Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import load_model
 from posteriori.cli.messages import UserError, as_user_errors, one_line
 from posteriori.cli.options import AsJson, Force
@@ -19,22 +18,18 @@ from posteriori.cli.reading import check_place, names_table
 def merge(
     models: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="MODEL...", help="Models that fit has saved, of shards of the rows.", show_default=False
-        ),
+        typer.Argument(metavar="MODEL...", help="Models saved by fit, each of a part of the rows.", show_default=False),
     ],
-    output: Annotated[
-        Path, typer.Option("--out", "--output", metavar="FILE", help="Where to save the model of all their rows.")
-    ],
+    output: Annotated[Path, typer.Option("--out", "--output", metavar="FILE", help="File of the merged model.")],
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Merge models that were fitted to different rows into the model of all those rows.
+    """Merge models that were fitted to different rows into the model of all of these rows.
 
     The models hold sufficient statistics, which are added up; no row is read. All models must be of one kind and have
-    the same columns; categories and classes may differ. Models learned by EM and pools cannot be merged: fit the shards
-    with --model nb, lda, qda or rda. If all columns are categories, tan, chow-liu and aode can be merged as well;
-    numbers are cut into bins at points that each shard chooses for itself.
+    the same columns; categories and classes may differ. Models learned by EM and pools cannot be merged: fit the parts
+    with --model nb, lda, qda or rda. The models tan, chow-liu and aode can be merged if all columns are categorical,
+    because they cut numbers at points that differ between the parts.
 
     Example:
 
@@ -71,7 +66,7 @@ def merge(
 
 
 def _with_files(message: str, models: list[Path]) -> str:
-    """Return a message with the file of each model in place of its number."""
+    """Return a message with the number of each model replaced by its file."""
 
     def named(found: re.Match[str]) -> str:
         position = int(found[1])

@@ -1,4 +1,4 @@
-"""What goes to stderr: one sentence an error, one line a warning, and nothing of what threads of others say."""
+"""Messages on stderr: one sentence per error, one line per warning, nothing from the threads of other libraries."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from posteriori.compilation import notified
 
 
 class UserError(Exception):
-    """The input cannot be used; the message is a sentence for the user."""
+    """An error in the input; the message is one sentence for the user."""
 
 
 @contextmanager
 def as_user_errors() -> Iterator[None]:
-    """Take what the library raises about its input for a refusal; around calls of the library only."""
+    """Turn ValueError and TypeError into UserError. Use it only around calls of the library."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -27,7 +27,7 @@ def as_user_errors() -> Iterator[None]:
 
 
 def sentence_of(error: Exception) -> str:
-    """Return what to tell the user of a refusal, a file that cannot be used, or exhausted memory."""
+    """Return the message for the user about unsuitable input, a file that cannot be used, or exhausted memory."""
     if isinstance(error, MemoryError):
         return "there is not enough memory for this table and as many classes"
     if isinstance(error, OSError) and error.strerror:
@@ -37,17 +37,17 @@ def sentence_of(error: Exception) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return the text with every run of white space, line ends among them, as one blank."""
+    """Return the text on one line: each run of white space becomes one space."""
     return " ".join(text.split())
 
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
     """Print warnings to users as ``warning: …``, each message once."""
-    said: set[str] = set()
+    printed: set[str] = set()
 
     def show(message: Warning | str, *where: Any, **more: Any) -> None:
-        warn(str(message), said)
+        warn(str(message), printed)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -56,23 +56,23 @@ def one_line_warnings() -> Iterator[None]:
         yield
 
 
-def warn(message: str, said: set[str] | None = None) -> None:
-    """Print one line to stderr, unless it has been said."""
+def warn(message: str, printed: set[str] | None = None) -> None:
+    """Print one line to stderr, unless it is in `printed`; add it there."""
     line = one_line(message)
-    if said is None or line not in said:
+    if printed is None or line not in printed:
         print(f"warning: {line}", file=sys.stderr)
-    if said is not None:
-        said.add(line)
+    if printed is not None:
+        printed.add(line)
 
 
 @contextmanager
 def announced_compilation() -> Iterator[None]:
-    """Print one line to stderr when the first kernel is compiled; nothing if all of them are found in the cache."""
-    unsaid = ["compiling (once per machine; up to 15 seconds)"]
+    """Print one line to stderr when the first kernel is compiled; print nothing if all kernels are in the cache."""
+    pending = ["compiling (once per machine; up to 15 seconds)"]
 
     def announce() -> None:
         with contextlib.suppress(IndexError):  # another thread was first
-            print(unsaid.pop(), file=sys.stderr)
+            print(pending.pop(), file=sys.stderr)
 
     with notified(announce):
         yield
@@ -80,9 +80,9 @@ def announced_compilation() -> Iterator[None]:
 
 @contextmanager
 def quiet_threads() -> Iterator[None]:
-    """Keep polars off stderr: what its threads say of a damaged file comes as an exception as well.
+    """Redirect the stderr of polars to nowhere: its threads print messages that it also raises as exceptions.
 
-    What Python writes to stderr gets there.
+    Python itself still writes to stderr.
     """
     try:
         kept = os.dup(2)

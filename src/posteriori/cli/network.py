@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-# Nothing here imports polars, NumPy or the rest of the library: `posteriori --help` must not wait for them.
 from posteriori.cli.checks import columns_named
 from posteriori.cli.expressions import parse_findings, parse_question
 from posteriori.cli.messages import UserError, as_user_errors
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from posteriori.networks.distributions import Distribution
 
 _BINS = 4
-_MOST_SHOWN = 1000  # variables: a terminal keeps no more lines
+_MOST_SHOWN = 1000  # variables; terminals keep about as many lines
 
 NetworkPath = Annotated[
     Path,
@@ -38,7 +37,8 @@ Tolerance = Annotated[
     float | None,
     typer.Option(
         min=0,
-        help="By how much a row of a table in the file may differ from 1 in sum. Default: what rounding explains.",
+        help="How much the sum of a row of a probability table in the file may differ from 1. Default: what rounding "
+        "explains.",
         show_default=False,
     ),
 ]
@@ -47,28 +47,28 @@ MaxTableSize = Annotated[
     typer.Option(
         metavar="CELLS",
         min=1,
-        help="The most cells of a table, and of the tables of exact inference together. Default: 2**27, 134 million.",
+        help="Limit on the cells of one table, and of all tables of exact inference. Default: 2**27, 134 million.",
         show_default=False,
     ),
 ]
 
 
 class Method(StrEnum):
-    """How a question is answered."""
+    """Algorithm of inference."""
 
     exact = "exact"
     sampling = "sampling"
 
 
 class Search(StrEnum):
-    """How a graph is learned."""
+    """Algorithm of structure learning."""
 
     hill_climbing = "hill-climbing"
     chow_liu = "chow-liu"
 
 
 class Score(StrEnum):
-    """What a learned graph maximises."""
+    """Score that hill climbing maximises."""
 
     bic = "bic"
     aic = "aic"
@@ -76,7 +76,7 @@ class Score(StrEnum):
 
 
 def load_network(path: Path, tolerance: float | None = None, max_table_size: int | None = None) -> BayesianNetwork:
-    """Read a network from a file of a known format, or one that `po.save` wrote."""
+    """Read a network from a file of a supported format."""
     from posteriori.networks import read_network
 
     if not path.exists():
@@ -87,22 +87,26 @@ def load_network(path: Path, tolerance: float | None = None, max_table_size: int
 
 @contextmanager
 def asking(path: Path) -> Iterator[None]:
-    """Refuse in a sentence what a network cannot be asked, and what it needs too much memory for."""
+    """Turn errors of a network, and exhausted memory, into UserError."""
     try:
         with as_user_errors():
             yield
     except MemoryError:
         raise UserError(
             f"there is not enough memory for the tables of {str(path)!r}; lower --max-table-size to see how large they "
-            "are, and use --method sampling for a question that needs tables too large"
+            "are, and use --method sampling for questions whose tables are too large"
         ) from None
 
 
 def query(
     network: NetworkPath,
-    question: Annotated[str, typer.Argument(metavar="EXPRESSION", help='As in "P(lung | smoke=yes)".')],
-    method: Annotated[Method, typer.Option(help="By a junction tree, or by likelihood weighting.")] = Method.exact,
-    samples: Annotated[int, typer.Option(metavar="N", min=1, help="Samples of likelihood weighting.")] = 10_000,
+    question: Annotated[str, typer.Argument(metavar="EXPRESSION", help='For example "P(lung | smoke=yes)".')],
+    method: Annotated[
+        Method, typer.Option(help="exact: junction tree. sampling: likelihood weighting.")
+    ] = Method.exact,
+    samples: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of samples of likelihood weighting.")
+    ] = 10_000,
     seed: DrawSeed = None,
     tolerance: Tolerance = None,
     max_table_size: MaxTableSize = None,
@@ -110,8 +114,8 @@ def query(
 ) -> None:
     """Answer a question about a network.
 
-    P(a, b | c=yes) is a table of all states of a and b; P(a=yes, b=no | c=yes) is one number. Names with blanks,
-    and states with signs such as = or a comma, go into quotes.
+    P(a, b | c=yes) is a table of all states of a and b; P(a=yes, b=no | c=yes) is one number. Put names and states
+    with spaces, commas or signs such as = into quotes.
 
     Example:
 
@@ -141,7 +145,7 @@ def show(
     max_table_size: MaxTableSize = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a network: its variables, their states and parents, and how large it is.
+    """Show a network: its size, and the states and parents of each variable.
 
     Example:
 
@@ -166,13 +170,13 @@ def show(
 def sample(
     network: NetworkPath,
     rows: RowCount = 10,
-    evidence: Annotated[str, typer.Option(metavar="A=x,B=y", help="What is known of every row.")] = "",
+    evidence: Annotated[str, typer.Option(metavar="A=x,B=y", help="Evidence: states that each row has.")] = "",
     output: OutputTable = None,
     seed: DrawSeed = None,
     tolerance: Tolerance = None,
     max_table_size: MaxTableSize = None,
 ) -> None:
-    """Draw rows from a network, exactly, also given evidence.
+    """Draw exact samples from a network, optionally given evidence.
 
     Example:
 
@@ -191,22 +195,23 @@ def learn(
     output: Annotated[
         Path, typer.Option(metavar="FILE", help="Where to write: .bif, .xmlbif, .bifxml, .xml or .posteriori.")
     ],
-    method: Annotated[Search, typer.Option(help="How the graph is learned.")] = Search.hill_climbing,
-    score: Annotated[Score, typer.Option(help="What hill climbing maximises.")] = Score.bic,
+    method: Annotated[Search, typer.Option(help="Algorithm of structure learning.")] = Search.hill_climbing,
+    score: Annotated[Score, typer.Option(help="Score that hill climbing maximises.")] = Score.bic,
     max_parents: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Of a variable, in hill climbing.", show_default=False)
+        int | None,
+        typer.Option(
+            metavar="N", min=0, help="Maximum number of parents per variable in hill climbing.", show_default=False
+        ),
     ] = None,
     ignore: Ignore = None,
-    binned: Annotated[
-        bool, typer.Option("--binned", help="Cut columns of numbers into four bins of like weight.")
-    ] = False,
+    binned: Annotated[bool, typer.Option("--binned", help="Cut numeric columns at their quartiles.")] = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Learn a network from a table whose columns are categories, and save it.
 
-    Hill climbing wants every cell present; chow-liu learns from incomplete rows as well. Columns of numbers
-    with many values are refused unless --binned cuts them into intervals.
+    Hill climbing needs complete rows; chow-liu also learns from incomplete rows. Numeric columns with many values are
+    refused unless --binned cuts them into intervals.
 
     Example:
 
@@ -248,7 +253,7 @@ def learn(
 
 
 def _binned(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table with every column of more numbers than bins cut at its quartiles, the intervals as states."""
+    """Return a table whose numeric columns with more values than bins are cut at their quartiles."""
     import polars as pl
 
     from posteriori.learning.binning import quantile_cuts
@@ -269,7 +274,7 @@ def _binned(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _state(net: BayesianNetwork, name: str, written: str) -> Any:
-    """Return the state that is written so, to the letter; numbers and booleans are written as text here."""
+    """Return the state with this spelling; states that are numbers or booleans are compared as text."""
     from posteriori.networks.naming import require_variable, state_code
 
     require_variable(name, net.dag.parents)

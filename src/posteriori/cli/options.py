@@ -21,7 +21,7 @@ TablePaths = Annotated[
     list[str],
     typer.Argument(metavar="TABLE...", help=f"Files, globs or folders of one table: {FORMATS}.", show_default=False),
 ]
-ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that fit has saved.", show_default=False)]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by fit.", show_default=False)]
 Target = Annotated[str, typer.Option(metavar="NAME", help="The column that holds the classes.")]
 Categorical = Annotated[
     list[str] | None,
@@ -40,7 +40,7 @@ TargetIsClass = Annotated[
 Force = Annotated[
     bool, typer.Option("--force", help="Overwrite the output file, also if it holds another target's model.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the same facts as one JSON document.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as one JSON document.")]
 RowCount = Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="Number of rows to draw.")]
 OutputTable = Annotated[
     Path | None,

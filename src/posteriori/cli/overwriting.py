@@ -1,4 +1,4 @@
-"""What an output may overwrite: a model of the same kind and target, and with --force anything."""
+"""Which files an output may overwrite: models of the same kind and target, and any file with --force."""
 
 from __future__ import annotations
 
@@ -9,32 +9,37 @@ from posteriori.cli.messages import UserError
 
 
 def check_overwrite(path: Path, kind: str, target: str | None, force: bool) -> None:
-    """Refuse to overwrite a file unless it holds a model like the one that is to be written.
+    """Check that an output overwrites no file, except a model of the same kind and target.
 
     Parameters
     ----------
     path : Path
     kind : {"classifier", "clusters", "network"}
-        What is to be written.
+        Kind of the model that is written.
     target : str or None
-        The target of the classifier.
+        Target of the classifier.
     force : bool
-        Whether anything may be overwritten.
+        Whether any file may be overwritten.
+
+    Raises
+    ------
+    UserError
+        The file holds something else; use another name or --force.
     """
-    # A device or a pipe holds nothing that could be lost, and reading it may never end.
+    # A device or a pipe has no content to lose, and reading it may never end.
     if force or not (path.is_file() or path.is_dir()):
         return
-    there = f"there is a file {str(path)!r} already"
+    there = f"the file {str(path)!r} exists"
     instead = "name another file with --output, or add --force to overwrite it"
     try:
         found = _model_in(path)
     except (ValueError, TypeError, OSError):
-        raise UserError(f"{there}, and it is not a posteriori model that this version can read; {instead}") from None
+        raise UserError(f"{there} and is not a posteriori model that this version can read; {instead}") from None
     held, of = _described(found)
     if held != kind:
-        raise UserError(f"{there}, and it holds {_named(held, of)}; {instead}")
+        raise UserError(f"{there} and holds {_named(held, of)}; {instead}")
     if kind == "classifier" and of != target:
-        raise UserError(f"{there}, and it holds {_named(held, of)}, not {target!r}; {instead}")
+        raise UserError(f"{there} and holds {_named(held, of)}, not {target!r}; {instead}")
 
 
 def _model_in(path: Path) -> Any:
@@ -52,7 +57,7 @@ def _model_in(path: Path) -> Any:
 
 
 def _described(found: Any) -> tuple[str, str | None]:
-    """Return what kind of model it is, and its target."""
+    """Return the kind of a model and its target."""
     from posteriori.classifiers import ChowLiuTree, MixtureModel
     from posteriori.networks import BayesianNetwork
 

@@ -1,4 +1,4 @@
-"""The command predict: the class of every row of a table."""
+"""The command predict: the class of each row of a table."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ def predict(
     model: ModelPath,
     table: TablePaths,
     output: OutputTable = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Add p(class | row) of every class, as p_CLASS.")] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Add p(class | row) of each class, as p_CLASS.")] = False,
 ) -> None:
-    """Predict the class of every row of a table, in its order, as a column called prediction.
+    """Predict the class of each row of a table.
 
-    A model saved by cluster predicts the component. The table may contain the target; it is not used. A category
-    unseen in training counts as missing.
+    The output has one row per row of the table, in the same order, with the column prediction. A model saved by cluster
+    predicts the component. The table may contain the target; it is not used. A category unseen in training counts as
+    missing.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""A bar in rows, with how many a second and the time left, for each pass that takes long enough to be watched."""
+"""Progress bars on stderr: rows done, rows per second and time left, for each pass that takes over a second."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_DELAY = 1.0  # seconds of work before there is anything to see
+_DELAY = 1.0  # seconds of work before a bar appears
 
 _WORDS = {"categories": "categories", "statistics": "statistics", "scores": "cross-validation"}
 
 
 @contextmanager
 def progress_bar(label: str, rows: int, wanted: bool = True) -> Iterator[Callable[[int], None] | None]:
-    """Show a bar that is told of rows done, on stderr; none where stderr is not a terminal."""
+    """Show a bar on stderr, and yield the function that advances it; yield None if stderr is not a terminal."""
     if not (wanted and sys.stderr.isatty()):
         yield None
         return
@@ -32,7 +32,7 @@ def progress_bar(label: str, rows: int, wanted: bool = True) -> Iterator[Callabl
 
 @contextmanager
 def pass_bars() -> Iterator[None]:
-    """Show a bar for each pass over rows that the library makes in this thread, one after the other."""
+    """Show a bar for each pass over the rows that the library makes in this thread."""
     from posteriori.tables.progress import report_progress
 
     if not sys.stderr.isatty():
@@ -55,7 +55,7 @@ def pass_bars() -> Iterator[None]:
 
 
 class _Bar:
-    """A bar that appears when the work has taken a second; any thread may tell it of rows."""
+    """A bar that appears when the work has taken a second; any thread may advance it."""
 
     def __init__(self, label: str, rows: int) -> None:
         self._label, self._rows, self._done = label, rows, 0
@@ -76,7 +76,7 @@ class _Bar:
                 self._shown.add_task(self._label, total=self._rows, completed=self._done)
 
     def close(self) -> None:
-        """Take the bar off the screen."""
+        """Remove the bar from the screen."""
         with self._lock:
             self._closed = True
             if self._shown is not None:
@@ -95,5 +95,5 @@ def _new_progress(label: str, begun: float) -> Progress:
             return Text(f"{task.completed / max(time.monotonic() - begun, 1e-9):,.0f}/s")
 
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TextColumn("rows"), Rate(), TimeLeft())
-    # What goes to stdout is for whoever reads it, and none of the bar's business.
+    # stdout may be read by another program: the bar must not change it.
     return Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)

@@ -1,4 +1,4 @@
-"""Tables from files, by their suffix: read part by part, or into memory where a command needs all rows at once."""
+"""Read tables from files: part by part, or into memory if a command needs all rows at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def names_table(path: Path) -> bool:
-    """Whether a path has a suffix that tables have."""
+    """Return whether a path has the suffix of a table format."""
     from posteriori.tables.scanning import format_of
 
     try:
@@ -35,7 +35,7 @@ def names_table(path: Path) -> bool:
 
 
 def stem_of(tables: Sequence[str]) -> str:
-    """Return the name of a table's file without its suffixes; of several files, that of the folder they are in."""
+    """Return the name of a table's file without its suffixes, or that of the common folder of several files."""
     from posteriori.tables.scanning import format_of
 
     if len(tables) == 1 and not os.path.isdir(tables[0]) and (os.path.exists(tables[0]) or not has_magic(tables[0])):
@@ -49,7 +49,7 @@ def stem_of(tables: Sequence[str]) -> str:
 
 
 def title_of(tables: Sequence[str]) -> str:
-    """Return what to call a table in a sentence: the name of its file, or what the files were called by."""
+    """Return the name of a table in messages: that of its file, or of the first one and the number of the others."""
     return Path(tables[0]).name if len(tables) == 1 else f"{tables[0]} and {len(tables) - 1} more"
 
 
@@ -59,15 +59,14 @@ def read_frame(path: Path, schema: Schema | None = None, target: Column | None =
     Parameters
     ----------
     path : Path
-        If there is no such file and the name is that of a table shipped with the library, that one is read.
+        A file, or the name of a table that the library ships.
     schema, target : Schema and Column, optional
-        What a model knows of the columns: in text files, those that were strings in training are not read as
-        numbers.
+        Columns of a model. Columns of text files that were strings in training are read as strings.
 
     Raises
     ------
-    Refusal
-        The file cannot be read, or holds no row.
+    UserError
+        The file cannot be read, or has no rows.
     """
     import polars as pl
 
@@ -88,15 +87,15 @@ def _collected(scan: Scan) -> pl.DataFrame:
 def open_and_summarise(
     tables: Sequence[str], look: Callable[[Scan], T], schema: Schema | None = None, target: Column | None = None
 ) -> tuple[Scan, T]:
-    """Open files, and look at all of their rows; return what was seen, too.
+    """Open files and apply a function to them; return the opened files and its result.
 
-    Text files say by their first rows of which types columns are. Where later rows show that to be wrong, all are
-    asked, and looked at once more.
+    The types of the columns of text files are inferred from the first rows. If a later row contradicts them, they are
+    inferred from all rows, and the function is applied again.
 
     Raises
     ------
-    Refusal
-        The files cannot be read, or hold no row.
+    UserError
+        The files cannot be read, or have no rows.
     """
     from posteriori.tables.scanning import format_of, paths_of
 
@@ -114,12 +113,12 @@ def open_and_summarise(
 def open_table(
     tables: Sequence[str], schema: Schema | None = None, target: Column | None = None, whole: bool = False
 ) -> Scan:
-    """Open files to be read part by part; whole says to ask all rows of text files of which types columns are.
+    """Open files that are read part by part; with `whole`, infer the types of text files from all rows.
 
     Raises
     ------
     ValueError, OSError
-        As `posteriori.scan` does, or there are no rows.
+        As `posteriori.scan`, or there are no rows.
     """
     import polars as pl
 
@@ -147,12 +146,12 @@ def open_table(
         numbers = [one.name for one in known if one.kind == "continuous" and types.get(one.name) == pl.Int64]
         scanned = scan(files, dtypes=types | dict.fromkeys([*nothing, *numbers], pl.Float64()))
     if not scanned.n_rows:
-        raise ValueError(f"{title_of(tables)!r} holds no rows")
+        raise ValueError(f"{title_of(tables)!r} has no rows")
     return scanned
 
 
 def _files(tables: Sequence[str]) -> list[str]:
-    """Return where the files are: of one that is not there but shipped with the library, that place."""
+    """Return the paths of the files; for a name without a file, that of the table that the library ships."""
     from importlib.resources import files
 
     shipped = {name: str(files("posteriori").joinpath("datasets", name)) for name in _SHIPPED}
@@ -171,7 +170,13 @@ def _warn_of_doubles(name: str, columns: Iterable[str]) -> None:
 
 
 def check_place(path: Path, *sources: Path) -> None:
-    """Raise Refusal where no file can be written at this path, or one of the sources would be lost by it."""
+    """Check that a file can be written at a path.
+
+    Raises
+    ------
+    UserError
+        The folder does not exist, the path is a folder, or the file is one of the sources.
+    """
     if any(source.exists() and path.exists() and path.samefile(source) for source in sources):
         raise UserError(f"the output would overwrite {str(path)!r}; name another file")
     if not path.parent.is_dir():

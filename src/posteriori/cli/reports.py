@@ -1,4 +1,4 @@
-"""What fit does with --report: one page about the model, beside the model file."""
+"""The option --report of fit: a page about the model, beside the model file."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _SUFFIXES = (".html", ".htm")
 
 
 def check_report(path: Path, tables: Sequence[Path], model: Path) -> None:
-    """Refuse, before any work is done, a report that cannot be drawn or has no place.
+    """Check that a report can be written, before any work is done.
 
     Raises
     ------
-    Refusal
-        The suffix is not that of a page, the folder is absent, the file is that of the table or of the model, or
+    UserError
+        The suffix is not .html, the folder does not exist, the file is that of the table or of the model, or
         Matplotlib is not installed.
     """
     if path.suffix.lower() not in _SUFFIXES:
-        raise UserError(f"{str(path)!r} has no suffix of a page; name it .html")
+        raise UserError(f"{str(path)!r} does not have the suffix of a web page; name it .html")
     if path.absolute() == model.absolute():
         raise UserError(f"the report would overwrite the model {str(path)!r}; name another file")
     check_place(path, *tables)
@@ -38,7 +38,7 @@ def check_report(path: Path, tables: Sequence[Path], model: Path) -> None:
 
 
 def write_report(scored: OutOfFold, frame: pl.DataFrame, target: str, path: Path, title: str) -> None:
-    """Write the page about a model that has learned from a frame, judged by what was said of rows left out."""
+    """Write the report on a model and its training rows, with scores from the out-of-fold predictions."""
     from posteriori.reporting import report
 
     report(scored.estimator, frame, target, path, out_of_fold=scored, title=title)

@@ -25,7 +25,7 @@ def sample(
         ),
     ] = False,
 ) -> None:
-    """Draw new rows from a model, the class of each in the target's column.
+    """Draw new rows from a model, with their classes in the target column.
 
     Numbers stay within the range of their column in the training rows. They are whole if all training rows held whole
     numbers.

@@ -1,4 +1,4 @@
-"""A model as a SELECT that scores the rows of a database where they are."""
+"""The command sql: a model as one SELECT, which scores rows inside a database."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from posteriori.cli.options import ModelPath, split_names
 def sql(
     model: ModelPath,
     table: Annotated[
-        str, typer.Option(metavar="TABLE", help="What stands after FROM: a name, or a SELECT in parentheses.")
+        str, typer.Option(metavar="TABLE", help="Table to score: its name, or a SELECT in parentheses.")
     ] = "rows",
     dialect: Annotated[
         str, typer.Option(metavar="NAME", help="duckdb, sqlite, postgres, mysql, bigquery, snowflake, spark, tsql, …")
     ] = "duckdb",
     columns: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B", help="Columns of the table to hand on, as its key. Default: the features."),
+        typer.Option(
+            metavar="A,B", help="Columns of the table to keep in the result, such as its key. Default: the features."
+        ),
     ] = None,
 ) -> None:
-    """Print a model as one SELECT, which scores the rows of a database where they are.
+    """Print a model as one SELECT statement, which scores rows inside a database.
 
-    It gives the columns to hand on, prediction, and p_CLASS and log_p_CLASS of every class, missing cells integrated
-    out: what predict --proba gives. For naive Bayes, lda, qda, rda, tan and chow-liu.
+    The result has the columns to keep, prediction, and p_CLASS and log_p_CLASS of each class. Missing cells are
+    integrated out. The probabilities are those of predict --proba. For naive Bayes, lda, qda, rda, tan and chow-liu.
 
     Example:
 
@@ -36,8 +38,8 @@ def sql(
     estimator = load_model(model)
     if not hasattr(estimator, "to_sql"):
         raise UserError(
-            f"{str(model)!r} holds a {type(estimator).__name__}, which no SELECT is written for; fit --model nb, lda, "
-            "qda, rda, tan or chow-liu"
+            f"{str(model)!r} holds a {type(estimator).__name__}, which cannot be written as a SELECT; fit --model nb, "
+            "lda, qda, rda, tan or chow-liu"
         )
     kept = None if columns is None else split_names(columns)
     with as_user_errors():

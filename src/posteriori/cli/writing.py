@@ -1,4 +1,4 @@
-"""Tables to files, by their suffix, and to stdout."""
+"""Write tables to files, in the format of their suffix, and to stdout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def open_output(output: Path | None, *sources: Path) -> Callable[[pl.DataFrame], Any]:
-    """Return the function that writes a frame to a file, in the format of its suffix, or to stdout as CSV."""
+    """Return a function that writes a frame to a file in the format of its suffix, or to stdout as CSV."""
     if output is None:
         return lambda frame: write_out(frame.write_csv())
     check_output(output, *sources)
@@ -31,7 +31,7 @@ def open_output(output: Path | None, *sources: Path) -> Callable[[pl.DataFrame],
 
 
 def write_out(text: str) -> None:
-    """Write to stdout; an error names it."""
+    """Write to stdout; an OSError names it."""
     try:
         sys.stdout.write(text)
     except BrokenPipeError:
@@ -41,7 +41,7 @@ def write_out(text: str) -> None:
 
 
 def check_output(path: Path, *sources: Path) -> None:
-    """Refuse a file of an unknown format, or one that has no place, or that would be lost by the output."""
+    """Raise UserError if the format of a file is unknown, or if no file can be written there, as `check_place` does."""
     writer_of(path)
     check_place(path, *sources)
 
@@ -51,8 +51,8 @@ def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
 
     Raises
     ------
-    Refusal
-        The suffix is not known, or cannot be written.
+    UserError
+        The suffix is unknown, or the format cannot be written.
     """
     from posteriori.tables.scanning import format_of
     from posteriori.tables.text import SEPARATORS
@@ -61,7 +61,9 @@ def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
         kind = format_of(path)
     packed = path.suffix.lower()
     if packed == ".zst":
-        raise UserError(f"{str(path)!r} would have to be packed by zstd; write .csv, .csv.gz or .parquet")
+        raise UserError(
+            f"{str(path)!r} asks for compression by zstd, which is not supported; write .csv, .csv.gz or .parquet"
+        )
 
     def write(frame: pl.DataFrame, position: Path) -> None:
         if kind == "parquet":

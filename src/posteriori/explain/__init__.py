@@ -1,4 +1,4 @@
-"""Why a prediction is what it is: exact sums of log factors, Bayes' rule on paper, weights and biases."""
+"""Explanations of predictions: exact sums of log factors, Bayes' rule written out, weights and biases."""
 
 from posteriori.explain.forms import LinearForm, QuadraticForm, linear_form
 from posteriori.explain.sums import Explanation, LogOdds, bayes_table

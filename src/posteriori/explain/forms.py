@@ -1,4 +1,4 @@
-"""Models whose log-odds are linear or quadratic, as weights and biases."""
+"""Weights and biases of models whose log-odds are linear or quadratic."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class LinearForm:
-    """log p(x, y) = bias_y + Σ_t weight_yt · x_t + a part that is the same for all classes.
+    """Linear form log p(x, y) = bias_y + Σ_t weight_yt · x_t + a part that is the same for all classes.
 
-    A term t is a continuous feature, x_t its value, or a category beyond the first of a categorical feature, x_t
-    being 1 where the row has it and else 0. The softmax of the scores is the posterior.
+    A term t is a continuous feature with its value x_t, or a category of a categorical feature, except the first, with
+    the indicator x_t. The softmax of the scores is the posterior.
 
     Attributes
     ----------
@@ -41,12 +41,12 @@ class LinearForm:
         Parameters
         ----------
         values : ndarray (n, T)
-            The terms, in their order; `design` makes them of an explanation's values.
+            Values of the terms, in their order; `design` computes them from the values of an explanation.
         """
         return self.bias + np.asarray(values, dtype=np.float64) @ self.weight.T
 
     def contributions(self, values: Any) -> Array:
-        """Return weight·x term by term, (n, C, T), in nats: with the bias they add up to the scores.
+        """Return weight·x per term, (n, C, T), in nats; the scores are their sum plus the bias.
 
         Parameters
         ----------
@@ -60,10 +60,10 @@ class LinearForm:
         Raises
         ------
         ValueError
-            A cell is missing: the linear form is that of a complete row.
+            A cell is missing: the linear form needs complete rows.
         """
         if any(value is None for value in explanation.values.ravel()):
-            raise ValueError("a cell is missing, and the linear form is that of complete rows; use log_factors")
+            raise ValueError("a cell is missing, and the linear form needs complete rows; use log_factors")
         position = {name: j for j, name in enumerate(explanation.feature_names)}
         columns = [
             explanation.values[:, position[name]]
@@ -76,7 +76,7 @@ class LinearForm:
 
 @dataclass(frozen=True)
 class QuadraticForm:
-    """log p(x, y) = xᵀ·A_y·x + w_yᵀ·x + b_y of a row x of continuous columns.
+    """Quadratic form log p(x, y) = xᵀ·A_y·x + w_yᵀ·x + b_y of a row x of continuous columns.
 
     Attributes
     ----------
@@ -95,7 +95,8 @@ class QuadraticForm:
     def scores(self, values: Any) -> Array:
         """Return log p(x, y) of complete rows (n, d), (n, C), in nats."""
         x = np.asarray(values, dtype=np.float64)
-        return np.einsum("ni,cij,nj->nc", x, self.quadratic, x) + x @ self.linear.T + self.constant
+        scores: Array = np.einsum("ni,cij,nj->nc", x, self.quadratic, x) + x @ self.linear.T + self.constant
+        return scores
 
 
 def linear_form(model: ExplainableModel) -> LinearForm:

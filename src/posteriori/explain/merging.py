@@ -1,4 +1,4 @@
-"""An explanation of fewer classes."""
+"""Explanations with several classes merged into one."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from posteriori.explain.sums import Explanation
 
 
 def merge_classes(explanation: Explanation, keep: Sequence[int]) -> Explanation:
-    """Return one row's explanation with all classes but some as one class, and the same evidence.
+    """Return the explanation of one row with all classes except some merged into one; the evidence is the same.
 
-    The factor of a feature for the merged class is p(x_j | other, x_1 … x_{j−1}): given more than one class
-    the features depend on each other, and by the chain rule these factors and the prior multiply to the
-    joint.
+    The factor of a feature given the merged class is p(x_j | other, x_1 … x_{j−1}): features that are independent
+    given each class depend on each other given several classes. By the chain rule the factors and the prior multiply
+    to the joint.
 
     Parameters
     ----------
     explanation : Explanation
-        Its first row is taken.
+        Its first row is used.
     keep : sequence of int
-        The places of the classes that stay as they are.
+        Positions of the classes that are not merged.
     """
     others = [c for c in range(len(explanation.classes)) if c not in set(keep)]
     prior, factors = explanation.log_prior, explanation.log_factors[:1]
@@ -30,7 +30,7 @@ def merge_classes(explanation: Explanation, keep: Sequence[int]) -> Explanation:
     chain = np.logaddexp.reduce(steps, axis=0)
     with np.errstate(invalid="ignore"):
         merged = np.diff(chain)
-    merged = np.where(np.isnan(merged), 0.0, merged)  # impossible already: further cells change nothing
+    merged = np.where(np.isnan(merged), 0.0, merged)  # −inf − (−inf): the cells above already have probability 0
     classes = np.array([*explanation.classes[list(keep)], f"{len(others)} others"], dtype=object)
     return dataclasses.replace(
         explanation,

@@ -19,15 +19,15 @@ _MOST_GIVEN = 3  # features named after a bar
 
 @dataclass(frozen=True)
 class LogOdds:
-    """log p(label | x) − log p(against | x) as a sum, in nats.
+    """Log-odds log p(label | x) − log p(against | x) as a sum, in nats.
 
     Attributes
     ----------
     label, against : class labels
     prior : float
-        The log-odds before any feature is seen.
+        Log-odds of the class prior.
     factors : dict
-        What each feature adds, by name.
+        Contribution of each feature, by name.
     """
 
     label: Any
@@ -43,23 +43,23 @@ class LogOdds:
 
 @dataclass(frozen=True)
 class Explanation:
-    """log p(x, y) = log p(y) + Σ_j log p(x_j | y): every posterior as the sum that it is.
+    """Log joint density of rows as a sum of log factors: log p(x, y) = log p(y) + Σ_j log p(x_j | y).
 
     Attributes
     ----------
     classes : ndarray (C,)
     feature_names : tuple of str
     values : ndarray of object (n, d)
-        The cells as the model read them; None where missing.
+        Cells as the model reads them; None where missing.
     log_prior : ndarray (C,)
         In nats.
     log_factors : ndarray (n, C, d)
         In nats; 0 where the cell is missing.
     weighted : bool
-        Whether the factors are weighted: their sum is then no log p(x, y), though the posterior is what it makes.
+        Whether the factors are weighted. Their sum then differs from log p(x, y), but its softmax is the posterior.
     given : tuple of tuple of int (d), optional
-        For each feature the places of those on which its factor is conditional beside the class, where features depend
-        on each other: in a chain, log p(x_j | x_1 … x_{j−1}, y). Missing ones are integrated out.
+        Positions of the features on which the factor of each feature is conditional besides the class, if features
+        depend on each other: by the chain rule, log p(x_j | x_1 … x_{j−1}, y). Missing features are integrated out.
     """
 
     classes: Array
@@ -72,8 +72,9 @@ class Explanation:
 
     @property
     def log_joint(self) -> Array:
-        """Log p(x, y) in nats, (n, C): the prior plus the sum of the factors."""
-        return self.log_prior + self.log_factors.sum(axis=2)
+        """Log p(x, y) in nats, (n, C): the log prior plus the sum of the log factors."""
+        log_joint: Array = self.log_prior + self.log_factors.sum(axis=2)
+        return log_joint
 
     @property
     def log_evidence(self) -> Array:
@@ -84,21 +85,22 @@ class Explanation:
     def posterior(self) -> Array:
         """p(y | x), (n, C)."""
         with np.errstate(invalid="ignore"):  # NaN in a row that no class can produce
-            return np.exp(self.log_joint - self.log_evidence[:, np.newaxis])
+            posterior: Array = np.exp(self.log_joint - self.log_evidence[:, np.newaxis])
+        return posterior
 
     def log_odds(self, row: int = 0, label: Any = None, against: Any = None) -> LogOdds:
-        """Return what the prior and each feature add to the log-odds of one class against another.
+        """Return the contributions of the prior and of each feature to the log-odds of one class against another.
 
         Parameters
         ----------
         row : int, default 0
         label, against : class labels, optional
-            Default: the most probable class of the row, and the second.
+            Default: the most and the second most probable class of the row.
 
         Raises
         ------
         ValueError
-            A label is none of the classes, or there is only one class.
+            A label is not one of the classes, or there is only one class.
         """
         first, second = self._pair(row, label, against)
         with np.errstate(invalid="ignore"):
@@ -108,7 +110,7 @@ class Explanation:
         return LogOdds(self.classes[first], self.classes[second], prior, named)
 
     def known(self, row: int, feature: int) -> tuple[str, ...]:
-        """Return the names of the present features on which the factor of one is conditional, beside the class."""
+        """Return the names of the present features on which the factor of a feature depends, besides the class."""
         positions = self.given[feature] if self.given else ()
         return tuple(self.feature_names[j] for j in positions if self.values[row, j] is not None)
 
@@ -122,22 +124,22 @@ class Explanation:
 
     def _pair(self, row: int, label: Any, against: Any) -> tuple[int, int]:
         ranked = list(np.argsort(-self.log_joint[row], kind="stable"))
-        first = ranked[0] if label is None else self._place(label)
+        first = ranked[0] if label is None else self._class_index(label)
         if against is not None:
-            return first, self._place(against)
+            return first, self._class_index(against)
         others = [position for position in ranked if position != first]
         if not others:
-            raise ValueError(f"the model knows one class only, {self.classes[0]!r}: there are no odds")
+            raise ValueError(f"the model has one class only, {self.classes[0]!r}: there are no odds")
         return first, others[0]
 
-    def _place(self, label: Any) -> int:
+    def _class_index(self, label: Any) -> int:
         positions = np.flatnonzero(self.classes == label)
         if not len(positions):
             raise ValueError(f"{label!r} is not a class; the classes are {list(self.classes)}")
         return int(positions[0])
 
     def bayes_table(self, row: int = 0) -> str:
-        """Return Bayes' rule for one row, written out as on paper: prior × likelihood, evidence, posterior.
+        """Return Bayes' rule for one row as a table: prior × likelihood, evidence, posterior.
 
         Parameters
         ----------
@@ -146,9 +148,9 @@ class Explanation:
         Returns
         -------
         str
-            A line for the prior, one for each feature's likelihood p(x_j | y), or p(x_j | x_i, y) where features
-            depend on each other, their product p(x, y), and the posterior p(x, y) / p(x); a column for each class.
-            Densities are per data unit.
+            One column per class, with lines for the prior, for the likelihood p(x_j | y) of each feature, or
+            p(x_j | x_i, y) if features depend on each other, for their product p(x, y), and for the posterior
+            p(x, y) / p(x). Densities are per data unit.
         """
         names = [str(label) for label in self.classes]
         likelihoods = [(self._factor_name(row, j), factors) for j, factors in enumerate(self.log_factors[row].T)]
@@ -185,13 +187,13 @@ class ExplainableModel(Protocol):
 
 
 def bayes_table(model: ExplainableModel, x: Any) -> str:
-    """Write Bayes' rule out for one row, as a person would on paper.
+    """Return Bayes' rule for one row as a table of text.
 
     Parameters
     ----------
     model : fitted estimator of posteriori
     x : sequence of d cells, mapping from column to cell, or a table of one row
-        A cell that is None or NaN, or a column left out of a mapping, is missing: its factor is 1.
+        A cell that is None or NaN is missing, and so is a column that a mapping lacks: its factor is 1.
 
     Returns
     -------
@@ -200,7 +202,7 @@ def bayes_table(model: ExplainableModel, x: Any) -> str:
     Raises
     ------
     ValueError
-        x is a table of several rows; take one, or use ``model.explain(X).bayes_table(row)``.
+        x is a table of several rows; give one row, or use ``model.explain(X).bayes_table(row)``.
 
     Examples
     --------
@@ -221,7 +223,9 @@ def bayes_table(model: ExplainableModel, x: Any) -> str:
     """
     explanation = model.explain(_one_row(model, x))
     if len(explanation.values) > 1:
-        raise ValueError(f"x has {len(explanation.values)} rows; write out one at a time")
+        raise ValueError(
+            f"x has {len(explanation.values)} rows; give one row, or use model.explain(X).bayes_table(row)"
+        )
     return explanation.bayes_table()
 
 
@@ -230,7 +234,7 @@ def _one_row(model: ExplainableModel, x: Any) -> Any:
     if isinstance(x, Mapping):
         unseen = [key for key in x if key not in names]
         if unseen:
-            raise ValueError(f"x has {quote(unseen)}, which the model does not know; it knows {quote(names)}")
+            raise ValueError(f"x has {quote(unseen)}, which the model does not have; its features are {quote(names)}")
         cells = [x.get(name) for name in names]
     elif isinstance(x, list | tuple | np.ndarray) and np.ndim(np.asarray(x, dtype=object)) == 1:
         cells = list(x)

@@ -1,4 +1,4 @@
-"""Figures of fitted models. Every function draws on an Axes, by default of a new figure, and returns it."""
+"""Figures of fitted models. Each function draws on an Axes, by default one of a new figure, and returns it."""
 
 from posteriori.plotting.calibration import plot_calibration
 from posteriori.plotting.densities import plot_densities

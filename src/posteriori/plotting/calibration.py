@@ -30,9 +30,9 @@ def plot_calibration(
 ) -> Axes:
     """Draw a calibration curve per class: observed frequency against mean predicted probability.
 
-    A dot is a bin of rows: their mean p(y | x), the share of them that are of the class (with Wilson's 95 %
-    interval) and, by its area, how many they are. On the diagonal the two agree; the mean distance from it
-    over the rows stands in the legend.
+    Each dot is a bin of rows: the share of the class among them, with Wilson's 95 % interval, against their mean
+    p(y | x). Its area is proportional to the number of rows. The legend shows the expected calibration error, the mean
+    distance from the diagonal over the rows.
 
     Parameters
     ----------
@@ -41,15 +41,15 @@ def plot_calibration(
     X : array-like or data frame (n, d)
         Rows that the model has not learned from; not needed with proba.
     y : array-like (n,) or str
-        Their labels, or the column of X that holds them.
+        Labels, or the column of X that holds them.
     proba : array-like (n, C), optional
-        p(y | x), classes in the order of ``model.classes_``, to be used in place of the model's own: what
-        cross-validation predicted, say.
+        p(y | x) to use instead of that of the model, for example out-of-fold predictions; classes in the order of
+        ``model.classes_``.
     n_bins : int, default 10
     strategy : {"quantile", "uniform"}, default "quantile"
-        Bins of equally many rows, or of equal width. A bin that no row falls into is left out.
+        Bins of equally many rows, or of equal width. Empty bins are not drawn.
     label : class label, optional
-        Draw this class alone. Default: the second of two classes, each of more.
+        Draw only this class. Default: the second of two classes; all classes if there are more.
     ax : matplotlib Axes, optional
 
     Returns
@@ -59,7 +59,7 @@ def plot_calibration(
     Raises
     ------
     ValueError
-        Labels are absent or missing, a shape or a parameter does not fit, or label is not a class.
+        Labels are absent or missing, a shape or a parameter is wrong, or label is not a class.
     ImportError
         Matplotlib is not installed.
 
@@ -94,7 +94,9 @@ def plot_calibration(
 def _finite(proba: Any, n_classes: int) -> Array:
     posterior = np.asarray(proba, dtype=np.float64)
     if posterior.ndim != 2 or posterior.shape[1] != n_classes or not np.isfinite(posterior).all():
-        raise ValueError(f"proba {posterior.shape} must be finite, a row a row and {n_classes} classes wide")
+        raise ValueError(
+            f"proba {posterior.shape} must be finite, with one row per row of y and {n_classes} columns, one per class"
+        )
     return posterior
 
 
@@ -107,7 +109,7 @@ class _Bins(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """Expected calibration error: mean absolute difference of the two over the rows."""
+        """Expected calibration error: mean absolute difference of share and posterior over the rows."""
         return float(np.abs(self.sure - self.share) @ self.rows / self.rows.sum())
 
     @property

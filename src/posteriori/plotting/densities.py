@@ -39,9 +39,9 @@ def plot_densities(
 ) -> Axes:
     """Draw the class-conditional density p(x_j | y): numbers as curves, categories and counts as bars.
 
-    Of a `GenerativeClassifier` it is the mixture Σ_m s_m p_m(x_j | y) of its members, with the shares s_m ∝ w_m by
-    which `score_samples` and `sample` mix them: the density of rows that the pool draws of class y. Its posterior is
-    not that of this mixture; `plot_decision_regions` draws that.
+    For a `GenerativeClassifier` it is the mixture Σ_m s_m p_m(x_j | y) of its members, with the shares s_m ∝ w_m of
+    `score_samples` and `sample`: the density of rows of class y that the pool samples. The posterior of the pool is not
+    that of this mixture; `plot_decision_regions` draws it.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def plot_densities(
     X : array-like or data frame (n, d), optional
         Rows to compare with: histograms behind the curves, circles (observed shares) on the bars.
     y : array-like (n,) or str, optional
-        Their labels, or the column of X that holds them. Without them, all rows are shown as one, beside what
-        the model says of them, p(x_j) = Σ p(y) p(x_j | y).
+        Labels, or the column of X that holds them. Without labels, all rows are shown as one group, with their
+        density under the model, p(x_j) = Σ p(y) p(x_j | y).
     joint : bool, default False
         Draw p(x_j, y) = p(y) p(x_j | y) instead, which adds up to p(x_j).
     ax : matplotlib Axes, optional
@@ -65,13 +65,13 @@ def plot_densities(
     Raises
     ------
     ValueError
-        The model has no such feature, y comes without X, or a label is missing or no class.
+        The model has no such feature, y is given without X, or a label is missing or not a class.
     ImportError
         Matplotlib is not installed.
     """
     drawn = Feature.of(model, feature)
     if X is None and y is not None:
-        raise ValueError("y comes without X; give the rows that it labels too")
+        raise ValueError("y needs X; give the rows that it labels too")
     cells = None if X is None else drawn.read(model, X)
     component = None if y is None else class_numbers(model.classes_, y, X)
     points = _points(drawn, len(model.classes_), _known(cells))

@@ -30,20 +30,20 @@ def plot_covariances(
     shares: Sequence[float] = (0.5, 0.95),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the Gaussian of each class over two features: its mean, and ellipses that contain a share of its rows.
+    """Draw the Gaussian of each class over two features: its mean, and ellipses that contain given shares.
 
     Parameters
     ----------
     model : fitted GaussianDiscriminant, or GenerativeClassifier
-        Of a pool, its Gaussian member of most weight is drawn, and the title names it.
+        For a pool, the Gaussian member with the greatest weight is drawn, and the title names it.
     X : array-like or data frame (n, d), optional
-        Rows to draw beneath.
+        Rows to draw behind the ellipses.
     y : array-like (n,) or str, optional
-        Their labels, or the column of X that holds them.
+        Labels, or the column of X that holds them.
     features : two names or indices, optional
-        The horizontal and the vertical feature. Default: the continuous ones, where the model has two.
+        The horizontal and the vertical feature. Default: the continuous features, if the model has two.
     shares : sequence of float, default (0.5, 0.95)
-        The share of a class's rows that the model expects within each ellipse, between 0 and 1.
+        Probability of each ellipse under the Gaussian of the class, between 0 and 1.
     ax : matplotlib Axes, optional
 
     Returns
@@ -54,14 +54,14 @@ def plot_covariances(
     Raises
     ------
     ValueError
-        A feature is unknown or categorical, it is not clear which two are meant, a share is not between 0 and 1,
-        y comes without X, or a pool has no Gaussian member.
+        A feature is unknown or categorical, the default features are ambiguous, a share is not between 0 and 1,
+        y is given without X, or a pool has no Gaussian member.
     ImportError
         Matplotlib is not installed.
     """
     model, title = _gaussian_of(model)
     if X is None and y is not None:
-        raise ValueError("y comes without X; give the rows that it labels too")
+        raise ValueError("y needs X; give the rows of these labels")
     if not all(0.0 < share < 1.0 for share in shares):
         raise ValueError(f"shares={tuple(shares)} must lie between 0 and 1, as 0.95 does")
     pair = two_continuous(model, features)
@@ -91,17 +91,18 @@ def plot_covariances(
 def plot_discriminants(model: GaussianDiscriminant, X: Any, y: Any = None, *, ax: Axes | None = None) -> Axes:
     """Draw rows in the plane of the first two discriminant directions, which separate the classes most.
 
-    The covariance within classes is the identity there, so the circle around each class's mean (a cross) holds 95 % of
-    its rows, if they are as the model says and the covariance is shared. With two classes, or one feature, there is
-    one direction only, and the rows are drawn along it, a line for each class.
+    The covariance within classes is the identity there. The circle around the mean of each class (a cross) has
+    probability 95 % if the classes share their covariance. With two classes or one feature there is only one
+    direction, and the rows are drawn along it, with one line per class.
 
     Parameters
     ----------
     model : fitted GaussianDiscriminant, or GenerativeClassifier
-        Of two or more classes. Of a pool, its Gaussian member of most weight is drawn, and the title names it.
+        With two or more classes. For a pool, its Gaussian member with the greatest weight is drawn; the title names
+        it.
     X : array-like or data frame (n, d)
     y : array-like (n,) or str, optional
-        The labels, or the column of X that holds them; default: the classes predicted.
+        Labels, or the column of X that holds them. Default: the predicted classes.
     ax : matplotlib Axes, optional
 
     Returns
@@ -112,14 +113,14 @@ def plot_discriminants(model: GaussianDiscriminant, X: Any, y: Any = None, *, ax
     Raises
     ------
     ValueError
-        The model knows one class only, or a pool has no Gaussian member.
+        The model has one class only, or a pool has no Gaussian member.
     ImportError
         Matplotlib is not installed.
     """
     whole = model
     model, title = _gaussian_of(model)
     if len(model.classes_) < 2:
-        raise ValueError(f"the model knows one class only, {model.classes_[0]!r}: nothing lies apart")
+        raise ValueError(f"the model has one class only, {model.classes_[0]!r}: there is nothing to separate")
     component = class_numbers(model.classes_, whole.predict(X) if y is None else y, X)
     rows = model.transform(X)
     means = (model.means_ - model.xbar_) @ model.scalings_
@@ -173,4 +174,5 @@ def _draw_mean(ax: Axes, mean: Array, colour: str, name: str | None = None) -> N
 def _ellipse(mean: Array, covariance: Array, share: float) -> Array:
     """Return points (2, …) of the ellipse that contains a share of a Gaussian."""
     circle = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
-    return mean[:, np.newaxis] + np.sqrt(chi2(2).ppf(share)) * np.linalg.cholesky(covariance) @ circle
+    points: Array = mean[:, np.newaxis] + np.sqrt(chi2(2).ppf(share)) * np.linalg.cholesky(covariance) @ circle
+    return points

@@ -35,11 +35,11 @@ def plot_network(
     ----------
     network : BayesianNetwork
     evidence : mapping, optional
-        As `BayesianNetwork.query` takes it; variables of which something is known stand out.
+        As in `BayesianNetwork.query`; variables with evidence are highlighted.
     bars : bool, optional
-        Whether nodes show their probabilities; default: in networks of up to 45 variables.
+        Whether nodes show their probabilities. Default: in networks of up to 45 variables.
     ax : matplotlib Axes, optional
-        Default: of a new figure, as large as the network needs.
+        Default: axes of a new figure, as large as the network needs.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def plot_network(
     Raises
     ------
     ValueError
-        The evidence names no variable or state of the network, or is impossible.
+        The evidence names an unknown variable or state, or is impossible.
     ImportError
         Matplotlib is not installed.
     """
@@ -72,9 +72,9 @@ def plot_tree(model: Any, label: Any = None, *, ax: Axes | None = None) -> Axes:
     ----------
     model : fitted TreeAugmentedNaiveBayes, ChowLiuClassifier, ChowLiuTree or KDependenceBayes
     label : class label, optional
-        Whose tree to draw, where each class has its own.
+        Class whose tree to draw, if each class has its own.
     ax : matplotlib Axes, optional
-        Default: of a new figure, as large as the tree needs.
+        Default: axes of a new figure, as large as the tree needs.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def plot_tree(model: Any, label: Any = None, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ValueError
-        There is no such class; or each class has a tree, and no label says which.
+        There is no such class, or each class has a tree and label is None.
     TypeError
         The model has no tree.
     ImportError

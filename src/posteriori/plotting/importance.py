@@ -16,19 +16,19 @@ def plot_feature_information(model: Any, *, most: int = 20, ax: Axes | None = No
     """Draw feature importance: the increase of the log-loss without each column, in nats, with 95 % intervals.
 
     It is `importance_` of the model: measured on held-out rows after `GenerativeClassifier.fit`, and otherwise
-    expected under the model itself; the label of the axis says which.
+    expected under the model itself. The label of the axis states which.
 
     Parameters
     ----------
     model : fitted classifier
     most : int, default 20
-        How many features to draw, the most important first.
+        Number of features to draw, the most important first.
     ax : matplotlib Axes, optional
 
     Returns
     -------
     matplotlib Axes
-        Nats per row against the features; the lines reach 1.96 standard errors to both sides.
+        Nats per row against the features; lines extend 1.96 standard errors to both sides.
 
     Raises
     ------

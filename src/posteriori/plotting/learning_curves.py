@@ -13,24 +13,24 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _AXES = {
-    "accuracy": "accuracy on rows held out",
-    "log_loss": "log-loss on rows held out (nats a row)",
-    "brier": "Brier score on rows held out",
+    "accuracy": "accuracy on held-out rows",
+    "log_loss": "log-loss on held-out rows (nats per row)",
+    "brier": "Brier score on held-out rows",
     "fit_seconds": "seconds to fit",
-    "predict_seconds": "seconds to predict the rows held out",
+    "predict_seconds": "seconds to predict the held-out rows",
 }
 
 
 def plot_learning_curves(comparison: Any, measure: str = "log_loss", *, ax: Axes | None = None) -> Axes:
     """Draw a score of each model against the number of training rows.
 
-    A line is the mean over the repeats, whole for generative models and dashed for discriminative ones; its band is
-    two standard errors of that mean to either side. Rows are on a logarithmic axis, and so are seconds.
+    Lines are means over the repeats, solid for generative models and dashed for discriminative ones; bands are two
+    standard errors of the mean to either side. The axes of rows and of seconds are logarithmic.
 
     Parameters
     ----------
     comparison : Comparison
-        What `posteriori.compare` returned.
+        Result of `posteriori.compare`.
     measure : {"log_loss", "accuracy", "brier", "fit_seconds", "predict_seconds"}, default "log_loss"
     ax : matplotlib Axes, optional
 

@@ -24,9 +24,9 @@ def plot_posterior_along(model: Any, feature: Feature, X: Any, y: Any, resolutio
     feature : Feature
     X, y : as in `plot_decision_regions`
     resolution : int
-        Points along a feature of numbers.
+        Number of points along a numeric feature.
     ax : matplotlib Axes, optional
-        Whose place the two share.
+        Axes whose area is divided between the two.
     """
     cells = feature.read(model, X)
     ax = open_axes(ax, height=6.4)
@@ -63,10 +63,12 @@ def _split(ax: Axes) -> Axes:
         box = ax.get_position()
         half = 0.46 * box.height
         ax.set_position((box.x0, box.y1 - half, box.width, half))
-        return figure.add_axes((box.x0, box.y0, box.width, half), sharex=ax)
-    halves = spec.subgridspec(2, 1)
-    ax.set_subplotspec(halves[0])
-    return figure.add_subplot(halves[1], sharex=ax)
+        below: Axes = figure.add_axes((box.x0, box.y0, box.width, half), sharex=ax)
+    else:
+        halves = spec.subgridspec(2, 1)
+        ax.set_subplotspec(halves[0])
+        below = figure.add_subplot(halves[1], sharex=ax)
+    return below
 
 
 def _points(feature: Feature, cells: Array, resolution: int) -> Array:

@@ -103,7 +103,8 @@ class Feature:
 
     def out_of_support(self, cells: Array) -> Array:
         """Return which cells are out of support, (n,): cells that one of the models cannot produce."""
-        return np.any([model.cannot_hold(self.position, cells) for model in self.shown.models], axis=0)
+        outside: Array = np.any([model.cannot_hold(self.position, cells) for model in self.shown.models], axis=0)
+        return outside
 
     def densities(self, cells: Array) -> Array:
         """Return p(x_j | y), (n, C); for a pool, the mixture of the members by their normalized weights."""
@@ -117,7 +118,8 @@ class Feature:
             log_shares = np.log(self.shown.shares)
         each = [model.log_marginal(self.position, cells) + log_prior for model in self.shown.models]
         stacked = np.concatenate([one + share for one, share in zip(each, log_shares, strict=True)], axis=1)
-        return np.logaddexp.reduce(stacked, axis=1)
+        log_density: Array = np.logaddexp.reduce(stacked, axis=1)
+        return log_density
 
     def posterior(self, cells: Array) -> Array:
         """Return p(y | x_j), (n, C), with all other columns missing; NaN if no class can produce the cell."""
@@ -151,7 +153,8 @@ class Feature:
                 return np.where(codes == 0, np.nan, codes)
             return batch.numbers.values[:, batch.schema.of_kind("continuous").index(self.position)]
 
-        return model._source(X).map(read_batch)
+        cells: Array = model._source(X).map(read_batch)
+        return cells
 
 
 def _position(schema: Schema, feature: Any) -> int:
@@ -160,14 +163,15 @@ def _position(schema: Schema, feature: Any) -> int:
         return schema.names.index(feature)
     if isinstance(feature, int | np.integer) and -n_features <= feature < n_features:
         return int(feature) % n_features
-    raise ValueError(f"{feature!r} is neither a feature nor the index of one; there are {quote(schema.names)}")
+    raise ValueError(f"{feature!r} is not the name or the index of a feature; the features are {quote(schema.names)}")
 
 
 def class_number(classes: Array, label: Any) -> int:
     """Return the index of a label among the classes; raise ValueError if it is unknown."""
-    if label not in classes.tolist():
-        raise ValueError(f"{label!r} is not a class; the classes are {classes.tolist()}")
-    return classes.tolist().index(label)
+    labels: list[Any] = classes.tolist()
+    if label not in labels:
+        raise ValueError(f"{label!r} is not a class; the classes are {labels}")
+    return labels.index(label)
 
 
 def class_numbers(classes: Array, y: Any, X: Any) -> Array:

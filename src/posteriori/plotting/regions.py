@@ -32,39 +32,38 @@ def plot_decision_regions(
 ) -> Axes:
     """Shade the plane of two features by the most probable class and its posterior, and draw the rows.
 
-    Of one feature, ``features=("x",)``, draw the posterior p(y | x) along it, and below it the joint densities
-    p(x, y), whose largest wins.
+    For one feature, ``features=("x",)``, draw the posterior p(y | x) along it, and below it the joint densities
+    p(x, y).
 
-    Other features are missing all over the plane. A generative model integrates missing cells out, so the
-    shade is p(y | x_a, x_b) exactly, not a slice at typical values of the rest; what the model answers for a
-    whole row, from all its cells, may differ from the region that the row lies in. Of a `GenerativeClassifier` it is
-    the posterior of the pool. Where factors are weighted, or several models are pooled, the posterior is not the
-    quotient of the joint densities.
+    All other features are missing. A generative model integrates missing cells out, so that the shade is exactly
+    p(y | x_a, x_b), not a slice at typical values of the other features. The prediction for a complete row may differ
+    from the region that it lies in. For a `GenerativeClassifier` the shade is the posterior of the pool. If factors are
+    weighted or several models are pooled, the posterior is not the normalized joint density.
 
     Parameters
     ----------
     model : fitted classifier
     X : array-like or data frame (n, d)
-        Rows to draw, which also set the range. One that lacks either feature has no place in the plane.
+        Rows to draw, which also set the range. Rows that lack one of the features are not drawn.
     y : array-like (n,) or str, optional
-        Their labels, or the column of X that holds them.
+        Labels, or the column of X that holds them.
     features : two names or indices, or one, optional
-        The horizontal and the vertical feature. Default: the continuous ones, where the model has two, or the one
-        feature that it has.
+        The horizontal and the vertical feature. Default: the continuous features, if the model has two, or its
+        only feature.
     resolution : int, default 200
-        Points along an axis; the cost is that of predicting resolution² rows.
+        Number of points along an axis; the cost is that of predicting resolution² rows.
     ax : matplotlib Axes, optional
 
     Returns
     -------
     matplotlib Axes
-        The features in their own units. Of one feature, the axes of the posterior; those of the joint densities
-        are the next ones of the figure.
+        The features in their own units. For one feature, the axes of the posterior; the next axes of the figure
+        are those of the joint densities.
 
     Raises
     ------
     ValueError
-        A feature is unknown, categorical or without a value in X, or it is not clear which two are meant.
+        A feature is unknown, categorical or without a value in X, or the default features are ambiguous.
     ImportError
         Matplotlib is not installed.
     """
@@ -149,7 +148,8 @@ def _shades(log_posterior: Array) -> Array:
     sure = (posterior * n_classes - 1.0) / max(n_classes - 1.0, 1.0)
     strength = np.where(np.isfinite(best), 0.08 + 0.37 * sure, 0.0)[..., np.newaxis]
     colours = np.array([to_rgb(colour) for colour in class_colours(n_classes)])
-    return 1.0 - strength * (1.0 - colours[log_posterior.argmax(axis=2)])
+    shades: Array = 1.0 - strength * (1.0 - colours[log_posterior.argmax(axis=2)])
+    return shades
 
 
 def _draw_boundaries(ax: Axes, across: Array, up: Array, log_posterior: Array) -> None:

@@ -35,23 +35,23 @@ def plot_explanation(
     ----------
     explanation_or_model : Explanation or fitted classifier
     X : array-like or data frame (n, d)
-        Where a model is given: the rows, all of which it explains, so pass a few.
+        Rows, if a model is given. All of them are explained, so give only a few.
     row : int, default 0
     label, against : class labels, optional
-        The classes a and b. Default: the most probable of the row, and the next.
+        The classes a and b. Default: the most and the second most probable class of the row.
     max_features : int, default 12
-        How many steps, the largest, are drawn one by one; the others are summed into one.
+        Number of largest steps that are drawn separately; the others are summed into one.
     ax : matplotlib Axes, optional
 
     Returns
     -------
     matplotlib Axes
-        Log-odds in nats, read from the top; a step has the colour of the class that it speaks for.
+        Log-odds in nats, from top to bottom; each step has the colour of the class that it favours.
 
     Raises
     ------
     ValueError
-        A class is unknown, there are not two, a model comes without X, or a step is infinite.
+        A class is unknown, there are not two classes, a model is given without X, or a step is infinite.
     IndexError
         There is no such row.
     ImportError
@@ -82,18 +82,19 @@ def plot_explanation(
 
 
 def _explain(explanation_or_model: Any, X: Any) -> Explanation:
-    if not hasattr(explanation_or_model, "explain"):
-        return explanation_or_model
-    if X is None:
-        raise ValueError("a model comes without X; give the rows that it shall explain")
-    return explanation_or_model.explain(X)
+    explanation: Explanation = explanation_or_model
+    if hasattr(explanation_or_model, "explain"):
+        if X is None:
+            raise ValueError("X is needed with a model; give the rows to explain")
+        explanation = explanation_or_model.explain(X)
+    return explanation
 
 
 def _two_classes(explanation: Explanation, row: int, label: Any, against: Any) -> tuple[int, int]:
     """Return the indices of the two classes of the odds; by default the two most probable."""
     classes, ranked = explanation.classes, np.argsort(-explanation.log_joint[row], kind="stable").tolist()
     if len(classes) < 2:
-        raise ValueError(f"the model knows one class only, {classes[0]!r}: there are no odds")
+        raise ValueError(f"the model has one class only, {classes[0]!r}: there are no odds")
     b = None if against is None else class_number(classes, against)
     a = next(c for c in ranked if c != b) if label is None else class_number(classes, label)
     b = next(c for c in ranked if c != a) if b is None else b

@@ -66,7 +66,8 @@ class ReportData:
     @property
     def model(self) -> GenerativeModel:
         """Model of the main member."""
-        return self.main_member.model_
+        model: GenerativeModel = self.main_member.model_
+        return model
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -136,7 +136,7 @@ def tree_section(subject: ReportData) -> Section | None:
 
 
 def _name_in_pool(subject: ReportData, model: Any) -> str:
-    members = subject.estimator.members_
+    members: dict[str, Any] = subject.estimator.members_
     return next(name for name in members if members[name] is model)
 
 

@@ -45,12 +45,14 @@ class HeldOutPredictions:
     @property
     def predicted(self) -> Array:
         """Index of the most probable class of each row."""
-        return self.posterior.argmax(axis=1)
+        predicted: Array = self.posterior.argmax(axis=1)
+        return predicted
 
     @property
     def confidence(self) -> Array:
         """Probability of the predicted class."""
-        return self.posterior.max(axis=1)
+        confidence: Array = self.posterior.max(axis=1)
+        return confidence
 
     @property
     def of_truth(self) -> Array:
@@ -60,7 +62,8 @@ class HeldOutPredictions:
     @property
     def right(self) -> Array:
         """Whether the predicted class is the true class."""
-        return self.predicted == self.y_true
+        right: Array = self.predicted == self.y_true
+        return right
 
     def standard_error(self, losses: Array) -> float:
         """Return the standard error of the weighted mean of the losses, (m,)."""
