@@ -53,8 +53,8 @@ wheel: .venv ## Build sdist and wheel; install the wheel in a fresh environment 
 	$(PYTHON) -m venv build/wheel/venv
 	build/wheel/venv/bin/python -m pip install --quiet build/wheel/*.whl
 	cd build/wheel && venv/bin/python -c 'import posteriori.datasets as d; d.load_penguins().write_csv("penguins.csv")'
-	cd build/wheel && venv/bin/posteriori fit penguins.csv --target species -o penguins.posteriori
-	cd build/wheel && venv/bin/posteriori predict penguins.posteriori penguins.csv -o predicted.csv
+	cd build/wheel && venv/bin/posteriori fit penguins.csv --target species --output penguins.posteriori
+	cd build/wheel && venv/bin/posteriori predict penguins.posteriori penguins.csv --output predicted.csv
 
 .PHONY: bench
 bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
