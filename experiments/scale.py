@@ -176,7 +176,7 @@ def table_of_widths(costs: dict[tuple[int, int, int], Cost]) -> str:
 def main() -> None:
     """Measure, and write the tables into the page."""
     costs = costs_of_files()
-    replace_block("machine", f"A worker is a machine as that of the measurement: {n_threads(None)} cores.", PAGE)
+    replace_block("machine", f"A worker is a machine like that of the measurement: {n_threads(None)} cores.", PAGE)
     replace_block("costs", table_of_costs(costs), PAGE)
     replace_block("clusters", table_of_clusters(costs), PAGE)
     replace_block("widths", table_of_widths(costs_of_pairs()), PAGE)
