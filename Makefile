@@ -32,6 +32,30 @@ lint: .venv ## Check style and formatting
 types: .venv ## Check types
 	$(PYTHON) -m mypy
 
+.PHONY: coverage
+coverage: .venv ## Run the tests and measure which lines they reach (kernels are compiled and do not count)
+	$(PYTHON) -m pip install --quiet pytest-cov
+	$(PYTHON) -m pytest --cov=posteriori --cov-branch --cov-report=term-missing:skip-covered
+
+.PHONY: pythons
+pythons: .venv ## Run quick tests on each Python from 3.11 to 3.14 that the machine has
+	$(PYTHON) .ci/environments.py pythons
+
+.PHONY: lowest
+lowest: .venv ## Run quick tests with the lowest promised version of each dependency
+	$(PYTHON) .ci/environments.py lowest
+
+.PHONY: wheel
+wheel: .venv ## Build sdist and wheel; install the wheel in a fresh environment and run its command line
+	$(PYTHON) -m pip install --quiet build
+	rm -rf build/wheel
+	$(PYTHON) -m build --outdir build/wheel
+	$(PYTHON) -m venv build/wheel/venv
+	build/wheel/venv/bin/python -m pip install --quiet build/wheel/*.whl
+	cd build/wheel && venv/bin/python -c 'import posteriori.datasets as d; d.load_penguins().write_csv("penguins.csv")'
+	cd build/wheel && venv/bin/posteriori fit penguins.csv --target species --output penguins.posteriori
+	cd build/wheel && venv/bin/posteriori predict penguins.posteriori penguins.csv --output predicted.csv
+
 .PHONY: bench
 bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m pip install --quiet --editable ".[bench]"

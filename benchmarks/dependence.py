@@ -97,7 +97,7 @@ def tan_rows(n: int, rng: np.random.Generator) -> list[Row]:
 
 
 def seconds_a_row(work: Callable[[], Any], n: int) -> float:
-    """Return the median seconds a row of three runs after a warm-up."""
+    """Return the median seconds per row of three runs after a warm-up."""
     work()
     seconds = []
     for _ in range(3):

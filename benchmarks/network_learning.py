@@ -103,7 +103,7 @@ def once(work: Callable[[], object]) -> float:
 
 
 def pgmpy_network(net: po.BayesianNetwork) -> Callable[[pd.DataFrame], object]:
-    """Return a function that learns the tables by pgmpy, with one pseudo-count a cell."""
+    """Return a function that learns the tables by pgmpy, with one pseudo-count per cell."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pgmpy.models import DiscreteBayesianNetwork

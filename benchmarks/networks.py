@@ -98,7 +98,7 @@ def random_findings(network: po.BayesianNetwork, n_rows: int) -> list[dict[str, 
 
 
 def timed_rows(engine: object, findings: list[dict[str, int]]) -> tuple[float, dict[str, np.ndarray]]:
-    """Return the mean seconds a row of an engine that is ready, and its answer to the first."""
+    """Return the mean seconds per row of an engine that is ready, and its answer to the first."""
     variables = list(engine.BN().names())
     engine.makeInference()
     seconds: list[float] = []

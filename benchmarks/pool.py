@@ -137,7 +137,7 @@ def leave_one_out_rows(n: int, rng: np.random.Generator) -> list[Row]:
 
 
 def textbook(X: np.ndarray, y: np.ndarray, i: int, shares: np.ndarray, pooling: str) -> np.ndarray:
-    """Return what MASS's lda and qda say of row i from the others, their unbiased covariances, and given priors."""
+    """Return the leave-one-out posterior of row i by lda and qda of MASS: unbiased covariances, given priors."""
     rest = np.arange(len(y)) != i
     groups = [X[rest & (y == c)] for c in range(len(shares))]
     covariances = [np.cov(group.T) for group in groups]

@@ -188,7 +188,7 @@ def main() -> None:
     gaussian, counts = experiments.gaussian_curves(), experiments.count_curves()
     draw_truths(gaussian, counts, PICTURES / "two_truths.png")
     fill("gaussian curves", f"{curve_table(gaussian)}\n\n{crossing_table(gaussian)}")
-    least = f"The true posterior has a log-loss of {experiments.least_log_loss():.3f} nats a row."
+    least = f"The true posterior has a log-loss of {experiments.least_log_loss():.3f} nats per row."
     fill("counts", f"{curve_table(counts)}\n\n{least}\n\n{crossing_table(counts)}")
     fill("missing", missing_table())
     fill("unlabelled", unlabelled_table())

@@ -138,7 +138,7 @@ def count_curves() -> Comparison:
 
 
 def least_log_loss() -> float:
-    """Return the log-loss of the true posterior of the counts that the curves are of, in nats a row."""
+    """Return the log-loss of the true posterior of the counts that the curves are of, in nats per row."""
     X, y = draw_counts(COUNTED, np.random.default_rng(SEED))
     log_joint = poisson.logpmf(X[:, np.newaxis], RATES).sum(axis=2)
     return float(np.logaddexp(0.0, log_joint[np.arange(len(y)), 1 - y] - log_joint[np.arange(len(y)), y]).mean())

@@ -38,7 +38,7 @@ def summary_of_labels(scores: Scores) -> str:
     """Return, for each model and number of labels, the mean over the sets and what rows without label add to it."""
     lines = []
     for measured, better in (("accuracy", 1.0), ("log_loss", -1.0)):
-        head = ["model", "labels a class", f"{_words(measured)}, labelled rows alone"]
+        head = ["model", "labels per class", f"{_words(measured)}, labelled rows alone"]
         lines += ["", table_head([*head, *map(_named, VARIANTS), "sets helped, hurt by weight 1", "by the choice"])]
         for model in scores.models("labels"):
             for n_labels in LABELLED:
@@ -61,7 +61,7 @@ def labels_by_set(scores: Scores) -> str:
     """Return what rows without label add on each set, by weight 1 and by the choice."""
     parts = []
     for measured, better in (("accuracy", 1.0), ("log_loss", -1.0)):
-        lines = [table_head(["set", "model", *(f"{n} labels a class" for n in LABELLED)])]
+        lines = [table_head(["set", "model", *(f"{n} labels per class" for n in LABELLED)])]
         for name in scores.sets("labels"):
             for model in scores.models("labels", name):
                 cells = []
@@ -111,7 +111,7 @@ def cells_by_set(scores: Scores) -> str:
 
 
 def informative_table(sets: Sequence[Table]) -> str:
-    """Return log-loss and accuracy where missing cells tell nothing, and where they tell, on sets that have some."""
+    """Return log-loss and accuracy with missing="at_random" and with missing="informative", on sets with missing cells."""
     models = {
         "naive Bayes, binned": po.NaiveBayes(distributions="binned", n_jobs=1),
         "LDA": po.GaussianDiscriminant(shrinkage=0.1, n_jobs=1),

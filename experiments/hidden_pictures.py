@@ -24,7 +24,7 @@ _SET_COLOURS = (*PALETTE, INK, GREY)
 
 
 def draw_labels(scores: Scores, path: Path) -> None:
-    """Draw accuracy against labels a class: the mean over the sets, and below what weight 1 adds on each set."""
+    """Draw accuracy against labels per class: the mean over the sets, and below what weight 1 adds on each set."""
     models = scores.models("labels")
     figure, rows = plt.subplots(
         2, len(models), figsize=(16.0, 8.4), layout="constrained", sharex=True, sharey="row", height_ratios=(1.0, 1.35)
@@ -55,7 +55,7 @@ def draw_labels(scores: Scores, path: Path) -> None:
         rows[0, 0].text(0.98, 0.30 - 0.085 * position, text, transform=rows[0, 0].transAxes, color=colour, ha="right")
     rows[0, 0].set_ylabel("accuracy, mean over the sets")
     rows[1, 0].set_ylabel("what rows without label add at weight 1,\nin points of accuracy")
-    figure.supxlabel("labels a class; bands are one standard error")
+    figure.supxlabel("labels per class; bands are one standard error")
     figure.savefig(path, dpi=100)
     plt.close(figure)
 
@@ -76,7 +76,7 @@ def draw_cells(scores: Scores, path: Path) -> None:
             ax.set_yticks([0.2, 0.3, 0.5, 1.0, 2.0], ["0.2", "0.3", "0.5", "1", "2"])
             ax.minorticks_off()
         ax.set(xlabel="missing cells, %", xlim=(-1.0, 84.0), xticks=[100 * share for share in SHARES])
-        ax.set_ylabel("accuracy" if measured == "accuracy" else "log-loss, nats a row")
+        ax.set_ylabel("accuracy" if measured == "accuracy" else "log-loss, nats per row")
         _name_lines(ax, 100 * SHARES[-1], ends, colour_of, gap=0.048)
     figure.suptitle(
         f"Mean over {len(scores.sets('cells'))} sets; bands are one standard error; dashed: scikit-learn", fontsize=11

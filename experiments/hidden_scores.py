@@ -53,12 +53,12 @@ class Row:
     name, model : str
         The set and the model.
     amount : float
-        Labels a class, or the share of missing cells.
+        Labels per class, or the share of missing cells.
     variant : str
         What is done with rows without label: their weight, "alone" where they are left out, or "chosen".
     repetition : int
     accuracy, log_loss : float
-        Of rows held out; in nats a row.
+        Of rows held out; in nats per row.
     """
 
     part: str

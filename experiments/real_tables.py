@@ -46,7 +46,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Score:
-    """Log-loss in nats a row, and accuracy, of rows held out."""
+    """Log-loss in nats per row, and accuracy, of rows held out."""
 
     log_loss: float
     accuracy: float

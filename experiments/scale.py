@@ -1,4 +1,4 @@
-"""Measure what docs/scale.md works out: seconds a row, bytes of statistics, seconds to add them.
+"""Measure what docs/scale.md works out: seconds per row, bytes of statistics, seconds to add them.
 
 Usage: python -m experiments.scale   (two minutes, on a machine that does nothing else)
 """
@@ -25,7 +25,7 @@ from posteriori.statistics import CountTogether
 from posteriori.tables import Assignment, Codes
 
 PAGE = DOCS / "scale.md"
-NETWORK = 1.25e9  # bytes a second: 10 Gbit/s, taken and not measured
+NETWORK = 1.25e9  # bytes per second: 10 Gbit/s, taken and not measured
 PARTITION = 1_000_000  # rows
 BATCH = 40_000  # rows that one thread counts before tables are added
 MODELS = {"naive Bayes": po.NaiveBayes, "LDA": po.GaussianDiscriminant, "TAN": po.TreeAugmentedNaiveBayes}
@@ -36,7 +36,7 @@ WIDTHS = ((20, 10, 2), (50, 20, 5), (100, 20, 10), (300, 10, 5))  # columns, cat
 
 @dataclass(frozen=True)
 class Cost:
-    """What a fit takes: seconds a row on one worker, bytes of its statistics, seconds to add two of them."""
+    """What a fit takes: seconds per row on one worker, bytes of its statistics, seconds to add two of them."""
 
     row: float
     size: int
@@ -176,7 +176,7 @@ def table_of_widths(costs: dict[tuple[int, int, int], Cost]) -> str:
 def main() -> None:
     """Measure, and write the tables into the page."""
     costs = costs_of_files()
-    replace_block("machine", f"A worker is a machine as that of the measurement: {n_threads(None)} cores.", PAGE)
+    replace_block("machine", f"A worker is a machine like that of the measurement: {n_threads(None)} cores.", PAGE)
     replace_block("costs", table_of_costs(costs), PAGE)
     replace_block("clusters", table_of_clusters(costs), PAGE)
     replace_block("widths", table_of_widths(costs_of_pairs()), PAGE)

@@ -39,8 +39,8 @@ def run_command(arguments: Sequence[str]) -> str:
     Raises
     ------
     AssertionError
-        The exit code is neither 0 nor 2, or stderr holds anything but warnings, a notice that kernels compile and, at
-        exit code 2, one sentence.
+        The exit code is not 0 or 2, or stderr holds anything but warnings, a notice that kernels compile and, at exit
+        code 2, one sentence.
     Exception
         Whatever the command line did not foresee.
     """

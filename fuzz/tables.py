@@ -171,7 +171,7 @@ def _changed(rng: Rng, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _as_kind(rng: Rng, frame: pl.DataFrame) -> Any:
     kind = int(rng.integers(4))
-    if any("\x00" in name for name in frame.columns):  # neither Arrow nor pandas can hold it
+    if any("\x00" in name for name in frame.columns):  # Arrow and pandas cannot hold it
         kind = 3
     if kind == 0 and pl.Object not in frame.dtypes:
         return frame.to_arrow()

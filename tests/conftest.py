@@ -1,9 +1,9 @@
-"""What all tests share."""
+"""Settings and fixtures of all tests."""
 
 import os
 from pathlib import Path
 
-# A process a core runs the tests: threads of BLAS, which spin while they wait, would be in each other's way.
+# One process per core runs the tests. Threads of BLAS spin while they wait and would slow each other down.
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 import hypothesis
@@ -110,9 +110,9 @@ def labels():
 
 @pytest.fixture(scope="session")
 def mixed_frame():
-    """Return rows of both kinds, with missing cells, more than a batch holds.
+    """Return a table with numbers and categories and with missing cells, longer than one batch.
 
-    Of rows 1300 to 1319 no height and no sky is known; the last five have a sky of their own.
+    Rows 1300 to 1319 lack height and sky. The last five rows have a category of sky that no other row has.
     """
     rng = np.random.default_rng(0)
     n = 5000

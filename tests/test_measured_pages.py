@@ -69,7 +69,7 @@ def test_the_readme_quotes_the_figures_of_the_pages():
     assert float(forest) == mean_log_loss("pool.md", "summary", "random forest")
     assert float(boosting) == mean_log_loss("pool.md", "summary", "gradient boosting")
     tan, naive = re.search(
-        r"mean log-loss of TAN is ([\d.]+) where that of naive Bayes with binned numbers is ([\d.]+);", text
+        r"mean log-loss of TAN is ([\d.]+), and that of naive Bayes with binned numbers is ([\d.]+);", text
     ).groups()
     assert float(tan) == mean_log_loss("dependence.md", "scores", "TAN")
     assert float(naive) == mean_log_loss("dependence.md", "scores", "naive Bayes, binned")

@@ -1,4 +1,4 @@
-"""Labels only say which components may have made a row: several components a class, partial labels, wrong labels."""
+"""Labels only say which components may have made a row: several components per class, partial labels, wrong labels."""
 
 import warnings
 

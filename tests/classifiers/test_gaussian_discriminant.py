@@ -523,7 +523,7 @@ def degenerate(kind, missing):
         X[:, 3] = X[:, 0] - 2 * X[:, 1]
     elif kind == "more columns than rows":
         X, y = blobs(n=20, d=30)
-    elif kind == "a row a class":
+    elif kind == "a row per class":
         X, y = X[:6:2], y[:6:2]
     X[np.random.default_rng(0).random(X.shape) < missing] = np.nan
     return X, y, named
@@ -532,7 +532,7 @@ def degenerate(kind, missing):
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 @pytest.mark.parametrize("pooling", ["pooled", "per_class"])
 @pytest.mark.parametrize(
-    "kind", ["constant", "constant in a class", "collinear", "more columns than rows", "a row a class"]
+    "kind", ["constant", "constant in a class", "collinear", "more columns than rows", "a row per class"]
 )
 def test_what_the_rows_leave_undetermined_is_named_and_the_model_usable(kind, pooling, missing):
     X, y, named = degenerate(kind, missing)
@@ -547,7 +547,7 @@ def test_what_the_rows_leave_undetermined_is_named_and_the_model_usable(kind, po
     assert not any("EM stopped" in message for message in messages)
     posterior = model.predict_proba(X + 0.01)
     assert_allclose(posterior.sum(axis=1), 1.0)
-    assert model.score(X, y) >= (0.55 if kind != "a row a class" else 1.0)
+    assert model.score(X, y) >= (0.55 if kind != "a row per class" else 1.0)
     assert np.isfinite(model.transform(X)).all()
     assert np.isfinite(model.explain(X).log_factors).all()
 

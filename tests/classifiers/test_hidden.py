@@ -1,4 +1,4 @@
-"""Rows without label teach through one E-step, together with missing cells."""
+"""Rows without label and rows with missing cells enter the fit through one E-step."""
 
 import warnings
 from dataclasses import replace

@@ -215,7 +215,7 @@ def test_declared_categories_without_rows_are_no_strangers():
 
 
 def refusals():
-    """Yield a model, rows and labels and weights that cannot have been in it, and what it says of them."""
+    """Yield a model, rows and labels and weights that cannot have been in it, and the error."""
     X = np.array([["u", "p"], ["u", "q"], ["v", "p"], ["u", "p"]], object)
     plain = po.NaiveBayes().fit(X, ["a", "a", "b", "b"], [1, 2, 1, 1])
     yield plain, [["u", "p"]], ["c"], None, "learned of no row of class 'c'"

@@ -250,7 +250,7 @@ def interrupted(process):
 
 def test_ctrl_c_during_a_fit(folder):
     rows = table(300_000).with_columns(y=pl.when(pl.int_range(pl.len()) % 9 == 0).then(pl.col("y")))
-    rows.select("z", "k", "y").write_parquet("t.parquet")  # EM on uninformative columns takes minutes
+    rows.select("z", "k", "y").write_parquet("t.parquet")  # EM takes minutes on uninformative columns
     process = begun("fit", "t.parquet", "--target", "y", "--unlabelled", "learn", "--components-per-class", "3")
     time.sleep(2.5)
     interrupted(process)

@@ -53,7 +53,7 @@ def settled(density, statistics, codes, component):
 
 DENSITIES = {
     "tree": Tree(BackOff()),
-    "tree a class": Tree(BackOff(), one_tree=False),
+    "tree per class": Tree(BackOff(), one_tree=False),
     "tree, no back-off": Tree(BackOff(None, 0.5)),
     "forest": Tree(BackOff(), penalty="bic"),
     "no parent": KDependence(0, BackOff()),

@@ -1,4 +1,4 @@
-"""Missing cells that tell of the class: a factor p(m_j | y) beside the others."""
+"""Informative missingness: a factor p(m_j | y) per column."""
 
 import itertools
 import json

@@ -351,7 +351,7 @@ def test_hill_climbing_finds_an_acyclic_summit_within_the_constraints(seed, scor
     assert edges.isdisjoint(forbidden)
     assert allowed is None or edges <= set(allowed)
     assert max(map(len, found.dag.parents.values())) <= most
-    # The sum of its moves is what its score is when counted anew, and no neighbour within the constraints has more.
+    # The sum of its moves is what its score is when counted again, and no neighbour within the constraints has more.
     assert_allclose(found.score, score_structure(found.dag, frame, score), rtol=1e-12)
     again = learn_structure(frame, score=score, tabu=tabu, restarts=restarts, random_state=seed, n_jobs=1, **limits)
     assert (again.dag, again.score, again.trace) == (found.dag, found.score, found.trace)

@@ -501,7 +501,7 @@ def test_a_browser_shows_it_without_a_word_of_complaint(penguins, browser, tmp_p
     assert browser(page, picture, width) == []
     pixels = mpl.image.imread(picture)[..., :3]
     assert pixels.shape[1] == width
-    assert 0.02 < (pixels.min(axis=2) < 0.5).mean() < 0.4  # not blank, and not black
+    assert 0.02 < (pixels.min(axis=2) < 0.5).mean() < 0.4  # not blank and not black
 
 
 def test_a_browser_would_complain(browser, tmp_path):
