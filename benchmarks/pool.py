@@ -23,7 +23,7 @@ from timing import Row, alternately, faster, report, within
 
 import posteriori as po
 from posteriori.comparison import discriminative
-from posteriori.learning.folded_data import FoldedData, cross_fit_and_score
+from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score
 
 LARGE = ("adult", "letter")
 SMALL = 1000

@@ -30,7 +30,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.naive_bayes import GaussianNB
 
 import posteriori as po
-from posteriori.learning.metrics import accuracy, log_loss
+from posteriori.model_selection.metrics import accuracy, log_loss
 from posteriori.registry import decline_without_numbers, pool_candidates
 
 PAGE = Path(__file__).parent / "pool.md"

@@ -166,7 +166,7 @@ def test_large_rates_are_summed_in_strides():
 
 @dataclass(frozen=True)
 class Exponential:
-    """p(x | z) = rate_z exp(−rate_z x), x ≥ 0: a density that information.py has never heard of."""
+    """p(x | z) = rate_z exp(−rate_z x), x ≥ 0: a density that information.py does not know."""
 
     name = "exponential"
     kind = "continuous"

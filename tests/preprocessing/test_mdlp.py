@@ -288,7 +288,7 @@ def test_columns_without_a_cut():
     assert discretizer.n_bins_.tolist() == [1, 1, 2]
     expected = [[np.nan, 0, 0], [np.nan, 0, 0], [np.nan, 0, 1], [np.nan, 0, 1]]
     assert_array_equal(discretizer.transform(X), expected)
-    assert discretizer.transform([[5.0, np.nan, 0.0]])[0, 0] == 0  # one bin, for cells that are there at last
+    assert discretizer.transform([[5.0, np.nan, 0.0]])[0, 0] == 0  # one bin: entirely missing in fit
     assert po.MDLPDiscretizer().fit(X, ["only"] * 4).n_bins_.tolist() == [1, 1, 1]
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from posteriori.densities import MultivariateGaussianParameters
-from posteriori.learning import metrics
-from posteriori.learning.against_prior import compare_with_prior
 from posteriori.learning.information import mutual_information
+from posteriori.model_selection import metrics
+from posteriori.model_selection.against_prior import compare_with_prior
 from posteriori.parameter_count import count_parameters
 from posteriori.registry import describe_variant
 from posteriori.tables import Column, Schema, quote

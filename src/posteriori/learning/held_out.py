@@ -1,61 +1,12 @@
-"""The weight of rows without label, chosen by cross-validation on the labelled rows."""
+"""Former path of the held-out weight, now in `posteriori.model_selection.held_out`."""
 
-from __future__ import annotations
+from posteriori.learning.forwarding import forward
 
-import warnings
-
-import numpy as np
-
-from posteriori.learning import metrics
-from posteriori.learning.folded_data import FoldedData, cross_fit_and_score, held_out_prior
-from posteriori.learning.training import Plan, TrainingRows
-
-# Descending: argmin returns the first of equal losses, which belongs to the greatest weight.
-WEIGHT_GRID = (1.0, 0.3, 0.1, 0.01, 0.0)
-_MOST_FOLDS = 5
-
-
-def held_out_weight(rows: TrainingRows, plan: Plan) -> float:
-    """Return the weight of rows without label that minimises the held-out log-loss of the labelled rows.
-
-    Parameters
-    ----------
-    rows : TrainingRows
-        Rows with and without label.
-    plan : Plan
-        The model to learn from them.
-
-    Returns
-    -------
-    float
-        A value of `WEIGHT_GRID`. Each labelled row is predicted by the model of the folds that it is not in; rows
-        without label train the models of all folds. 1 where every row has a label.
-
-    Raises
-    ------
-    ValueError
-        A class has fewer than two labelled rows.
-    """
-    y_true = rows.y_true
-    labelled = y_true[y_true >= 0]
-    if len(labelled) == len(y_true):
-        return 1.0
-    per_class = np.bincount(labelled, minlength=len(rows.target.categories))
-    if per_class.min(initial=2) < 2:
-        label = rows.target.categories[per_class.argmin()]
-        raise ValueError(
-            f'unlabelled_weight="held_out" needs two labelled rows of each class, and {label!r} has {per_class.min()}; '
-            "set it to a number"
-        )
-    folds = min(_MOST_FOLDS, int(per_class.min()))
-    with warnings.catch_warnings():  # the fit with the chosen weight repeats the warnings that matter
-        warnings.simplefilter("ignore")
-        losses = [_log_loss(rows.with_unlabelled_weight(weight), plan, folds) for weight in WEIGHT_GRID]
-    return WEIGHT_GRID[int(np.argmin(losses))]
-
-
-def _log_loss(rows: TrainingRows, plan: Plan, folds: int) -> float:
-    folded = FoldedData.of(rows, folds)
-    log_posterior, (fitted,) = cross_fit_and_score([plan], folded)
-    posterior = metrics.fill_undefined(np.exp(log_posterior[:, :, 0]), held_out_prior(folded, fitted))
-    return metrics.log_loss(folded.y_true, posterior, None if rows.source.weight is None else folded.weight)
+__getattr__ = forward(
+    __name__,
+    "posteriori.model_selection.held_out",
+    (
+        "WEIGHT_GRID",
+        "held_out_weight",
+    ),
+)
