@@ -30,7 +30,7 @@ from sklearn.naive_bayes import GaussianNB
 import posteriori as po
 from experiments.page import DOCS, markdown_table, replace_block
 from experiments.real_tables import FOLDS, PAGE_TABLES, SEED, Table, data_folder, ranks, tables
-from posteriori.learning.metrics import accuracy, log_loss
+from posteriori.model_selection.metrics import accuracy, log_loss
 from posteriori.registry import decline_without_numbers, pool_candidates
 
 PAGE = DOCS / "pool.md"

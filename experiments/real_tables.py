@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from posteriori.learning.metrics import accuracy, fill_undefined, log_loss
 from posteriori.model_selection import out_of_fold
+from posteriori.model_selection.metrics import accuracy, fill_undefined, log_loss
 
 FOLDS = 5
 MOST_ROWS = 3000

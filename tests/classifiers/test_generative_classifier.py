@@ -19,12 +19,12 @@ import posteriori as po
 from posteriori.classifiers.candidates import select_candidates
 from posteriori.comparison.models import chosen_models
 from posteriori.datasets import load_penguins
-from posteriori.learning.folded_data import FoldedData, cross_fit_and_score
 from posteriori.learning.folds import assign_folds
 from posteriori.learning.pool import clip_log_posteriors, fit_pool
-from posteriori.learning.scores import area_under_curve, scores_of
 from posteriori.model_cost import ColumnSummary, TableSummary, cost_of_covariances
 from posteriori.model_selection import out_of_fold
+from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score
+from posteriori.model_selection.scores import area_under_curve, scores_of
 from posteriori.registry import MODELS, member_models, pool_candidates
 
 
@@ -393,8 +393,8 @@ def test_scores_are_those_of_scikit_learn():
     two = np.column_stack([1 - posterior[:, 1], posterior[:, 1]])
     assert area_under_curve((components == 1).astype(int), two, weight) == pytest.approx(binary)
     found = scores_of(components, posterior, weight)
-    assert found.log_loss == pytest.approx(po.learning.metrics.log_loss(components, posterior, weight))
-    assert found.brier == pytest.approx(po.learning.metrics.brier_score(components, posterior, weight))
+    assert found.log_loss == pytest.approx(po.model_selection.metrics.log_loss(components, posterior, weight))
+    assert found.brier == pytest.approx(po.model_selection.metrics.brier_score(components, posterior, weight))
     rows = -np.log(posterior[np.arange(200), components])
     assert scores_of(components, posterior, np.ones(200)).log_loss_se == pytest.approx(rows.std() / np.sqrt(200))
 

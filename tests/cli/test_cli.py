@@ -25,8 +25,7 @@ from posteriori import formatting
 from posteriori.cli import commands, facts, fit, main, messages, progress, reading, writing
 from posteriori.datasets import load_penguins
 from posteriori.explain.merging import merge_classes
-from posteriori.learning import metrics
-from posteriori.model_selection import out_of_fold
+from posteriori.model_selection import metrics, out_of_fold
 from posteriori.tables.text import MISSING
 from tests.cli.command_line import CommandLine
 

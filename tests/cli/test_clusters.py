@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.datasets import load_penguins
-from posteriori.learning import metrics
-from posteriori.model_selection import out_of_fold
+from posteriori.model_selection import metrics, out_of_fold
 from tests.cli.command_line import CommandLine
 
 COMMAND_LINE = CommandLine()

@@ -29,7 +29,7 @@ from posteriori.comparison.crossings import find_crossing
 from posteriori.comparison.models import chosen_models, is_generative
 from posteriori.comparison.rows import read_rows, stratified_order, training_rows
 from posteriori.datasets import load_penguins
-from posteriori.learning.metrics import log_loss
+from posteriori.model_selection.metrics import log_loss
 from posteriori.registry import COMPARED, CROSS_VALIDATED, MODELS
 
 PENGUINS = load_penguins()

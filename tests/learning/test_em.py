@@ -1,4 +1,4 @@
-"""EM leaps between its steps, and never down."""
+"""SQUAREM acceleration of EM: the likelihood never falls, and the optimum is that of plain EM."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 import posteriori.learning.em
-from posteriori.learning.acceleration import PlainEM
+from posteriori.learning.acceleration import PlainEM, Squarem
 
 
 class WithoutAcceleration:
@@ -30,7 +30,7 @@ def rows(seed, n=120, d=4, missing=0.3):
 @settings(max_examples=15)
 @given(st.integers(0, 10**6), st.sampled_from(["pooled", "per_class", 0.5]))
 @pytest.mark.filterwarnings("ignore:EM stopped", "ignore:the covariance is singular")
-def test_no_leap_lowers_the_likelihood(seed, pooling):
+def test_no_extrapolation_lowers_the_likelihood(seed, pooling):
     X, y = rows(seed)
     trace = po.GaussianDiscriminant(pooling=pooling, tol=0.0, max_iter=60).fit(X, y).log_likelihood_trace_
     worst = 0.0 if pooling != 0.5 else np.inf  # a mixed covariance is not of maximum likelihood
@@ -38,7 +38,7 @@ def test_no_leap_lowers_the_likelihood(seed, pooling):
 
 
 @pytest.mark.parametrize("pooling", ["pooled", "per_class"])
-def test_leaps_lead_where_steps_do_in_fewer_passes(pooling, monkeypatch):
+def test_acceleration_reaches_the_same_optimum_in_fewer_passes(pooling, monkeypatch):
     X, y = rows(1)
     model = po.GaussianDiscriminant(pooling=pooling, tol=1e-12, max_iter=20_000)
     posterior, steps = model.fit(X, y).predict_proba(X), model.n_iter_
@@ -58,3 +58,35 @@ def test_a_model_that_ran_out_of_steps_is_that_of_its_statistics(steps):
     assert_allclose(model.covariance_, again.covariance[0])
     own = model.predict_joint_log_proba(X)[np.arange(len(y)), y] - model.class_log_prior_[y]
     assert own.sum() >= model.log_likelihood_trace_[-1]
+
+
+def first_models(monkeypatch, n=3):
+    """Return successive models of plain EM, the statistics of the last, and the block with missing cells."""
+    monkeypatch.setattr(posteriori.learning.em, "Squarem", WithoutAcceleration)
+    X, y = rows(3)
+    fits = [po.GaussianDiscriminant(max_iter=steps, tol=0.0) for steps in range(1, n + 1)]
+    return [fit.fit(X, y).model_ for fit in fits], fits[-1].statistics_, [0]
+
+
+@pytest.mark.filterwarnings("ignore:EM stopped")
+def test_squarem_extrapolates_from_three_models_and_returns_when_rejected(monkeypatch):
+    models, statistics, blocks = first_models(monkeypatch)
+    squarem = Squarem.start(models[0], blocks)
+    for model in models[1:]:
+        assert not squarem.is_extrapolated
+        assert squarem.proposal is squarem.last
+        squarem = squarem.advance(model, statistics)
+    assert squarem.is_extrapolated
+    assert squarem.last is models[-1]
+    density = models[0].blocks[0].density
+    start, first, second, reached = (
+        density.to_unconstrained(model.parameters[0], models[0].parameters[0]) for model in (*models, squarem.proposal)
+    )
+    r, v = first - start, second - 2 * first + start
+    a = min(np.linalg.norm(r) / np.linalg.norm(v), 4.0)
+    assert a > 1
+    assert_allclose(reached, start + 2 * a * r + a**2 * v, rtol=1e-6, atol=1e-9)
+    rejected = squarem.reject()
+    assert not rejected.is_extrapolated
+    assert rejected.proposal is rejected.last is models[-1]
+    assert rejected.max_length == max(1.0, squarem.max_length / 4)

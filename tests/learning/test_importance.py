@@ -15,9 +15,9 @@ from sklearn.exceptions import NotFittedError
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
-from posteriori.learning.against_prior import compare_with_prior
 from posteriori.learning.importance import MOST_ROWS, Predictor, most_rows
 from posteriori.model_selection import out_of_fold
+from posteriori.model_selection.against_prior import compare_with_prior
 from posteriori.sources import source_of
 from posteriori.tables import Numbers, read_table
 

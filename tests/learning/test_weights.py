@@ -18,9 +18,9 @@ from posteriori.cli import main
 from posteriori.learning import log_linear as learning
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.leave_one_out import left_out_factors
-from posteriori.learning.metrics import log_loss
 from posteriori.learning.weights import fit_weights
 from posteriori.model_selection import out_of_fold
+from posteriori.model_selection.metrics import log_loss
 
 REASONS = {
     "check_fit_score_takes_y": "weights take all rows at once, and it calls partial_fit",

@@ -13,8 +13,8 @@ import posteriori as po
 from posteriori.learning.cut_points import binned_schema, bins_of
 from posteriori.learning.em import learn
 from posteriori.learning.fit import Collect
-from posteriori.learning.held_out import WEIGHT_GRID, held_out_weight
 from posteriori.model_selection import out_of_fold
+from posteriori.model_selection.held_out import WEIGHT_GRID, held_out_weight
 
 MODELS = (
     po.NaiveBayes(),
@@ -90,6 +90,18 @@ def test_former_paths_of_out_of_fold_warn(module):
     old = importlib.import_module(module)
     with pytest.warns(FutureWarning, match="posteriori.model_selection.out_of_fold"):
         assert old.out_of_fold is out_of_fold
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        old.nothing
+
+
+@pytest.mark.parametrize("module", ["metrics", "scores"])
+def test_former_paths_of_evaluation_warn(module):
+    old = importlib.import_module(f"posteriori.learning.{module}")
+    new = importlib.import_module(f"posteriori.model_selection.{module}")
+    public = [name for name, value in vars(new).items() if getattr(value, "__module__", None) == new.__name__]
+    for name in [name for name in public if not name.startswith("_")]:
+        with pytest.warns(FutureWarning, match=f"now posteriori.model_selection.{module}.{name}"):
+            assert getattr(old, name) is getattr(new, name)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         old.nothing
 

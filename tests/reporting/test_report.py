@@ -19,8 +19,7 @@ from numpy.testing import assert_allclose
 import posteriori as po
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
-from posteriori.learning import metrics
-from posteriori.model_selection import out_of_fold
+from posteriori.model_selection import metrics, out_of_fold
 from posteriori.reporting import features, markup, pictures
 from posteriori.reporting.columns import column_facts
 from posteriori.reporting.data import ReportData, take_rows

@@ -34,12 +34,18 @@ from posteriori.draws import check_draw, generator
 from posteriori.explain import Explanation
 from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.learning.cross_fitting import CrossFitted
-from posteriori.learning.folded_data import MOST_EVALUATED, FoldedData, held_out_rows, judge_and_sample, sample_of
 from posteriori.learning.importance import Predictor
 from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool
-from posteriori.learning.scores import scores_of
 from posteriori.model import GenerativeModel
+from posteriori.model_selection.folded_data import (
+    MOST_EVALUATED,
+    FoldedData,
+    held_out_rows,
+    judge_and_sample,
+    sample_of,
+)
 from posteriori.model_selection.out_of_fold_predictions import OutOfFold, results_of
+from posteriori.model_selection.scores import scores_of
 from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.tables import Batch, Column, Schema, Table, read_table

@@ -13,9 +13,9 @@ from sklearn.base import clone
 from posteriori.classifiers.model_estimator import ModelEstimator
 from posteriori.classifiers.validation import components_of, labels_to_learn, make_label_model, reject_quantity
 from posteriori.learning.em import EMOptions, FitResult
-from posteriori.learning.held_out import held_out_weight
 from posteriori.learning.training import Plan, TrainingRows
 from posteriori.model import FactorWeights, GenerativeModel, Prior
+from posteriori.model_selection.held_out import held_out_weight
 from posteriori.sources import LabelledSource, source_of
 from posteriori.tables import (
     Batch,

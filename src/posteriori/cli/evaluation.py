@@ -12,7 +12,7 @@ from posteriori.cli.facts import Facts, labels_of, scores
 from posteriori.cli.score_tables import print_scores
 from posteriori.cli.tables import console, fits, label_text, new_table, print_table
 from posteriori.formatting import probability
-from posteriori.learning import metrics
+from posteriori.model_selection import metrics
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator

@@ -10,8 +10,8 @@ import numpy as np
 
 from posteriori.densities import CorrelatedDensity, DescribedDensity, UnrestrictedDensity
 from posteriori.explain.column_distributions import column_distributions
-from posteriori.learning import metrics
 from posteriori.learning.information import mutual_information
+from posteriori.model_selection import metrics
 from posteriori.parameter_count import count_full_joint
 from posteriori.registry import describe_variant
 from posteriori.tables.writing import write_column

@@ -397,8 +397,8 @@ def _fit_and_save(
 
 
 def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int) -> OutOfFold:
-    from posteriori.learning.folded_data import MOST_EVALUATED
     from posteriori.model_selection import out_of_fold
+    from posteriori.model_selection.folded_data import MOST_EVALUATED
     from posteriori.tables.targets import numbers_as_classes
 
     # `check_labels` has refused targets that look like a quantity, so that numbers are classes here.

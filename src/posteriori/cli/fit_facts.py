@@ -16,8 +16,8 @@ from posteriori.cli.facts import (
 )
 from posteriori.cli.hints import hints
 from posteriori.explain.column_distributions import column_distributions
-from posteriori.learning import metrics
-from posteriori.learning.against_prior import compare_with_prior
+from posteriori.model_selection import metrics
+from posteriori.model_selection.against_prior import compare_with_prior
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator

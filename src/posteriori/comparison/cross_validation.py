@@ -14,11 +14,11 @@ from posteriori.classifiers import GenerativeEstimator
 from posteriori.comparison.models import chosen_models
 from posteriori.comparison.rows import Rows, read_rows
 from posteriori.comparison.writing import text_table
-from posteriori.learning.folded_data import FoldedData, cross_fit_and_score, held_out_prior
 from posteriori.learning.folds import assign_folds
-from posteriori.learning.metrics import fill_undefined
-from posteriori.learning.scores import area_under_curve, scores_of
 from posteriori.model_selection.estimators import TrainableEstimator
+from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score, held_out_prior
+from posteriori.model_selection.metrics import fill_undefined
+from posteriori.model_selection.scores import area_under_curve, scores_of
 from posteriori.tables import check_weights
 from posteriori.typing import Array
 

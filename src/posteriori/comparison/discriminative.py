@@ -191,7 +191,7 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         self.pipeline_ = _build(recipe, self.schema_)
         cells = _cells(table, self.schema_, columns)
-        cells[:, np.isnan(cells).all(axis=0)] = 0.0  # boosting cannot bin a column that is entirely missing
+        cells[:, np.isnan(cells).all(axis=0)] = 0.0  # boosting refuses columns that are entirely missing
         self.pipeline_.fit(cells, labels.components(target, slice(0, table.n_rows)))
         return self
 

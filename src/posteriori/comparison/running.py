@@ -19,7 +19,7 @@ from posteriori.comparison.models import ProbabilisticClassifier, chosen_models,
 from posteriori.comparison.result import Comparison
 from posteriori.comparison.rows import Rows, check_sizes, read_rows, stratified_order, training_rows
 from posteriori.draws import generator
-from posteriori.learning.metrics import accuracy, brier_score, fill_undefined, log_loss
+from posteriori.model_selection.metrics import accuracy, brier_score, fill_undefined, log_loss
 from posteriori.typing import Array
 
 
@@ -86,8 +86,8 @@ def compare(
     -----
     Within a repeat, smaller training sets are subsets of larger ones. They are stratified, and hold a row of every
     class if they have at least as many rows as there are classes. A class without training rows has probability 0,
-    which adds 36 nats to the log-loss, as in `posteriori.learning.metrics.log_loss`. A row that no class of a model can
-    produce is predicted by the class frequencies of the training rows.
+    which adds 36 nats to the log-loss, as in `posteriori.model_selection.metrics.log_loss`. A row that no class of a
+    model can produce is predicted by the class frequencies of the training rows.
 
     Each model is fitted once before its first timed fit, so that the times exclude compilation and imports.
 

@@ -1,4 +1,4 @@
-"""Former place of `out_of_fold`, which is now in `posteriori.model_selection`."""
+"""Former path of out-of-fold predictions, now in `posteriori.model_selection`."""
 
 from posteriori.deprecation import renamed_module_attributes
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.learning import metrics
 from posteriori.learning.leave_one_out import check_closed_form, left_out_factors, left_out_prior
 from posteriori.learning.training import TrainingRows
 from posteriori.model import log_sum
+from posteriori.model_selection import metrics
 from posteriori.model_selection.estimators import LearnedEstimator
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch

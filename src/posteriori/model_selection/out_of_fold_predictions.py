@@ -10,9 +10,15 @@ from typing import Any
 import numpy as np
 
 from posteriori.learning.cross_fitting import CrossFitted
-from posteriori.learning.folded_data import FoldedData, held_out_prior, held_out_rows, judge_and_sample, sample_of
 from posteriori.learning.importance import Predictor
 from posteriori.model_selection.estimators import TrainableEstimator
+from posteriori.model_selection.folded_data import (
+    FoldedData,
+    held_out_prior,
+    held_out_rows,
+    judge_and_sample,
+    sample_of,
+)
 from posteriori.typing import Array
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from posteriori.learning import metrics
 from posteriori.learning.importance import Importance
+from posteriori.model_selection import metrics
 from posteriori.model_selection import out_of_fold as cross_validate
 from posteriori.reporting.data import ReportData
 from posteriori.typing import Array

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from posteriori.formatting import cell_text, plural
-from posteriori.learning import metrics
-from posteriori.learning.against_prior import compare_with_prior
+from posteriori.model_selection import metrics
+from posteriori.model_selection.against_prior import compare_with_prior
 from posteriori.registry import describe_variant
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions

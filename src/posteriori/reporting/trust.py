@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from posteriori.formatting import count
-from posteriori.learning import metrics
+from posteriori.model_selection import metrics
 from posteriori.plotting import plot_calibration
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions

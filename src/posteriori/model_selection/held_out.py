@@ -6,9 +6,9 @@ import warnings
 
 import numpy as np
 
-from posteriori.learning import metrics
-from posteriori.learning.folded_data import FoldedData, cross_fit_and_score, held_out_prior
 from posteriori.learning.training import Plan, TrainingRows
+from posteriori.model_selection import metrics
+from posteriori.model_selection.folded_data import FoldedData, cross_fit_and_score, held_out_prior
 
 # Descending: argmin returns the first of equal losses, which belongs to the greatest weight.
 WEIGHT_GRID = (1.0, 0.3, 0.1, 0.01, 0.0)

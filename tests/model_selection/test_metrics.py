@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from posteriori.learning import metrics
-from posteriori.learning.scores import area_under_curve
+from posteriori.model_selection import metrics
+from posteriori.model_selection.scores import area_under_curve
 
 
 @pytest.fixture(params=[2, 3, 7])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posteriori.learning.metrics import fill_undefined
+from posteriori.model_selection.metrics import fill_undefined
 from posteriori.typing import Array
 
 _SMALLEST = float(np.finfo(np.float64).eps)  # a probability of 0 counts as this, as in `metrics.log_loss`
