@@ -181,7 +181,7 @@ def test_the_weight_may_be_given_or_chosen(birds):
     common = ("fit", "birds.csv", "--target", "species", "--folds", "2", "--output", "m.posteriori")
     found = json.loads(succeeds(*common, "--unlabelled-weight", "0.25", "--json"))
     assert found["unlabelled"]["weight"] == 0.25
-    assert "chosen by held-out rows" in " ".join(succeeds(*common, "--unlabelled-weight", "held-out").split())
+    assert "chosen on held-out rows" in " ".join(succeeds(*common, "--unlabelled-weight", "held-out").split())
     assert po.load("m.posteriori").unlabelled_weight == "held_out"
 
 
