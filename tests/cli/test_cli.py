@@ -649,7 +649,7 @@ REFUSALS = [
     (("fit", "small.csv", "--target", "kind", "--ignore", "colour,size"), "no column left"),
     (("fit", "small.csv", "--target", "kind", "--ignore", "color"), "--ignore names 'color'"),
     (("fit", "small.csv", "--target", "kind", "--categorical", "sise"), "did you mean 'size'"),
-    (("fit", "small.csv", "--target", "kind", "--categorical", "kind"), "no feature of the table"),
+    (("fit", "small.csv", "--target", "kind", "--categorical", "kind"), "not a feature of the table"),
     (("fit", "small.csv", "--target", "kind", "--poisson", "colour"), "holds no counts"),
     (("fit", "small.csv", "--target", "kind", "--poisson", "size"), "column 'size' holds 1.5 in row 0"),
     (("fit", "small.csv", "--target", "kind", "--poisson", "size", "--categorical", "size"), "choose one"),

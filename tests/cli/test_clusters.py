@@ -118,13 +118,13 @@ def test_the_old_names_of_options_still_work():
 def test_what_cluster_cannot_do_is_one_sentence():
     assert "write 3, or 2,4,6, or 2..8" in refused("cluster", "penguins.csv", "-k", "two")
     assert "is an empty range; write 2..4" in refused("cluster", "penguins.csv", "-k", "4..2")
-    assert "one at least" in refused("cluster", "penguins.csv", "-k", "0")
+    assert "at least one" in refused("cluster", "penguins.csv", "-k", "0")
     assert "has 344 rows; ask for fewer" in refused("cluster", "penguins.csv", "-k", "400")
     assert "did you mean 'species'?" in refused("cluster", "penguins.csv", "--ignore", "specie")
     both = ("--categorical", "year", "--numeric", "year")
     assert "both name 'year'; remove it from one of them" in refused("cluster", "penguins.csv", *both)
     every = ",".join(load_penguins().columns)
-    assert "every column" in refused("cluster", "penguins.csv", "--ignore", every)
+    assert "all columns" in refused("cluster", "penguins.csv", "--ignore", every)
     load_penguins().rename({"year": "component"}).write_csv("named.csv")
     assert "'component', which" in refused("cluster", "named.csv", "--assign", "out.csv")
     assert "overwrite" in refused("cluster", "named.csv", "--assign", "named.csv")
@@ -180,7 +180,7 @@ def test_the_weight_may_be_given_or_chosen(birds):
     common = ("fit", "birds.csv", "--target", "species", "--folds", "2", "--output", "m.posteriori")
     found = json.loads(succeeds(*common, "--unlabelled-weight", "0.25", "--json"))
     assert found["unlabelled"]["weight"] == 0.25
-    assert "chosen by held-out rows" in " ".join(succeeds(*common, "--unlabelled-weight", "held-out").split())
+    assert "chosen on held-out rows" in " ".join(succeeds(*common, "--unlabelled-weight", "held-out").split())
     assert po.load("m.posteriori").unlabelled_weight == "held_out"
 
 

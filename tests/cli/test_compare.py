@@ -90,4 +90,4 @@ def test_refusals(run, arguments, sentence):
 def test_warnings_are_one_line_each(run):
     code, _, err = run("compare", "penguins.csv", "--target", "species", "--models", "qda", "--sizes", "5")
     assert code == 0
-    assert all(line.startswith("warning: QDA of 5 rows") for line in err.splitlines())
+    assert all(line.startswith("warning: QDA on 5 rows") for line in err.splitlines())

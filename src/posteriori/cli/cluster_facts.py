@@ -73,7 +73,7 @@ def edge(sizes: Sequence[int], best: int, n_rows: int) -> Facts | None:
         message = f"BIC is still falling at k = {best}, the largest tried; try -k {further}"
         return {"k": best, "side": "largest", "try": further, "message": message}
     if best == min(sizes) and best > 1:
-        message = f"BIC is lowest at k = {best}, the smallest tried; try -k 1..{best}"
+        message = f"BIC is least at k = {best}, the smallest tried; try -k 1..{best}"
         return {"k": best, "side": "smallest", "try": f"1..{best}", "message": message}
     return None
 
