@@ -185,7 +185,7 @@ class _Correlated:
                 left[i][k] = left[k][i] = self._after(j, f"s{g}_{i}_{k}_{j}", left[i][k], less)
 
     def _after(self, j: int, name: str, unseen: Node, seen: Node) -> Node:
-        """Return a value after the sweep of column j, defined as a column: `unseen` if x_j is missing, else
+        """Define a value after the sweep of column j: `unseen` where x_j is missing, `seen` where it is present.
 
         It is NULL in complete rows, which take the shorter way unless the factors are chained.
         """
