@@ -51,8 +51,8 @@ class PartitionedSource(ComposedSource):
         """Return score(batch) of all batches in the order of the rows; warn of categories unseen in training."""
         unseen: Counter[str] = Counter()
         scores: list[Array] = []
-        for part, counts in self.stream(Score(score)):
-            scores.append(part)
+        for batch_scores, counts in self.stream(Score(score)):
+            scores.append(batch_scores)
             unseen.update(counts)
         if unseen:
             warn_of_unseen(unseen)

@@ -97,7 +97,7 @@ class RowReader:
     def parts(self, slices: Sequence[slice], labelling: Labelling) -> Iterator[tuple[RowReader, Labelling, slice]]:
         """Yield each slice of rows with a reader that has these rows in memory.
 
-        A streamed table is read in one pass, part after part, so that a part can be freed after its batch.
+        A streamed table is read in one pass, part by part, so that a part can be freed after its batch.
         """
         if self.kept is not None or not isinstance(self.table, StreamedTable):
             yield from ((self, labelling, rows) for rows in slices)

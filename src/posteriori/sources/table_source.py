@@ -41,10 +41,10 @@ class TableSource(ComposedSource):
 
     def reduce(self, accumulate: Callable[[Batch], T]) -> T:
         """Fold: add up accumulate(batch) over all batches, in their order."""
-        parts = self.stream(accumulate, "statistics")
-        total = next(parts)
-        for part in parts:
-            total = operator.add(total, part)
+        sums = self.stream(accumulate, "statistics")
+        total = next(sums)
+        for batch_sum in sums:
+            total = operator.add(total, batch_sum)
         return total
 
     def map(self, score: Callable[[Batch], Array]) -> Array:
@@ -54,13 +54,15 @@ class TableSource(ComposedSource):
         lock = threading.Lock()
 
         def store(batch: Batch) -> dict[str, int]:
-            part = score(batch)
+            result = score(batch)
             with lock:
                 if not scores:  # the first result shows the type and the width of all
-                    is_whole = len(part) == self.table.n_rows
-                    scores.append(part if is_whole else np.empty((self.table.n_rows, *part.shape[1:]), part.dtype))
-            if scores[0] is not part:
-                scores[0][batch.start : batch.start + len(part)] = part
+                    is_whole = len(result) == self.table.n_rows
+                    scores.append(
+                        result if is_whole else np.empty((self.table.n_rows, *result.shape[1:]), result.dtype)
+                    )
+            if scores[0] is not result:
+                scores[0][batch.start : batch.start + len(result)] = result
             return batch.unseen
 
         for counts in self.stream(store):

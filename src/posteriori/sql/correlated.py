@@ -186,7 +186,7 @@ class _Correlated:
                 left[i][k] = left[k][i] = self._after(j, f"s{g}_{i}_{k}_{j}", left[i][k], less)
 
     def _after(self, j: int, name: str, unseen: Node, seen: Node) -> Node:
-        """Return the column that holds a value after the sweep of column j: `unseen` if x_j is missing, else `seen`.
+        """Define a value after the sweep of column j: `unseen` where x_j is missing, `seen` where it is present.
 
         It is NULL in complete rows, which take the shorter way unless the factors are chained.
         """

@@ -283,7 +283,7 @@ def joined_frame(files: FileSet, types: Types, of_file: Mapping[Path, Types]) ->
     """
     n_rows = _rows_above_empty_lines(files)
     stated = types if files.is_text else None
-    is_uniform = files.is_text or all(list(own.items()) == list(types.items()) for own in of_file.values())
+    is_uniform = files.is_text or all(list(t.items()) == list(types.items()) for t in of_file.values())
     if is_uniform and not (files.partitions or n_rows):
         return lazily(files.paths, files.kind, stated).select(exactly(*types))
     keys = {key: pl.Series(key, values) for key, values in files.partitions.items()}
