@@ -25,7 +25,7 @@ MODULE = "posteriori.classifiers.one_dependence"
 def registered(monkeypatch):
     """Run both blocks of the recipe, as if they were in the library."""
     page = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
-    recipe = page[page.index("## Add a model") :]
+    recipe = page[page.index("## Add a model") : page.index("## Add an engine")]
     code, entry = re.findall(r"```python\n(.*?)```", recipe, re.DOTALL)
     module = types.ModuleType(MODULE)
     exec(code, module.__dict__)

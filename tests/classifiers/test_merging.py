@@ -7,7 +7,7 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -89,6 +89,8 @@ def test_models_of_shards_add_up_to_the_model_of_all_rows(name, data):
     frame, weight = mixed_table(data.draw(st.integers(0, 10_000)), n, 0.0 if name in COMPLETE else 0.2)
     parts = shards(data.draw, frame, weight)
     used = np.concatenate(parts)
+    if name == "full joint":  # which refuses a part with an empty column
+        assume(all(min(frame[part].count().row(0)) > 0 for part in parts))
     models = [fitted(estimator, frame[part], weight[part]) for part in parts]
     merged, whole = po.merge(models), fitted(estimator, frame[used], weight[used])
     assert merged.schema_.columns == whole.schema_.columns if name != "chow-liu tree" else True

@@ -107,7 +107,7 @@ def test_stated_states_stay_and_learned_ones_are_forgotten():
 
 def test_a_configuration_that_no_row_shows_is_left_uniform_with_one_warning():
     net = po.BayesianNetwork([("rain", "wet")], states={"rain": ["no", "maybe", "yes"]})
-    with pytest.warns(UserWarning, match=r"left uniform: 'wet' where rain = 'maybe'; smooth") as caught:
+    with pytest.warns(UserWarning, match=r"left uniform: 'wet' where rain = 'maybe'; set alpha > 0") as caught:
         net.fit(pl.DataFrame(DAYS), alpha=0)
     assert len(caught) == 1
     assert_allclose(net.cpt("wet").probabilities[1], [0.5, 0.5])
