@@ -184,8 +184,12 @@ def test_pandas_frames_without_names_are_drawn_without():
     assert not hasattr(model, "feature_names_in_")
 
 
-def test_a_column_without_any_value_is_drawn_as_missing():
-    frame = pd.DataFrame({"a": pd.Series([None, None], dtype="str"), "b": pd.Categorical([None, None], [])})
+@pytest.mark.parametrize("dtype", ["string", "str"])
+def test_a_column_without_any_value_is_drawn_as_missing(dtype):
+    cells = pd.Series([None, None], dtype=dtype)
+    if cells.dtype == object:
+        pytest.skip("before pandas 3, str is the type of any object")
+    frame = pd.DataFrame({"a": cells, "b": pd.Categorical([None, None], [])})
     with pytest.warns(UserWarning, match="columns 'a', 'b' have no cell"):
         model = po.NaiveBayes().fit(frame, [0, 1])
     drawn, _ = model.sample(3)
