@@ -111,11 +111,7 @@ def cells_by_set(scores: Scores) -> str:
 
 
 def informative_table(sets: Sequence[Table]) -> str:
-<<<<<<< HEAD
     """Return log-loss and accuracy with missing="at_random" and missing="informative" on sets with missing cells."""
-=======
-    """Return log-loss and accuracy with missing="at_random" and "informative", on sets with missing cells."""
->>>>>>> k-habits
     models = {
         "naive Bayes, binned": po.NaiveBayes(distributions="binned", n_jobs=1),
         "LDA": po.GaussianDiscriminant(shrinkage=0.1, n_jobs=1),

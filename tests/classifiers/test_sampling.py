@@ -68,6 +68,12 @@ def require_within(drawn, rows):
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_polars_column_may_be_named_like_a_pattern():
+    rows = pl.DataFrame({"^x$": [1.5, 2.5, 3.5], "^n$": [1, 2, 3], "y": ["a", "b", "a"]})
+    drawn, _ = po.NaiveBayes().fit(rows, "y").sample(5, random_state=0)
+    assert drawn.columns == ["^x$", "^n$"]
+
+
 def test_drawn_numbers_are_whole_and_within_the_ranges_where_the_training_rows_were(name):
     rows, y = mixed_rows()
     model = MODELS[name].fit(rows, y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
@@ -10,6 +11,7 @@ import numpy as np
 from posteriori.model import Block, GenerativeModel, Prior, reject_outside
 from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.tables import Assignment, Batch, Schema, quote
+from posteriori.typing import Array
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,17 @@ class Collect:
             if not (block.density.has_full_support and finite.all()):
                 reject_outside(block, batch)
                 if not finite.all():
-                    positions = zip(block.columns, finite, strict=True)
-                    names = quote(batch.schema.columns[column].name for column, usable in positions if not usable)
-                    raise ValueError(f"the square of a value in {names} overflows; rescale the column")
+                    _reject_overflow(batch.schema, block.columns, finite)
             statistics.append(sums)
-        return JointStatistics(weight, tuple(statistics), hidden, ColumnRanges.of(batch))
+        ranges = ColumnRanges.of(batch)
+        if hidden > 0 and not ranges.has_finite_squares.all():  # rows without label are in no statistics yet
+            _reject_overflow(batch.schema, range(len(batch.schema.columns)), ranges.has_finite_squares)
+        return JointStatistics(weight, tuple(statistics), hidden, ranges)
+
+
+def _reject_overflow(schema: Schema, columns: Iterable[int], finite: Array) -> None:
+    names = quote(schema.columns[column].name for column, usable in zip(columns, finite, strict=True) if not usable)
+    raise ValueError(f"the square of a value in {names} overflows; rescale the column")
 
 
 def estimate(schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics: JointStatistics) -> GenerativeModel:

@@ -12,6 +12,8 @@ from posteriori.invariants import check_numbers, require
 from posteriori.tables.batch import Batch
 from posteriori.typing import Array
 
+_LARGEST = 1e150  # 10⁷ squared differences of such numbers can be added up without an overflow
+
 
 @dataclass(frozen=True)
 class ColumnRanges:
@@ -73,6 +75,12 @@ class ColumnRanges:
     def has_numbers(self) -> Array:
         """Which columns have a number in some row, (d,) booleans."""
         return self.lowest <= self.highest
+
+    @property
+    def has_finite_squares(self) -> Array:
+        """In which columns sums of squares stay finite, (d,) booleans."""
+        extreme = np.where(self.has_numbers, np.maximum(np.abs(self.lowest), np.abs(self.highest)), 0.0)
+        return np.asarray(extreme <= _LARGEST)
 
     def take(self, columns: Sequence[int]) -> ColumnRanges:
         """Return the ranges of some columns, by their positions."""

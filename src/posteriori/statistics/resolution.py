@@ -38,7 +38,8 @@ def rounding_variance(values: Array) -> Array:
     Sheppard, On the calculation of the most probable values of frequency-constants for data arranged according to
     equidistant divisions of a scale, Proceedings of the London Mathematical Society 29 (1898).
     """
-    return resolution(values) ** 2 / 12.0
+    with np.errstate(over="ignore"):  # densities refuse numbers whose squares overflow, and name the column
+        return np.asarray(resolution(values) ** 2 / 12.0)
 
 
 def few_whole_numbers(values: Array) -> Array:

@@ -232,8 +232,10 @@ def _polars_numbers(column: Column, values: Array) -> Any:
 
     if _is_count(column, values):
         label, whole = _integers(column, values)
-        return pl.Series(column.name, whole).fill_nan(None).cast(getattr(pl, label))
-    return pl.Series(column.name, values.astype(np.float32 if column.dtype == "Float32" else np.float64)).fill_nan(None)
+        return pl.Series(column.name, whole, nan_to_null=True).cast(getattr(pl, label))
+    # `Series.fill_nan` would read a name from ^ to $ as a pattern.
+    dtype = np.float32 if column.dtype == "Float32" else np.float64
+    return pl.Series(column.name, values.astype(dtype), nan_to_null=True)
 
 
 def _polars_categories(column: Column, codes: Array) -> Any:
