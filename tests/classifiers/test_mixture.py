@@ -20,12 +20,6 @@ NAMES = {"full": "full", "tied": "tied", "diagonal": "diag", "spherical": "spher
 
 @parametrize_with_checks([po.MixtureModel(n_init=1), po.MixtureModel(3, covariance="diagonal", n_init=1)])
 @pytest.mark.filterwarnings("ignore:a covariance is singular", "ignore:components with hardly", "ignore:EM stopped")
-def test_numbers_whose_squares_overflow_are_refused_by_name():
-    rows = np.random.default_rng(0).normal(size=(50, 2)) * [1.0, 1e200]
-    with pytest.raises(ValueError, match="the square of a value in column 'x1' overflows; rescale the column"):
-        po.MixtureModel(2).fit(rows)
-
-
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -206,3 +200,9 @@ def test_mixtures_are_drawn_from_and_saved(tmp_path):
     assert_array_equal(loaded.predict_proba(table), model.predict_proba(table))
     assert loaded.n_iter_ == model.n_iter_
     assert loaded.converged_
+
+
+def test_numbers_whose_squares_overflow_are_refused_by_name():
+    rows = np.random.default_rng(0).normal(size=(50, 2)) * [1.0, 1e200]
+    with pytest.raises(ValueError, match="the square of a value in column 'x1' overflows; rescale the column"):
+        po.MixtureModel(2).fit(rows)
