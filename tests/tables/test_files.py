@@ -1,5 +1,6 @@
 """Files to learn from: what they may be, and what may be wrong with them."""
 
+import gzip
 import os
 import signal
 import subprocess
@@ -236,3 +237,11 @@ def test_a_category_that_a_glance_has_missed_is_learned(frame, tmp_path, monkeyp
     assert looks == ([] if column is None else ["categories"])
     assert model.schema_.columns == other.schema_.columns
     np.testing.assert_array_equal(model.predict_proba(frame), other.predict_proba(frame))
+
+
+def test_an_integer_beyond_128_bits_in_a_compressed_file_is_refused_with_its_line(tmp_path):
+    path = tmp_path / "large.csv.gz"
+    with gzip.open(path, "wt") as file:
+        file.write("a,b\n" + "1,2\n" * 3 + f"1,{2**156}\n")
+    with pytest.raises(ValueError, match=f"in line 5 column 'b' holds '{str(2**156)[:5]}"):
+        po.NaiveBayes().fit(po.scan(path), "a")

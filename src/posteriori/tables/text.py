@@ -110,7 +110,7 @@ def empty_lines_at_the_end(path: Path, kind: str) -> tuple[int, int]:
     A file of one column has none: there an empty line is a missing cell.
     """
     if path.suffix.lower() in (".gz", ".zst"):
-        last = lazy_text(path, kind, None).tail(1).collect(engine="streaming")
+        last = lazy_text(path, kind, None, 0).tail(1).collect(engine="streaming")
         if last.width == 1 or not last.height or any(cells.null_count() == 0 for cells in last.iter_columns()):
             return 0, 0
     elif not _ends_without_value(path, kind):
