@@ -398,9 +398,7 @@ def test_tables_must_fit_each_other_and_the_graph():
     net = sprinkler()
     with pytest.raises(ValueError, match="has the parents 'rain', but in the graph they are 'rain', 'sprinkler'"):
         net.add_cpt("grass", [[0.5, 0.5]] * 2, parents=["rain"])
-    with pytest.raises(
-        ValueError, match="gives 'rain' the states 'wet', 'not'; elsewhere they are 'yes', 'no'"
-    ):
+    with pytest.raises(ValueError, match="gives 'rain' the states 'wet', 'not'; elsewhere they are 'yes', 'no'"):
         net.add_cpt("rain", [0.5, 0.5], states=["wet", "not"])
     net.add_cpt("grass", np.full((2, 2, 3), 1 / 3), states=["wet", "damp", "dry"])  # nothing else names them
     assert net.states("grass") == ("wet", "damp", "dry")
