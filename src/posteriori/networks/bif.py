@@ -213,9 +213,9 @@ class _Reader:
             raise self._tokens.error(str(error), block.position) from None
         table = np.full(shape, np.nan)
         if block.default is not None:
-            table[...] = self._sized(block.default, len(states), found, block.position, "default")
+            table[...] = self._sized(block.default, len(states), block, block.position, "default")
         if block.table is not None:
-            values = self._sized(block.table, table.size, found, block.position, "table")
+            values = self._sized(block.table, table.size, block, block.position, "table")
             # In BIF the variable is the first axis and varies slowest; in a CPT it is the last axis.
             table[...] = np.moveaxis(values.reshape(len(states), *shape[:-1]), 0, -1)
         lookups = [{state: code for code, state in enumerate(known)} for known in parents.values()]
@@ -253,7 +253,7 @@ def write_bif(network: BayesianNetwork) -> str:
     ValueError
         A name or state holds a quotation mark or a carriage return, which BIF cannot write.
     """
-    if "" in network.variables:  # its properties could not be told from those of the network
+    if "" in network.variables:  # its properties would be read as those of the network
         raise ValueError("a variable without a name cannot be written in BIF; name it")
     name = _quoted(network.name or "unknown")
     lines = [f"network {name} {{", *_properties(network.properties.get("", ())), "}"]
