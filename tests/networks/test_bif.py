@@ -126,13 +126,13 @@ def changed(old, new):
         (changed("0.1, 0.2, 0.7", "0.1, 0.x, 0.7"), r"line 10: expected a number or ';' .*found '0.x'"),
         (changed("0.1, 0.2, 0.7", "0.1, 0.2, 0.9"), r"line 9: .* sums to 1.2 where sprinkler = 'on', rain = 'yes'"),
         (changed("  (off, no) 1, 0, 0;\n", ""), r"line 9: 'the grass' has no probabilities for \(off, no\)"),
-        (changed("(on, no)", "(on, yes)"), r"line 12: the row \(on, yes\) of 'the grass' is stated twice"),
+        (changed("(on, no)", "(on, yes)"), r"line 12: the row \(on, yes\) of 'the grass' occurs twice"),
         (changed("(on, no)", "(on)"), r"line 12: a row of 'the grass' names 1 states for 2 parents"),
         (changed("probability ( rain )", "probabilty ( rain )"), r"line 7: .*found 'probabilty'; did you mean 'proba"),
         (changed("| rain", "| ran"), r"line 8: there is no variable 'ran'; did you mean 'rain'"),
         (changed("| rain", "| sprinkler"), r"line 8: a variable occurs twice in the head"),
         (changed("( sprinkler | rain )", "( sprinkler rain | rain )"), r"line 8: expected one variable before '\|'"),
-        (changed("[ 3 ]", "[ 4 ]"), r"line 6: 'the grass' says that it has 4 states but lists 3"),
+        (changed("[ 3 ]", "[ 4 ]"), r"line 6: 'the grass' declares 4 states but lists 3"),
         (changed("on, off }", "on, on }"), r"line 5: the state 'on' of 'sprinkler' occurs twice"),
         (changed("discrete[2]", "continuous[2]"), r"line 5: the variable 'sprinkler' is continuous"),
         (changed("off }; }", "off } }"), r"line 5: expected ';' after the states of 'sprinkler', found '}'"),
@@ -168,9 +168,9 @@ def test_a_cycle_in_a_file_is_named(read):
 
 def test_bad_paths_and_unwritable_networks_are_named(read, tmp_path):
     net = read(SPRINKLER)
-    with pytest.raises(ValueError, match="does not say the format; end it in "):
+    with pytest.raises(ValueError, match="has no ending of a network file; use "):
         po.write_network(net, tmp_path / "net.txt")
-    with pytest.raises(ValueError, match="does not say the format"):
+    with pytest.raises(ValueError, match="has no ending of a network file"):
         po.write_network(net, tmp_path / "net.gz")
     with pytest.raises(FileNotFoundError, match="no folder"):
         po.write_network(net, tmp_path / "nowhere" / "net.bif")

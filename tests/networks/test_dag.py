@@ -139,7 +139,7 @@ def test_long_chains_are_no_burden():
 @pytest.mark.parametrize(
     ("edges", "error", "message"),
     [
-        ([("a", "b"), ("b", "c"), ("c", "a")], ValueError, "form a cycle, .*→.*→.*→.*; remove or turn"),
+        ([("a", "b"), ("b", "c"), ("c", "a")], ValueError, "form a cycle, .*→.*→.*→.*; remove or reverse"),
         ([("a", "a")], ValueError, "form a cycle, a → a"),
         ([("a", "b"), ("a", "b")], ValueError, "edge 'a' → 'b' occurs twice"),
         (["ab"], TypeError, "'ab' is no edge; an edge is a pair"),
@@ -168,5 +168,5 @@ def test_bad_questions_are_named():
         DAG(("a",), (("a", "b"),))
     with pytest.raises(ValueError, match="variable 'a' occurs twice"):
         DAG(("a", "a"), ())
-    with pytest.raises(ValueError, match="state max_given"):
+    with pytest.raises(ValueError, match="set max_given"):
         DAG(tuple("abcdefghijk"), ()).independencies()

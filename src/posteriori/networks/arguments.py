@@ -1,4 +1,4 @@
-"""Arguments of a network, checked: whatever a caller or a model file gives, an error names what is wrong."""
+"""Checks of the arguments of a network, which come from a caller or a model file."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def table_size(value: Any) -> int:
 
 
 def given_tables(cpts: Any) -> tuple[CPT, ...]:
-    """Return tables of conditional probabilities, one per variable.
+    """Return the CPTs, at most one per variable.
 
     Raises
     ------
     TypeError
-        One is no CPT.
+        An item is no CPT.
     ValueError
-        A variable has two.
+        A variable has two tables.
     """
     tables = items("cpts", cpts)
     for cpt in tables:
@@ -39,7 +39,7 @@ def given_tables(cpts: Any) -> tuple[CPT, ...]:
 
 
 def given_edge(edge: Any) -> Any:
-    """Return an edge that can be looked up; DAG says what is wrong with others."""
+    """Return an edge as a tuple of names; TypeError for other types. `DAG` checks its length."""
     pair = tuple(edge) if isinstance(edge, list) else edge
     if isinstance(pair, tuple):
         for name in pair:
@@ -50,12 +50,12 @@ def given_edge(edge: Any) -> Any:
 
 def given_properties(properties: Any) -> dict[str, tuple[str, ...]]:
     """Return the properties of the network and of its variables; TypeError unless all are strings."""
-    found = {}
+    checked = {}
     for key, words in mapping("properties", properties).items():
         listed = (words,) if isinstance(words, str) else items(f"the list of properties of {key!r}", words)
         if listed:
-            found[text("a key of properties", key)] = tuple(text(f"a property of {key!r}", word) for word in listed)
-    return found
+            checked[text("a key of properties", key)] = tuple(text(f"a property of {key!r}", word) for word in listed)
+    return checked
 
 
 def text(what: str, value: Any) -> str:
@@ -66,7 +66,7 @@ def text(what: str, value: Any) -> str:
 
 
 def mapping(what: str, value: Any) -> Mapping[Any, Any]:
-    """Return a mapping, an empty one for None; TypeError for anything else."""
+    """Return a mapping, or an empty one for None; TypeError for anything else."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -75,7 +75,7 @@ def mapping(what: str, value: Any) -> Mapping[Any, Any]:
 
 
 def items(what: str, value: Any) -> tuple[Any, ...]:
-    """Return the items of a list; TypeError for a string or what has no items."""
+    """Return the items of an iterable; TypeError for a string or anything that is not iterable."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise TypeError(f"{what} is {value!r}; give a list")
     return tuple(value)

@@ -1,4 +1,4 @@
-"""Cases to learn a network from: the states of every variable, and the one way to read the rows."""
+"""Cases to learn a network from: a table as codes of the states of every variable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from posteriori.tables import Assignment, Batch, Codes, Column, Schema, Table, c
 from posteriori.tables.schema import categorical_column
 from posteriori.typing import Array
 
-MOST_INTEGER_STATES = 32  # more integers are rather a measurement
+MOST_INTEGER_STATES = 32  # a column of more different integers is taken for a measurement
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,19 @@ class Cases:
     Attributes
     ----------
     source : LabelledSource
-        Of the variables that have a column.
+        The rows of the variables that have a column.
     columns : tuple of Column (V,)
         The states of each variable.
-    held : tuple of int
-        The variables that have a column, by their places, in the order of the source; of the others no cell is known.
+    present : tuple of int
+        The indices of the variables that have a column, in the order of the source; all cells of other variables are
+        missing.
     weight : ndarray (n,) or None
-        Of each row.
+        The weights of the rows.
     """
 
     source: LabelledSource
     columns: tuple[Column, ...]
-    held: tuple[int, ...]
+    present: tuple[int, ...]
     weight: Array | None
 
     def reduce(self, sufficient_statistics: StatisticsFactory) -> Any:
@@ -56,11 +57,13 @@ class Cases:
                 name = next(iter(batch.unseen))
                 table = self.source.table
                 seen = table.column(self.source.positions[self.source.schema.names.index(name)], categorical=True)
-                raise _strange_state(name, seen.categories, next(one for one in self.columns if one.name == name))
+                raise _unknown_state(
+                    name, seen.categories, next(column for column in self.columns if column.name == name)
+                )
             n, codes = len(batch), batch.codes.values
-            if len(self.held) < len(self.columns):
-                known, codes = codes, np.zeros((n, len(self.columns)), codes.dtype)
-                codes[:, self.held] = known
+            if len(self.present) < len(self.columns):
+                known, codes = codes, np.zeros((n, len(self.columns)), codes.dtype)  # code 0: a missing cell
+                codes[:, self.present] = known
             weight = np.ones(n) if self.weight is None else self.weight[batch.start : batch.start + n]
             return sufficient_statistics.of(Codes(codes, cardinalities), Assignment(np.zeros(n, np.int32), weight, 1))
 
@@ -79,19 +82,19 @@ def open_cases(
     Parameters
     ----------
     table : table (n, d)
-        Any data frame, its columns in any order; or an array with a column a variable.
+        Any data frame, with its columns in any order; or an array with one column per variable.
     names : sequence of str, optional
-        The variables; by default the columns are.
+        The variables; by default the columns.
     states : mapping from str to tuple of states
-        Of the variables whose states are stated; those of the others are the categories of their columns.
+        The declared states. The states of other variables are the categories of their columns.
     sample_weight : array-like (n,), optional
     n_jobs : int, optional
 
     Raises
     ------
     ValueError
-        A column is no variable, holds measurements, or a cell that is no state of its variable; or a variable has
-        neither a column nor stated states.
+        A column is no variable, holds measurements, or holds a cell that is no state of its variable; or a variable
+        has no column and no declared states.
     """
     opened = read_table(table)
     titles = opened.names if opened.named or names is None else tuple(names)
@@ -113,14 +116,14 @@ def open_cases(
             columns.append(Column(name, "categorical", states[name], declared=True))
         else:
             raise ValueError(
-                f"the table has no column {name!r}; add it, or, if it can never be seen, state its states: "
+                f"the table has no column {name!r}; add it or, for a hidden variable, declare its states: "
                 f"BayesianNetwork(…, states={{{name!r}: […]}})"
             )
-    held = tuple(v for v, name in enumerate(variables) if name in position)
-    schema = Schema(tuple(columns[v] for v in held), opened.container, opened.named)
-    positions = [position[variables[v]] for v in held]
+    present = tuple(v for v, name in enumerate(variables) if name in position)
+    schema = Schema(tuple(columns[v] for v in present), opened.container, opened.named)
+    positions = [position[variables[v]] for v in present]
     weight = check_weights(sample_weight, opened.n_rows)
-    return Cases(local_source(opened, schema, positions, n_jobs=n_jobs), tuple(columns), held, weight)
+    return Cases(local_source(opened, schema, positions, n_jobs=n_jobs), tuple(columns), present, weight)
 
 
 def _read_column(table: Table, j: int, name: str, states: States | None) -> Column:
@@ -128,14 +131,14 @@ def _read_column(table: Table, j: int, name: str, states: States | None) -> Colu
         return _inferred(table, j, name)
     column = Column(name, "categorical", states, declared=True)
     seen = table.column(j, categorical=True)
-    strange = [cell for cell in seen.categories if cell not in column.lookup]
-    # A data type may declare categories that no row has: these are looked for row by row.
-    if strange and (not seen.declared or len(strange) == len(seen.categories)):
-        raise _strange_state(name, strange, column)
+    unknown = [cell for cell in seen.categories if cell not in column.lookup]
+    # A data type may declare categories that no row has; `Cases.reduce` then checks the rows.
+    if unknown and (not seen.declared or len(unknown) == len(seen.categories)):
+        raise _unknown_state(name, unknown, column)
     return column
 
 
-def _strange_state(name: str, cells: Sequence[Any], column: Column) -> ValueError:
+def _unknown_state(name: str, cells: Sequence[Any], column: Column) -> ValueError:
     cell = next((cell for cell in cells if cell not in column.lookup), None)
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)
@@ -143,7 +146,7 @@ def _strange_state(name: str, cells: Sequence[Any], column: Column) -> ValueErro
 
 
 def _inferred(table: Table, j: int, name: str) -> Column:
-    """Return a column with its categories; of numbers, a few integers are such."""
+    """Return a column with its categories; a few different integers count as categories too."""
     column = table.column(j, categorical=False)
     if column.kind == "continuous":
         try:
@@ -159,14 +162,14 @@ def _inferred(table: Table, j: int, name: str) -> Column:
         column = categorical_column(name, [int(cell) for cell in cells], column.dtype)
     if not column.categories:
         raise ValueError(
-            f"no cell of column {name!r} has a value, so that its states are not known; state them: "
+            f"no cell of column {name!r} has a value, so that its states are unknown; declare them: "
             f"states={{{name!r}: […]}}"
         )
     return column if column.name == name else replace(column, name=name)
 
 
-def _measurements(name: str, held: str) -> ValueError:
+def _measurements(name: str, content: str) -> ValueError:
     return ValueError(
-        f"column {name!r} holds {held}, and a variable of a network has states; cut it into a few intervals, or state "
-        f"its states: states={{{name!r}: […]}}"
+        f"column {name!r} holds {content}, but a variable of a network has states; cut it into a few intervals, or "
+        f"declare its states: states={{{name!r}: […]}}"
     )

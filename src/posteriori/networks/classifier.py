@@ -1,4 +1,4 @@
-"""Any variable of a network as the class."""
+"""Classification with a network: any of its variables can be the class."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from posteriori.networks.network import BayesianNetwork
 from posteriori.typing import Array
 
 
-class NetworkClassifier(ClassifierMixin, BaseEstimator):
-    """A Bayesian network as a classifier: p(target | the others), missing cells summed out.
+class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-ignore]  # sklearn has no types
+    """A Bayesian network as a classifier: p(target | the other variables), missing cells summed out.
 
     Parameters
     ----------
     network : BayesianNetwork
-        Its graph, its states, and, unless `fit` learns others, its tables.
+        Its graph and states, and its tables until `fit` learns others.
     target : str
         The variable to predict.
     alpha : float, default 1.0
-        Pseudo-count a cell of the tables that `fit` learns.
+        Pseudo-counts per cell of the tables that `fit` learns.
     n_jobs : int, optional
-        Threads; None or −1 for one a core.
+        Threads; None or −1 is one per core.
 
     Attributes
     ----------
     network_ : BayesianNetwork
-        That predicts.
+        The network that predicts.
     classes_ : ndarray (C,)
         The states of the target.
     feature_names_in_ : ndarray
-        The other variables: X is a data frame with some or all of them, in any order.
+        The other variables; X is a data frame with some or all of them, in any order.
     n_features_in_ : int
 
     Examples
@@ -67,12 +67,12 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the tables of the network's graph anew.
+        """Learn new tables for the graph of the network.
 
         Parameters
         ----------
         X : data frame
-            Columns that are variables of the network.
+            Its columns are variables of the network.
         y : array-like (n,)
             States of the target.
         sample_weight : array-like (n,), optional
@@ -84,9 +84,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         cases = frame.with_columns(labels).to_native()
         states = {name: self.network.states(name) for name in self.network.variables}
         network = BayesianNetwork(self.network.edges, variables=self.network.variables, states=states)
-        return self._set(network.fit(cases, alpha=self.alpha, sample_weight=sample_weight, n_jobs=self.n_jobs))
+        return self._set_network(network.fit(cases, alpha=self.alpha, sample_weight=sample_weight, n_jobs=self.n_jobs))
 
-    def _set(self, network: BayesianNetwork) -> Self:
+    def _set_network(self, network: BayesianNetwork) -> Self:
         require_variable(self.target, network.variables)
         self.network_ = network
         self.classes_ = np.array(network.states(self.target))
@@ -95,7 +95,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """Return p(target | the row), (n, C); NaN where the network cannot produce the row."""
+        """Return p(target | the row), (n, C); NaN in rows of probability 0."""
         check_is_fitted(self, "network_")
         return self.network_.predict_proba(X, self.target, n_jobs=self.n_jobs)
 
@@ -105,12 +105,13 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
             return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> Array:
-        """Return the most probable state of each row, (n,); by the prior where the network cannot produce it."""
+        """Return the most probable state of each row, (n,); in rows of probability 0, that of p(target)."""
         posterior = self.predict_proba(X)
         impossible = np.isnan(posterior[:, 0])
         if impossible.any():
             posterior[impossible] = self.network_.query(self.target).probabilities
-        return self.classes_[posterior.argmax(axis=1)]
+        labels: Array = self.classes_[posterior.argmax(axis=1)]
+        return labels
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""From cliques and factors to one flat buffer of p(clique | separator above it), without what cannot occur."""
+"""The tables of a junction tree: p(clique | separator above it) in one flat buffer, without impossible cells."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class Factor:
-    """A non-negative function of some variables; the distribution is proportional to the product of all.
+    """A non-negative function of some variables; the distribution is proportional to the product of all factors.
 
     Attributes
     ----------
     scope : tuple of int
         The variables, one for each axis.
     table : ndarray
-        The number of states of each variable by axes.
+        One axis per variable, of its number of states.
     """
 
     scope: tuple[int, ...]
@@ -32,14 +32,14 @@ class Factor:
 
 @dataclass(frozen=True)
 class Node:
-    """A clique, which grows out of the separator that is its parent, or a separator, which shrinks its parent.
+    """A clique or a separator: a clique adds variables to the separator above it, a separator drops some.
 
     Attributes
     ----------
     scope : tuple of int
-        The variables in the order of the axes; those of a clique begin with its parent's.
+        The variables in the order of the axes; the axes of a clique begin with those of its parent.
     parent : int
-        The place of the node above; −1 for the root.
+        The index of the node above; −1 for the root.
     is_clique : bool
     """
 
@@ -52,15 +52,15 @@ class Node:
 class Skeleton:
     """The nodes of a junction tree, parents first; the root is the empty separator.
 
-    A separator hangs from the smallest table that holds it, so that what is small is summed out of what is small; each
-    variable has a separator of its own, where evidence enters and from which its marginal is read.
+    A separator is the child of the smallest table that contains it, so that small tables are sums of small tables.
+    Each variable has a separator of its own, where its evidence enters and from which its marginal is read.
 
     Attributes
     ----------
     cardinalities : tuple of int (V,)
     nodes : tuple of Node
     home : tuple of int (V,)
-        The separator of each variable alone.
+        The separator that holds each variable alone.
     position : tuple of int
         The node of each clique of the triangulation.
     """
@@ -83,7 +83,11 @@ class Skeleton:
 
 
 def build_skeleton(triangulation: Triangulation, cardinalities: tuple[int, ...]) -> Skeleton:
-    """Return the nodes of the tree of cliques."""
+    """Return the cliques of a triangulation with the separators between them.
+
+    A separator becomes the child of the smallest separator that contains it, not of its clique: the sum from a large
+    clique table is then made once, and further sums start from its small result.
+    """
     nodes = [Node((), -1, False)]
     below: list[list[int]] = [[]]
 
@@ -97,6 +101,7 @@ def build_skeleton(triangulation: Triangulation, cardinalities: tuple[int, ...])
         return len(nodes) - 1
 
     def separator(scope: frozenset[int], host: int) -> int:
+        """Return the node of a scope within a host: an existing separator, or a new one as low as possible."""
         while True:
             if not nodes[host].is_clique and len(nodes[host].scope) == len(scope):
                 return host
@@ -111,12 +116,12 @@ def build_skeleton(triangulation: Triangulation, cardinalities: tuple[int, ...])
     for c, clique in enumerate(cliques):
         next_to.setdefault(clique.parent, []).append(c)
     for parent in range(-1, len(cliques)):
-        # The largest separators first: those that they hold hang from them.
+        # The largest separators first, so that the smaller ones within them become their children.
         for c in sorted(next_to.get(parent, ()), key=lambda c: -size(cliques[c].separator)):
             above = separator(cliques[c].separator, 0 if parent < 0 else position[parent])
             rest = sorted(cliques[c].scope - cliques[c].separator)
             position[c] = add(Node((*nodes[above].scope, *rest), above, True))
-    smallest: dict[int, int] = {}
+    smallest: dict[int, int] = {}  # the node with the fewest cells that contains each variable
     for n in sorted(range(len(nodes)), key=lambda n: size(nodes[n].scope)):
         for v in nodes[n].scope:
             smallest.setdefault(v, n)
@@ -131,11 +136,11 @@ class CliqueTables:
     Attributes
     ----------
     layout : Layout
-        What the kernels read.
+        The arrays that the kernels read.
     log_total : float
-        log Σ_x Π factors, in nats: −inf where no configuration is possible.
+        log Σ_x Π factors, in nats; −inf if no configuration is possible.
     kept : tuple of ndarray of int
-        For each node, which cells of its full table are kept.
+        Per node, the indices of the cells of its full table that are kept.
     """
 
     layout: Layout
@@ -146,15 +151,16 @@ class CliqueTables:
 def fill_tables(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> CliqueTables:
     """Multiply factors into cliques and divide each by its message to the separator above it.
 
-    With φ_C the product of a clique's factors and of the messages from below, the message upwards is
-    m(S) = Σ_{C∖S} φ_C, and p(C | S) = φ_C / m(S). What m(∅) is at the root is the sum of the whole product. A cell of
-    which p(C | S) or p(S) is 0 is left out of the table: it can never gain probability.
+    Let φ_C be the product of a clique's factors and of the messages from below. Then the message upwards is
+    m(S) = Σ_{C∖S} φ_C (Koller & Friedman 2009, section 10.2.1), and p(C | S) = φ_C / m(S). The message m(∅) at the root
+    is the sum of the whole product. A cell with p(C | S) = 0 or p(S) = 0 is left out of the table: evidence multiplies,
+    so that it can never gain probability.
 
     Parameters
     ----------
     skeleton : Skeleton
     assigned : dict from int to list of Factor
-        The factors that each clique, by its node, takes in.
+        The factors of each clique, by the index of its node.
 
     References
     ----------
@@ -164,8 +170,8 @@ def fill_tables(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> Clique
     children = skeleton.children()
     messages: dict[int, Array] = {}
     conditionals: dict[int, tuple[Array, Array]] = {}
-    log_total = 0.0
-    for n in range(len(skeleton.nodes) - 1, -1, -1):
+    log_total = 0.0  # collects the scales that keep the tables within the range of floats
+    for n in range(len(skeleton.nodes) - 1, -1, -1):  # parents come first, so that this order is leaves to root
         node = skeleton.nodes[n]
         table = np.ones(skeleton.shape(n))
         for factor in assigned.get(n, ()):
@@ -177,7 +183,7 @@ def fill_tables(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> Clique
             above = skeleton.shape(node.parent)
             table = table.reshape(math.prod(above), -1)
             message = table.sum(axis=1, keepdims=True)
-            np.divide(table, message, out=table, where=message > 0)
+            np.divide(table, message, out=table, where=message > 0)  # 0/0 stays 0
             messages[n] = message.reshape(above)
             table = table.reshape(-1)
             occurring = np.flatnonzero(table).astype(np.int32)
@@ -190,18 +196,18 @@ def fill_tables(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> Clique
 
 
 def most_bytes(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> int:
-    """Return how many bytes `fill_tables` takes at most, without making a table.
+    """Return an upper bound of the bytes that `fill_tables` takes, without allocating a table.
 
-    A cell of a clique takes 16 bytes and 4 more for each separator that hangs from it. The share of cells that cannot
-    occur is at least that of the clique's factor with most zeros; the messages may rule out more. While a table is made
-    some 40 bytes a cell come on top, whether it occurs or not.
+    A cell of a clique takes 16 bytes, and 4 more per child separator. The fraction of impossible cells is at least that
+    of the clique's factor with the most zeros; messages may exclude more. While a table is filled it takes another 40
+    bytes per cell, possible or not.
     """
     total = largest = 0.0
     for n, below in enumerate(skeleton.children()):
         if skeleton.nodes[n].is_clique:
             size = math.prod(skeleton.shape(n))
-            shares = (np.count_nonzero(factor.table) / factor.table.size for factor in assigned.get(n, ()))
-            total += size * min(shares, default=1.0) * (16 + 4 * len(below))
+            possible = (np.count_nonzero(factor.table) / factor.table.size for factor in assigned.get(n, ()))
+            total += size * min(possible, default=1.0) * (16 + 4 * len(below))
             largest = max(largest, size)
     return int(total + 40 * largest)
 
@@ -209,26 +215,30 @@ def most_bytes(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> int:
 def _multiply(
     table: Array, other: Array, scope: Sequence[int], axes: Sequence[int], cardinalities: Sequence[int]
 ) -> float:
-    """Multiply a table by a smaller one in place and scale the largest cell to 1; return the logarithm of the scale."""
+    """Multiply a table by a smaller one in place and scale its largest cell to 1; return the log of the scale."""
     table *= _aligned(other, scope, axes, cardinalities)
     largest = float(table.max())
-    if largest in (0.0, 1.0):
+    if largest in (0.0, 1.0):  # all cells impossible, or nothing to scale
         return 0.0
     table /= largest
     return math.log(largest)
 
 
 def _aligned(table: Array, scope: Sequence[int], axes: Sequence[int], cardinalities: Sequence[int]) -> Array:
-    """Return a table with an axis for each of axes, of length 1 where its scope lacks it."""
+    """Return a table with one axis for each of `axes`, of length 1 for variables outside its scope."""
     order = sorted(range(len(scope)), key=lambda i: axes.index(scope[i]))
-    held = set(scope)
-    return table.transpose(order).reshape([cardinalities[v] if v in held else 1 for v in axes])
+    members = set(scope)
+    return table.transpose(order).reshape([cardinalities[v] if v in members else 1 for v in axes])
 
 
 def _lay_out(
     skeleton: Skeleton, children: list[list[int]], conditionals: dict[int, tuple[Array, Array]], log_total: float
 ) -> CliqueTables:
-    """Drop the cells that the separator above rules out, and number what is left."""
+    """Drop the cells whose separator configuration is impossible, and renumber the others.
+
+    From the root downwards: which cells of a node can occur depends on those of its parent. `maps` then gives, per cell
+    of a clique, its cell in the separator above; and per cell of a parent, its cell in the separator below.
+    """
     nodes = skeleton.nodes
     homes = set(skeleton.home)
     kept: list[Array] = [np.zeros(1, np.int32)]
@@ -254,7 +264,7 @@ def _lay_out(
             summed = np.broadcast_to(cells, skeleton.shape(node.parent)).reshape(-1)[above]
             occurring = np.zeros(size, np.bool_)
             occurring[summed] = True
-            # A variable keeps all its states: they are what evidence and marginals are about.
+            # The separator of one variable keeps all states: evidence and marginals need each of them.
             kept.append(np.arange(size, dtype=np.int32) if n in homes else np.flatnonzero(occurring).astype(np.int32))
             maps.append(_numbering(kept[n], size)[summed])
     sizes = np.array([len(cells) for cells in kept])
@@ -279,25 +289,25 @@ def _lay_out(
 
 
 class _Buffer:
-    """An array that grows up to a known length: no part of it is ever copied, and memory never written is not taken."""
+    """An array that grows up to a known length: nothing is copied twice, and pages never written take no memory."""
 
     def __init__(self, length: int, dtype: Any) -> None:
         self._whole = np.empty(length, dtype)
         self.stops = [0]
 
-    def append(self, part: Array) -> None:
-        """Copy a part to the end."""
-        stop = self.stops[-1] + len(part)
-        self._whole[self.stops[-1] : stop] = part
+    def append(self, values: Array) -> None:
+        """Copy values to the end."""
+        stop = self.stops[-1] + len(values)
+        self._whole[self.stops[-1] : stop] = values
         self.stops.append(stop)
 
     def array(self) -> Array:
-        """Return what has been appended."""
+        """Return all appended values."""
         return self._whole[: self.stops[-1]]
 
 
 def _numbering(kept: Array, size: int) -> Array:
-    """Return the number of each cell among those kept, −1 where it is not."""
+    """Return the index of each cell among the kept cells, −1 for dropped cells."""
     numbers = np.full(size, -1, np.int32)
     numbers[kept] = np.arange(len(kept), dtype=np.int32)
     return numbers

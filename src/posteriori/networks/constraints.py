@@ -1,4 +1,4 @@
-"""What is known of the edges before any row is seen."""
+"""Constraints on the edges of a learned graph."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class EdgeConstraints:
     Attributes
     ----------
     required : ndarray of bool (d, d)
-        [u, v]: u → v must be there.
+        [u, v]: the edge u → v must be present.
     permitted : ndarray of bool (d, d)
-        [u, v]: u → v may be there.
+        [u, v]: the edge u → v may be present.
     max_parents : int
     """
 
@@ -41,13 +41,13 @@ class EdgeConstraints:
         required: Edges = (),
         max_parents: int | None = None,
     ) -> EdgeConstraints:
-        """Return the constraints that a user states by name.
+        """Check constraints by name and return them as matrices.
 
         Raises
         ------
         ValueError
-            They name no variable or contradict each other: an edge is required and not allowed, the required ones
-            form a cycle, or a variable needs more parents than it may have.
+            They name no variable or contradict each other: an edge is required and not allowed, the required edges
+            form a cycle, or a variable has more required parents than max_parents.
         """
         needed = _edges(required, names, "required")
         banned = _edges(forbidden, names, "forbidden")
@@ -66,7 +66,7 @@ class EdgeConstraints:
         try:
             dag = DAG.of(needed, names)
         except ValueError as error:
-            raise ValueError(f"of the required edges: {error}") from None
+            raise ValueError(f"in the required edges: {error}") from None
         most = len(names) if max_parents is None else max_parents
         if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 0:
             raise ValueError(f"max_parents is {max_parents!r}; it must be a whole number of at least 0")

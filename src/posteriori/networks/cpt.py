@@ -1,4 +1,4 @@
-"""A conditional probability table, checked when it is made."""
+"""Conditional probability tables, checked when they are made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from posteriori.tables.objects import plain_cell
 from posteriori.typing import Array
 
 ROUNDING = 1e-6  # files hold probabilities of six or seven digits
-_EXACT = 1e-12  # nearer to 1 than this, a row is left to the last bit as it is
+_EXACT = 1e-12  # a row whose sum is closer to 1 than this keeps every bit
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,20 +28,20 @@ class CPT:
     ----------
     variable : str
     states : sequence of str, bool, int or float
-        Of the variable, each once.
+        The states of the variable, each once.
     parents : mapping from str to sequence of states
         In the order of the axes; empty for a root.
     probabilities : array-like (K of each parent…, K)
-        Each row, along the last axis, sums to 1 within 1e-6; a row that is off by no more than that, as rounded
-        files are, is divided by its sum, and nothing else is ever changed.
+        Each row, along the last axis, sums to 1 within 1e-6. A row whose sum differs from 1, as in rounded files, is
+        divided by its sum; no other change is made.
 
     Raises
     ------
     TypeError
-        A state is neither a string, a number nor a boolean.
+        A state is no string, number or boolean.
     ValueError
-        The shape is another, a probability is negative or no number, or a row does not sum to 1; the row is named
-        by the parents' states.
+        The shape is wrong, a probability is negative or no number, or a row does not sum to 1; the message names the
+        row by the states of the parents.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class CPT:
 
     @property
     def n_parameters(self) -> int:
-        """The free parameters: K − 1 for every configuration of the parents."""
+        """The number of free parameters: K − 1 per configuration of the parents."""
         return math.prod(map(len, self.parents.values())) * (len(self.states) - 1)
 
     def __eq__(self, other: object) -> bool:
@@ -122,9 +122,9 @@ def check_states(variable: str, states: Any) -> States:
     Raises
     ------
     TypeError
-        They are one string, or one is neither a string, a number nor a boolean.
+        They are a single string, or a state is no string, number or boolean.
     ValueError
-        There is none, one is NaN, or one occurs twice.
+        There is no state, one is NaN, or one occurs twice.
     """
     if isinstance(states, str | bytes) or not hasattr(states, "__iter__"):
         raise TypeError(f"the states of {variable!r} are {states!r}; give them as a list")
@@ -142,7 +142,7 @@ def _check_probabilities(variable: str, states: States, parents: Mapping[str, St
     try:
         written = np.array(values)
         if written.dtype.kind not in "biufOSU":
-            raise TypeError(written.dtype)  # complex numbers and dates, which NumPy would turn into floats
+            raise TypeError(written.dtype)  # complex numbers and dates, which NumPy would convert to floats
         if written.dtype.kind in "OSU":
             for cell in written.ravel().tolist():
                 if isinstance(cell, str | bytes):
@@ -158,7 +158,7 @@ def _check_probabilities(variable: str, states: States, parents: Mapping[str, St
             f"the table of {variable!r} has shape {table.shape}; {_expected(parents, states)} is needed: "
             f"an axis of states for each of {', '.join([*parents, variable])}, in this order"
         )
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN and inf fail the comparison below
         sums = table.sum(axis=-1, keepdims=True)
     off = np.abs(sums - 1)
     if not (np.all(off <= ROUNDING) and table.min() >= 0):
@@ -170,7 +170,7 @@ def _check_probabilities(variable: str, states: States, parents: Mapping[str, St
 
 
 def _table_error(variable: str, states: States, parents: Mapping[str, States], table: Array, sums: Array) -> ValueError:
-    """Return what is wrong with the first cell that is no probability, or with the first row that does not sum to 1."""
+    """Return the error about the first cell that is no probability, or the first row that does not sum to 1."""
     for position in np.argwhere(~(np.isfinite(table) & (table >= 0)))[:1]:
         where = state_by_state({**parents, variable: states}, position)
         return ValueError(

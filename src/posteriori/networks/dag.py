@@ -1,4 +1,4 @@
-"""A directed acyclic graph over names, and the independences that it states."""
+"""A directed acyclic graph over names, and the independences that it implies."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 from posteriori.networks.naming import as_names, first_repeated, require_variable
 
-_MOST_LISTED = 10  # n variables have n(n − 1)/2 · 2^(n − 2) statements to try
+_MOST_LISTED = 10  # n variables have n(n − 1)/2 · 2^(n − 2) statements to test
 
 
 @dataclass(frozen=True)
 class Independence:
-    """x and y are independent given some others: p(x, y | given) = p(x | given) p(y | given).
+    """The statement that x and y are independent given other variables: p(x, y | given) = p(x | given) p(y | given).
 
     Attributes
     ----------
@@ -36,20 +36,20 @@ class Independence:
 
 @dataclass(frozen=True)
 class DAG:
-    """A directed acyclic graph: p(x) = Π_v p(x_v | x_parents(v)) for every network that has it.
+    """A directed acyclic graph: p(x) = Π_v p(x_v | x_parents(v)) for every network with this graph.
 
     Parameters
     ----------
     nodes : sequence of str
     edges : sequence of pairs of str
-        From parent to child; the parents of a node are in the order of its edges.
+        From parent to child; the parents of a node have the order of its edges.
 
     Raises
     ------
     TypeError
         A name is no string, or an edge no pair.
     ValueError
-        A node or an edge occurs twice, an edge names no node, or the edges form a cycle, which is named.
+        A node or an edge occurs twice, an edge names no node, or the edges form a cycle; the message shows the cycle.
 
     Examples
     --------
@@ -76,11 +76,11 @@ class DAG:
         known = dict.fromkeys(self.nodes)
         for name in itertools.chain(*self.edges):
             require_variable(name, known)
-        _ = self.topological_order
+        _ = self.topological_order  # raises if there is a cycle
 
     @classmethod
     def of(cls, edges: Iterable[Any], nodes: Iterable[str] = ()) -> DAG:
-        """Return the graph of some edges, its nodes in the order of nodes and then of the edges."""
+        """Return the graph of these edges, with its nodes in the order of `nodes` and then of the edges."""
         pairs = tuple(map(_pair, edges))
         return cls(tuple(dict.fromkeys([*as_names(nodes), *itertools.chain(*pairs)])), pairs)
 
@@ -95,27 +95,27 @@ class DAG:
         return self._neighbours(1)
 
     def _neighbours(self, end: int) -> dict[str, tuple[str, ...]]:
-        """Return the nodes at one end of the edges, 0 parents or 1 children, by the node at the other."""
-        found: dict[str, list[str]] = {node: [] for node in self.nodes}
+        """Return the nodes at one end of the edges, 0 for parents or 1 for children, by the node at the other end."""
+        neighbours: dict[str, list[str]] = {node: [] for node in self.nodes}
         for edge in self.edges:
-            found[edge[1 - end]].append(edge[end])
-        return {node: tuple(others) for node, others in found.items()}
+            neighbours[edge[1 - end]].append(edge[end])
+        return {node: tuple(others) for node, others in neighbours.items()}
 
     @cached_property
     def topological_order(self) -> tuple[str, ...]:
-        """The nodes, every parent before its children."""
+        """The nodes in an order with every parent before its children."""
         try:
             return tuple(graphlib.TopologicalSorter(self._neighbours(0)).static_order())
         except graphlib.CycleError as error:
             cycle = " → ".join(error.args[1])
-            raise ValueError(f"the edges form a cycle, {cycle}; remove or turn one of them") from None
+            raise ValueError(f"the edges form a cycle, {cycle}; remove or reverse one of them") from None
 
     def ancestors(self, nodes: str | Iterable[str]) -> frozenset[str]:
-        """Return the nodes and all from which a directed path leads to one of them."""
+        """Return the nodes and all their ancestors."""
         return self._reached(nodes, self.parents)
 
     def descendants(self, nodes: str | Iterable[str]) -> frozenset[str]:
-        """Return the nodes and all to which a directed path leads from one of them."""
+        """Return the nodes and all their descendants."""
         return self._reached(nodes, self.children)
 
     def _reached(self, nodes: str | Iterable[str], step: dict[str, tuple[str, ...]]) -> frozenset[str]:
@@ -135,7 +135,9 @@ class DAG:
         return names
 
     def markov_blanket(self, x: str) -> frozenset[str]:
-        """Return the parents, the children and the children's other parents of x: given these, x depends on no other.
+        """Return the parents, the children and the children's other parents of x.
+
+        Given these, x is independent of all other variables.
 
         Parameters
         ----------
@@ -159,16 +161,16 @@ class DAG:
         return frozenset(family.union(*(self.parents[child] for child in self.children[x])) - {x})
 
     def reachable(self, x: str | Iterable[str], given: str | Iterable[str] = ()) -> frozenset[str]:
-        """Return the nodes, outside given, that an active trail joins to one of x.
+        """Return the nodes outside `given` that an active trail connects with x.
 
-        Cost: every edge is walked at most once each way.
+        Cost: each edge is visited at most once per direction.
 
         References
         ----------
         Koller & Friedman (2009), Probabilistic Graphical Models, algorithm 3.1.
         """
         observed = frozenset(self._known(given))
-        opened = self.ancestors(observed)
+        opened = self.ancestors(observed)  # an observed descendant opens a common effect
         waiting = [(name, "up") for name in self._known(x)]
         seen = set(waiting)
         while waiting:
@@ -181,34 +183,35 @@ class DAG:
     def steps(
         self, node: str, heading: str, observed: Collection[str], opened: Collection[str]
     ) -> Iterable[tuple[str, str]]:
-        """Yield where an active trail may go on from a node that it entered heading up or down the arrows.
+        """Yield the next nodes of an active trail from a node that it entered up or down the arrows.
 
         Parameters
         ----------
         node : str
         heading : {"up", "down"}
-            "up" if the trail came from a child, or starts here; "down" if it came from a parent.
+            "up" if the trail came from a child or starts here; "down" if it came from a parent.
         observed, opened : collections of str
-            What is given, and that together with its ancestors: what opens a common effect.
+            The given variables, and these with their ancestors, which are the common effects that they open.
         """
-        free = node not in observed
-        if free:
+        unobserved = node not in observed
+        if unobserved:
             for child in self.children[node]:
                 yield child, "down"
-        if free if heading == "up" else node in opened:
+        # A chain upwards passes an unobserved node; a common effect passes if it or a descendant is observed.
+        if unobserved if heading == "up" else node in opened:
             for parent in self.parents[node]:
                 yield parent, "up"
 
     def d_separated(self, x: str | Iterable[str], y: str | Iterable[str], given: str | Iterable[str] = ()) -> bool:
-        """Whether every trail from x to y is blocked by what is given.
+        """Whether the given variables block every trail from x to y.
 
-        If so, x and y are independent given these in every network of this graph; if not, they depend on each
-        other in almost every one.
+        If so, x and y are independent given these in every network of this graph; if not, they depend on each other in
+        almost every one.
 
         Parameters
         ----------
         x, y, given : str or collection of str
-            No variable may be in two of them.
+            No variable may occur in two of them.
 
         Returns
         -------
@@ -227,23 +230,23 @@ class DAG:
         return self.reachable(x, given).isdisjoint(as_names(y))
 
     def require_apart(self, x: str | Iterable[str], y: str | Iterable[str], given: str | Iterable[str]) -> None:
-        """Raise ValueError unless x and y are known variables, at least one each, and none is in two of the three."""
+        """Raise ValueError unless x and y name at least one variable each, and no variable is in two of the three."""
         groups = {"x": self._known(x), "y": self._known(y), "given": self._known(given)}
         for name in ("x", "y"):
             if not groups[name]:
                 raise ValueError(f"{name} is empty; name at least one variable")
-        for (first, some), (second, others) in itertools.combinations(groups.items(), 2):
-            for name in some:
-                if name in others:
+        for (first, first_names), (second, second_names) in itertools.combinations(groups.items(), 2):
+            for name in first_names:
+                if name in second_names:
                     raise ValueError(f"{name!r} is in {first} and in {second}; leave it out of one")
 
     def independencies(self, max_given: int | None = None) -> tuple[Independence, ...]:
-        """Return every statement "x ⟂ y | given" about two variables that the graph makes, fewest given first.
+        """Return every independence "x ⟂ y | given" of two variables that the graph implies, smallest `given` first.
 
         Parameters
         ----------
         max_given : int, optional
-            The most variables given; default: all the others.
+            The most given variables; by default all others.
 
         Returns
         -------
@@ -252,7 +255,7 @@ class DAG:
         Raises
         ------
         ValueError
-            The graph has more than ten variables and max_given is not stated: there would be too many.
+            The graph has more than ten variables and max_given is None: there are too many statements.
 
         Examples
         --------
@@ -262,8 +265,7 @@ class DAG:
         """
         if max_given is None and len(self.nodes) > _MOST_LISTED:
             raise ValueError(
-                f"{len(self.nodes)} variables make too many statements to list; state max_given, the most variables "
-                "given"
+                f"{len(self.nodes)} variables make too many statements to list; set max_given, the most given variables"
             )
         most = len(self.nodes) if max_given is None else max_given
         joined = {frozenset(edge) for edge in self.edges}

@@ -1,4 +1,4 @@
-"""Numbers as text: which words are decimal numbers, how rounding may have changed them, and numbers in errors."""
+"""Decimal numbers in network files: reading them, their rounding error, and numbers in errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NOT_IN_NUMBERS = re.compile(r"[^0-9.eE+-]")
 
 
 def as_number(word: str) -> float:
-    """Return a decimal number; ValueError for others that Python's `float` reads, as ``0.2_5``, ``nan``, ``٣``."""
+    """Return a decimal number; ValueError for anything else, also for what `float` reads: ``0.2_5``, ``nan``, ``٣``."""
     if not _NUMBER.fullmatch(word):
         raise ValueError(f"{word!r} is no number")
     return float(word)
@@ -27,21 +27,21 @@ def as_numbers(words: Sequence[str], fail: Callable[[str], Exception]) -> list[f
     ----------
     words : sequence of str
     fail : callable
-        Makes the error to raise, of the first word that is no number.
+        Returns the error to raise, from the first word that is no number.
     """
     if _NOT_IN_NUMBERS.search("".join(words)) is None:
         try:
             return list(map(float, words))
         except ValueError:
-            pass  # such as a lone sign: found below
+            pass  # such as a lone sign; the line below names it
     raise fail(next(word for word in words if not _NUMBER.fullmatch(word)))
 
 
 def rounding_error(row: Array) -> float:
-    """Return by how much rounding each number to the digits of the row can change the sum.
+    """Return the largest change of the sum of a row that the rounding of its numbers can explain.
 
-    The numbers may have been written with a fixed number of decimals, those of the longest, or with a fixed number of
-    significant digits. A number is taken to be off by one unit in its last place, as numbers that are cut off are.
+    The numbers may be rounded to a fixed number of decimals, those of the longest number, or to a fixed number of
+    significant digits. Each may be off by one unit in its last place, because some programs truncate.
     """
     written = [Decimal(repr(p)).normalize().as_tuple() for p in row.tolist() if p]
     decimals = max(-int(number.exponent) for number in written)
@@ -51,11 +51,11 @@ def rounding_error(row: Array) -> float:
 
 
 def how_to_set(parameter: str, value: float) -> str:
-    """Return how a limit is set: in the library, and on the command line."""
+    """Return the advice to set a limit, in the library and on the command line."""
     shown = f"{value:g}" if isinstance(value, float) else str(value)
     return f"read the file with {parameter}={shown} (--{parameter.replace('_', '-')} {shown} on the command line)"
 
 
 def cell_count(size: int) -> str:
-    """Write a number of cells; one of very many digits as a power of ten."""
+    """Format a number of cells; a very large one as a power of ten."""
     return f"{size:,} cells" if size < 10**15 else f"about 1e{math.floor(math.log10(size))} cells"

@@ -1,4 +1,4 @@
-"""What a network answers: distributions with named states, that print as small tables."""
+"""Answers of a network: distributions with named states, which print as small tables."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """p(variables | evidence): a probability for every configuration of some variables.
+    """p(variables | evidence): the probability of every configuration of some variables.
 
-    Index it by a state (of one variable), a tuple of states in the order of the variables, or a mapping from variable
-    to state; variables that a mapping leaves out are summed out.
+    An index is a state (of a single variable), a tuple of states in the order of the variables, or a mapping from
+    variable to state. Variables that a mapping leaves out are summed out.
 
     Attributes
     ----------
@@ -28,9 +28,9 @@ class Distribution:
         The variables, in the order of the axes.
     probabilities : ndarray (K of each variable…)
     evidence : dict
-        What is known, as it was stated.
+        The evidence, as the caller gave it.
     standard_errors : ndarray or None
-        Of each probability, where it is an estimate from samples.
+        The standard error of each probability, if it is estimated from samples.
 
     Examples
     --------
@@ -59,9 +59,9 @@ class Distribution:
         return tuple(self.states)
 
     def __getitem__(self, key: Any) -> float:
-        return float(self.probabilities[self._place(key)].sum())
+        return float(self.probabilities[self._index(key)].sum())
 
-    def _place(self, key: Any) -> tuple[Any, ...]:
+    def _index(self, key: Any) -> tuple[Any, ...]:
         if isinstance(key, Mapping):
             for name in key:
                 if name not in self.states:
@@ -78,7 +78,7 @@ class Distribution:
         )
 
     def to_dict(self) -> dict[Any, float]:
-        """Return the probability of each state, or of each tuple of states where there are several variables."""
+        """Return the probability of each state, or of each tuple of states if there are several variables."""
         return {
             states[0] if len(states) == 1 else states: float(self.probabilities[position])
             for position, states in self._rows()
@@ -89,7 +89,7 @@ class Distribution:
             yield position, tuple(known[k] for known, k in zip(self.states.values(), position, strict=True))
 
     def marginal(self, *variables: str) -> Distribution:
-        """Return the distribution of some of the variables, in this order: the others are summed out.
+        """Return the distribution of some variables, in this order; the others are summed out.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class Distribution:
         Raises
         ------
         ValueError
-            A variable is not among those of the distribution.
+            The distribution has no such variable.
         """
         for name in variables:
             require_variable(name, self.states)
@@ -114,7 +114,7 @@ class Distribution:
 
     @property
     def most_probable(self) -> dict[str, Cell]:
-        """The state of each variable in the most probable configuration; the first, of several that are."""
+        """The state of each variable in the most probable configuration; the first one if there are ties."""
         position = np.unravel_index(np.argmax(self.probabilities), self.probabilities.shape)
         return {name: known[int(k)] for (name, known), k in zip(self.states.items(), position, strict=True)}
 
@@ -146,7 +146,7 @@ class Distribution:
 
 @dataclass(frozen=True, eq=False)
 class ConditionalDistribution:
-    """p(variables | given): a distribution over some variables for every configuration of others.
+    """p(variables | given): a distribution of some variables for every configuration of other variables.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class ConditionalDistribution:
 
 
 class Marginals(Mapping[str, Distribution]):
-    """p(variable | evidence) of each of several variables: a mapping from its name to its distribution."""
+    """p(variable | evidence) of several variables: a mapping from name to distribution."""
 
     def __init__(self, distributions: Mapping[str, Distribution]) -> None:
         self._distributions = dict(distributions)
@@ -206,34 +206,34 @@ class Marginals(Mapping[str, Distribution]):
         """Return a polars DataFrame with the columns ``variable``, ``state`` and ``probability``."""
         import polars as pl
 
-        rows = [(name, str(state), p) for name, found in self.items() for state, p in found.to_dict().items()]
+        rows = [(name, str(state), p) for name, marginal in self.items() for state, p in marginal.to_dict().items()]
         return pl.DataFrame(rows, schema=["variable", "state", "probability"], orient="row")
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame with the columns ``variable``, ``state`` and ``probability``."""
         import pandas as pd
 
-        rows = [(name, str(state), p) for name, found in self.items() for state, p in found.to_dict().items()]
+        rows = [(name, str(state), p) for name, marginal in self.items() for state, p in marginal.to_dict().items()]
         return pd.DataFrame(rows, columns=["variable", "state", "probability"])
 
     def __repr__(self) -> str:
         evidence = next(iter(self.values())).evidence if self._distributions else {}
         rows = [["variable", "state", "probability"]]
-        for name, found in self.items():
-            for position, (state, p) in enumerate(found.to_dict().items()):
+        for name, marginal in self.items():
+            for position, (state, p) in enumerate(marginal.to_dict().items()):
                 rows.append(["" if position else name, str(state), number(p)])
         return "\n".join([heading(["variable"], evidence_words(evidence)), *aligned(rows, 2)])
 
 
 @dataclass(frozen=True)
 class MostProbable:
-    """The most probable configuration of all variables, given evidence.
+    """The most probable configuration of all variables given evidence.
 
     Attributes
     ----------
     states : dict from str to state
     log_probability : float
-        log p(states, evidence) in nats: of the configuration itself, which agrees with the evidence.
+        log p(states, evidence) in nats.
     log_evidence : float
         log p(evidence) in nats.
     """
@@ -257,7 +257,7 @@ class MostProbable:
 
 
 def evidence_words(evidence: Mapping[str, Any]) -> list[str]:
-    """Write evidence as it stands behind the bar: smoke = yes; soft evidence as its likelihoods."""
+    """Format evidence as in p(… | smoke = yes); soft evidence as its likelihoods."""
     return [f"{name} = {_finding(finding)}" for name, finding in evidence.items()]
 
 

@@ -1,4 +1,4 @@
-"""The search for the graph of best score, one edge at a time."""
+"""Hill climbing with a tabu list and restarts: search for the graph of best score, one edge at a time."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from posteriori.networks.constraints import EdgeConstraints
 from posteriori.networks.scores import FamilyScores
 from posteriori.typing import Array
 
-_ROUNDING = 1e-10  # of the score: a smaller gain may be none
-_PATIENCE = 3  # moves without a better graph before the search stops, per move that a pair is tabu
-_SHAKES = 40  # random moves of a restart, fewer among few variables
+_ROUNDING = 1e-10  # relative to the score: a smaller gain may be rounding
+_PATIENCE = 3  # the search stops after this many times tabu moves without a better graph
+_MOST_RANDOM_MOVES = 40  # of a restart; at most one per variable
 
 
 @dataclass(frozen=True)
 class HillClimbResult:
-    """The best graph found.
+    """The best graph of a search.
 
     Attributes
     ----------
     edges : ndarray of bool (d, d)
-        [u, v]: u → v.
+        [u, v]: the edge u → v.
     score : float
         In nats.
     trace : tuple of float
-        The score after every move, those of all restarts one after another.
+        The score after every move, over all restarts.
     """
 
     edges: Array
@@ -42,7 +42,7 @@ def climb(
     restarts: int,
     rng: np.random.Generator,
 ) -> HillClimbResult:
-    """Return the graph at which no single edge added, deleted or turned raises the score.
+    """Search for a graph whose score no added, deleted or reversed edge raises.
 
     Parameters
     ----------
@@ -50,59 +50,64 @@ def climb(
     constraints : EdgeConstraints
         The search starts from the required edges.
     tabu : int
-        After a move the edge between its two variables stays as it is for so many moves, but at most as many as half
-        of the pairs of variables; only a move to a better graph than all before is exempt (Glover 1989: tabu list with
-        aspiration). Past a summit the search takes the least bad move that is left, and stops after 3·tabu moves
-        without a better graph. 0 stops at the first summit.
+        After a move, the edge between its two variables stays fixed for this many moves, but at most for half the
+        number of pairs of variables. A move to a better graph than all before is exempt (Glover 1989: tabu list with
+        aspiration). After a local optimum the search takes the least bad move that is left, and stops after 3·tabu
+        moves without a better graph. 0 stops at the first local optimum.
     restarts : int
-        How often the best graph is shaken by random moves and the search goes on from there.
+        How often random moves perturb the best graph, to search again from there.
     rng : Generator
-        Of these moves.
+        Draws the random moves.
+
+    References
+    ----------
+    Koller & Friedman (2009), Probabilistic Graphical Models, sections 18.4.3.1 and 18.4.3.2.
     """
     path = _Path(scores, constraints, constraints.required.copy())
     best = _local_optimum(path, tabu)
     for _ in range(restarts):
         path.restart(best[1])
-        path.perturb(min(scores.n_variables, _SHAKES), rng)
-        best = max(best, _local_optimum(path, tabu), key=lambda found: found[0])
+        path.perturb(min(scores.n_variables, _MOST_RANDOM_MOVES), rng)
+        best = max(best, _local_optimum(path, tabu), key=lambda optimum: optimum[0])
     return HillClimbResult(best[1], best[0], tuple(path.trace))
 
 
 def _local_optimum(path: _Path, tabu: int) -> tuple[float, Array]:
-    """Return the best score on the way up from here and beyond, and its graph."""
+    """Return the best score of a tabu search from the current graph, and the graph that has it."""
     best = path.score, path.edges.copy()
     d = len(path.edges)
-    tenure = min(tabu, d * (d - 1) // 4)  # of few pairs some must be free, or the search ends early
-    until = np.zeros((d, d), np.int64)  # how many moves have to be made before the pair may change again
-    made = past = 0
+    tenure = min(tabu, d * (d - 1) // 4)  # with few pairs some must stay free, or no move is left
+    fixed_until = np.zeros((d, d), np.int64)  # the number of moves after which the pair may change again
+    n_moves = n_without_gain = 0
     while True:
-        move = path.best_move(until > made, best[0])
-        if move is None or (move.gain <= path.rounding and past >= _PATIENCE * tabu):
+        move = path.best_move(fixed_until > n_moves, best[0])
+        if move is None or (move.gain <= path.rounding and n_without_gain >= _PATIENCE * tabu):
             return best
         path.make(move)
-        made += 1
-        until[move.u, move.v] = until[move.v, move.u] = made + tenure
+        n_moves += 1
+        fixed_until[move.u, move.v] = fixed_until[move.v, move.u] = n_moves + tenure
         if path.score > best[0] + path.rounding:
-            best, past = (path.score, path.edges.copy()), 0
+            best, n_without_gain = (path.score, path.edges.copy()), 0
         else:
-            past += 1
+            n_without_gain += 1
 
 
 @dataclass(frozen=True)
 class _Move:
-    """Add or delete u → v, or turn it."""
+    """Add or delete the edge u → v, or reverse it."""
 
     u: int
     v: int
-    turns: bool
+    reverses: bool
     gain: float
 
 
 class _Path:
-    """The graph where the search stands, and what each move from there would gain.
+    """The current graph of the search, and the gain of each move from it.
 
-    toggled[u, v] is what the family of v gains if u joins or leaves its parents, NaN where not known; to turn u → v
-    gains toggled[u, v] + toggled[v, u]. A move makes the columns of the families that it changes unknown.
+    The score is a sum over families, so that a move changes one or two terms. toggled[u, v] is the gain of the family
+    of v if u joins or leaves its parents, NaN if unknown. To reverse u → v gains toggled[u, v] + toggled[v, u]. A move
+    makes the columns of the families that it changes unknown (Koller & Friedman 2009, section 18.4.3.3).
     """
 
     def __init__(self, scores: FamilyScores, constraints: EdgeConstraints, edges: Array) -> None:
@@ -111,7 +116,7 @@ class _Path:
         self.restart(edges)
 
     def restart(self, edges: Array) -> None:
-        """Stand at another graph."""
+        """Continue from another graph."""
         d = len(edges)
         self.edges = edges.copy()
         self.toggled = np.full((d, d), np.nan)
@@ -127,88 +132,93 @@ class _Path:
         return _ROUNDING * max(1.0, abs(self.score))
 
     def best_move(self, tabu: Array, best: float) -> _Move | None:
-        """Return the move of most gain, the first of equals; of tabu pairs only one to a score above the best."""
-        added, deleted, turned = self._legal()
-        self._fill(added | deleted | turned | turned.T)
+        """Return the legal move of largest gain; a tabu pair may move only to a score above the best one.
+
+        Gains that differ by less than rounding are equal; the first of them wins, so that the order of floating-point
+        sums does not decide.
+        """
+        added, deleted, reversible = self._legal()
+        self._fill(added | deleted | reversible | reversible.T)
         gains = np.full((2, *self.edges.shape), -math.inf)
         np.copyto(gains[0], self.toggled, where=added | deleted)
-        np.copyto(gains[1], self.toggled + self.toggled.T, where=turned)
+        np.copyto(gains[1], self.toggled + self.toggled.T, where=reversible)
         gains[tabu & (self.score + gains <= best + self.rounding)] = -math.inf
         most = gains.max()
         if not most > -math.inf:
             return None
-        turns, u, v = np.argwhere(gains >= most - self.rounding)[0].tolist()
-        return _Move(u, v, bool(turns), float(gains[turns, u, v]))
+        reverses, u, v = np.argwhere(gains >= most - self.rounding)[0].tolist()
+        return _Move(u, v, bool(reverses), float(gains[reverses, u, v]))
 
     def make(self, move: _Move) -> None:
-        """Go where a move leads."""
+        """Apply a move to the graph."""
         u, v = move.u, move.v
         adds = not self.edges[u, v]
         self.edges[u, v] = adds
         changed = [v]
-        if move.turns:
+        if move.reverses:
             self.edges[v, u] = True
             changed.append(u)
         for w in changed:
             self.families[w] = self.scores.family(w, self._parents(w))
             self.toggled[:, w] = np.nan
-        if adds:
+        if adds:  # whatever reaches u now reaches all that v reaches
             self.reach |= np.outer(self.reach[:, u], self.reach[v])
         else:
             self.reach = _reachable(self.edges)
         self.trace.append(self.score)
 
     def perturb(self, n_moves: int, rng: np.random.Generator) -> None:
-        """Make some random moves."""
+        """Make up to n_moves random legal moves."""
         for _ in range(n_moves):
-            added, deleted, turned = self._legal()
-            moves = np.argwhere(np.stack([added | deleted, turned]))
+            added, deleted, reversible = self._legal()
+            moves = np.argwhere(np.stack([added | deleted, reversible]))
             if not len(moves):
                 return
-            turns, u, v = moves[rng.integers(len(moves))].tolist()
-            move = _Move(u, v, bool(turns), math.nan)
+            reverses, u, v = moves[rng.integers(len(moves))].tolist()
+            move = _Move(u, v, bool(reverses), math.nan)
             if self._fits(move):
                 self.make(move)
 
     def _fits(self, move: _Move) -> bool:
-        """Whether the families after a move have tables that can be counted."""
-        child, parent = (move.u, move.v) if move.turns else (move.v, move.u)
-        joining = set(self._parents(child)) ^ {parent}
-        return self.scores.family(child, sorted(joining)) > -math.inf
+        """Whether the family that gains a parent keeps a table of at most MOST_CELLS cells."""
+        child, parent = (move.u, move.v) if move.reverses else (move.v, move.u)
+        parents = set(self._parents(child)) ^ {parent}
+        return self.scores.family(child, sorted(parents)) > -math.inf
 
     def _parents(self, v: int) -> list[int]:
         return np.flatnonzero(self.edges[:, v]).tolist()
 
     def _legal(self) -> tuple[Array, Array, Array]:
-        """Return which edges can be added, deleted and turned without a cycle and within the constraints."""
+        """Return which edges can be added, deleted and reversed without a cycle and within the constraints."""
         permitted, required = self.constraints.permitted, self.constraints.required
         may_have_more = self.edges.sum(axis=0) < self.constraints.max_parents
         added = permitted & ~self.edges & ~self.reach.T & may_have_more
         deleted = self.edges & ~required
-        # Of the ways from u to v one is the edge itself: to turn it is to close the others.
+        # ways[u, v] counts the edges from u that start a path to v. If u → v itself is the only one, its reversal
+        # closes no cycle.
         ways = self.edges.astype(np.float32) @ self.reach.astype(np.float32)
-        turned = deleted & permitted.T & (ways == 1) & may_have_more[:, np.newaxis]
-        return added, deleted, turned
+        reversible = deleted & permitted.T & (ways == 1) & may_have_more[:, np.newaxis]
+        return added, deleted, reversible
 
-    def _fill(self, wanted: Array) -> None:
-        """Score the families that moves would make, as far as they are not known."""
-        unknown = wanted & np.isnan(self.toggled)
+    def _fill(self, needed: Array) -> None:
+        """Compute the gains in `toggled` that are needed and still unknown."""
+        unknown = needed & np.isnan(self.toggled)
         for v in np.flatnonzero(unknown.any(axis=0)).tolist():
             parents = self._parents(v)
             joining = np.flatnonzero(unknown[:, v] & ~self.edges[:, v])
             if len(joining):
                 self.toggled[joining, v] = self.scores.with_each(v, parents, joining.tolist()) - self.families[v]
             for u in np.flatnonzero(unknown[:, v] & self.edges[:, v]).tolist():
-                left = self.scores.family(v, [w for w in parents if w != u])
-                self.toggled[u, v] = left - self.families[v]
+                without = self.scores.family(v, [w for w in parents if w != u])
+                self.toggled[u, v] = without - self.families[v]
 
 
 def _reachable(edges: Array) -> Array:
-    """Return whether a directed path leads from u to v, for all u and v; every node reaches itself."""
+    """Return the transitive closure: whether a directed path leads from u to v; every node reaches itself."""
     reach = edges.copy()
     np.fill_diagonal(reach, True)
-    while True:  # paths of twice the length each time
-        further = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
-        if (further == reach).all():
+    while True:  # each product doubles the length of the paths that are covered
+        longer = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
+        if (longer == reach).all():
             return reach
-        reach = further
+        reach = longer

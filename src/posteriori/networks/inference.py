@@ -129,10 +129,11 @@ class Inference:
     def _relevant(self, asked: frozenset[int], known: frozenset[int], hard: frozenset[int]) -> tuple[int, ...]:
         """Return the CPTs that the query needs.
 
-        A variable outside the ancestors of query and evidence is barren: its table sums to 1 (Koller & Friedman 2009,
-        section 9.4). In the moral graph of the remaining variables, removing the hard evidence leaves components that
-        are independent of each other. The tables of a component without a query variable or soft evidence are only a
-        constant factor, and are left out unless one holds a 0: then they may show that the evidence is impossible.
+        A variable outside the ancestors of query and evidence is barren: its table sums to 1 (Shachter 1986,
+        Evaluating influence diagrams, Operations Research 34). In the moral graph of the remaining variables, removing
+        the hard evidence leaves components that are independent of each other. The tables of a component without a
+        query variable or soft evidence are only a constant factor, and are left out unless one holds a 0: then they
+        may show that the evidence is impossible.
         """
         names = self.dag.nodes
         needed = sorted(self.position[name] for name in self.dag.ancestors([names[v] for v in asked | known]))
@@ -202,7 +203,8 @@ class Inference:
             positions, chosen.take(evidence.codes), chosen.soft(evidence.soft) or None
         )
         require_possible(float(log_evidence))
-        return table / table.sum()
+        joint: Array = table / table.sum()
+        return joint
 
     def each(self, variables: Sequence[int], evidence: Evidence) -> list[Array]:
         """Return p(variable | evidence) of each variable.

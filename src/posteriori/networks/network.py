@@ -556,7 +556,7 @@ class BayesianNetwork:
         # imported here, because the module of the classifier imports this one
         from posteriori.networks.classifier import NetworkClassifier
 
-        return NetworkClassifier(self, target, n_jobs=n_jobs)._set(self)
+        return NetworkClassifier(self, target, n_jobs=n_jobs)._set_network(self)
 
     def marginals(
         self,

@@ -1,4 +1,4 @@
-"""Rows of evidence as the kernels read them, and threads over them."""
+"""Rows of evidence in the form that the kernels read, and threads over slices of them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from posteriori.typing import Array
 T = TypeVar("T")
 
 
-def read_evidence(cardinalities: tuple[int, ...], codes: Array, soft: Mapping[int, Array]) -> Evidence:
-    """Return codes, likelihoods side by side, and where those of each variable begin.
+def encode_evidence(cardinalities: tuple[int, ...], codes: Array, soft: Mapping[int, Array]) -> Evidence:
+    """Return the codes, the likelihoods of all variables side by side, and where each variable begins.
 
     Parameters
     ----------
     cardinalities : tuple of int (V,)
     codes : ndarray of int (n, V)
-        −1 where unknown.
+        −1 for an unknown state.
     soft : mapping from int to ndarray (n, K) or (K,)
 
     Raises
@@ -29,12 +29,12 @@ def read_evidence(cardinalities: tuple[int, ...], codes: Array, soft: Mapping[in
     ValueError
         A code is no state of its variable, or the codes or a likelihood have another shape.
     """
-    codes = np.require(codes, np.int64, ["C", "W"])  # a read-only array would be another signature of the kernels
+    codes = np.require(codes, np.int64, ["C", "W"])  # read-only arrays would compile the kernels again
     if codes.ndim != 2 or codes.shape[1] != len(cardinalities):
         raise ValueError(f"the codes have shape {codes.shape}; each of {len(cardinalities)} variables needs a column")
-    strange = codes >= np.array(cardinalities, np.int64)
-    if strange.any():
-        i, v = np.argwhere(strange)[0]
+    out_of_range = codes >= np.array(cardinalities, np.int64)
+    if out_of_range.any():
+        i, v = np.argwhere(out_of_range)[0]
         raise ValueError(f"code {codes[i, v]} in row {i} is none of the {cardinalities[v]} states of variable {v}")
     n = len(codes)
     soft_at = np.full(len(cardinalities), -1, np.int64)
@@ -53,7 +53,7 @@ def read_evidence(cardinalities: tuple[int, ...], codes: Array, soft: Mapping[in
 
 
 def take(evidence: Evidence, rows: slice) -> Evidence:
-    """Return the evidence of some rows."""
+    """Return the evidence of a slice of rows."""
     return Evidence(evidence.codes[rows], evidence.soft[rows], evidence.soft_at)
 
 
@@ -63,7 +63,7 @@ def slices_of(n: int, size: int) -> Iterator[slice]:
 
 
 def map_in_threads(work: Callable[[slice], T], slices: list[slice], n_jobs: int | None = None) -> list[T]:
-    """Return what work makes of each slice, in their order, by as many threads as there are slices, or n_jobs."""
+    """Return the result of work on each slice, in order, with one thread per slice but at most n_jobs."""
     n_jobs = len(slices) if n_jobs is None else min(n_jobs, len(slices))
     if n_jobs <= 1:
         return [work(rows) for rows in slices]

@@ -1,4 +1,4 @@
-"""How well a graph explains cases: scores that are sums over families, counted when they are first asked for."""
+"""Decomposable scores of a graph: sums over families, each counted once when it is first needed."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from posteriori.suggestions import closest
 from posteriori.tables import quote
 from posteriori.typing import Array
 
-MOST_CELLS = 1 << 22  # of a family: a larger table has more cells than rows could fill
+MOST_CELLS = 1 << 22  # of a family: tables beyond this have more cells than rows to fill them
 _WORTH_A_THREAD = 1 << 19  # increments
 
 
 class Score(Protocol):
-    """A decomposable score, Σ_v score(v, parents of v), in nats: the higher, the better."""
+    """A decomposable score, Σ_v score(v, parents of v), in nats; higher is better."""
 
     def penalty(self, n: float) -> float:
-        """Return what a free parameter costs, given the weight of all rows."""
+        """Return the penalty per free parameter, given the weight of all rows."""
 
     @property
     def pseudo_rows(self) -> float:
-        """The equivalent sample size of a Bayesian score; 0 where the log-likelihood is penalised."""
+        """The equivalent sample size of a Bayesian score; 0 for a penalised log-likelihood."""
 
 
 @dataclass(frozen=True)
 class BIC:
-    r"""The Bayesian information criterion, as a score to be maximised.
+    r"""The Bayesian information criterion, as a score to maximise.
 
     .. math::
         \sum_v \Big( \sum_{a,k} n_{vak} \log \frac{n_{vak}}{n_{va}} - \tfrac{1}{2} \log n \cdot q_v (K_v - 1) \Big)
 
-    q_v configurations a of the parents, K_v states k. Half of −BIC as it is elsewhere written; of the same value for
-    graphs that state the same independences.
+    with q_v configurations a of the parents and K_v states k. Many programs report −2 times this number as BIC.
+    Equivalent graphs, which imply the same independences, have the same score.
 
     References
     ----------
@@ -57,7 +57,7 @@ class BIC:
 
 @dataclass(frozen=True)
 class AIC:
-    r"""Akaike's information criterion, as a score to be maximised.
+    r"""Akaike's information criterion, as a score to maximise.
 
     .. math:: \sum_v \Big( \sum_{a,k} n_{vak} \log \frac{n_{vak}}{n_{va}} - q_v (K_v - 1) \Big)
 
@@ -75,7 +75,7 @@ class AIC:
 
 @dataclass(frozen=True)
 class BDeu:
-    r"""The log marginal likelihood under Dirichlet priors that treat graphs of the same independences alike.
+    r"""The log marginal likelihood under Dirichlet priors that give equivalent graphs the same score.
 
     .. math::
         \sum_v \sum_a \Big( \log \frac{\Gamma(s / q_v)}{\Gamma(n_{va} + s / q_v)}
@@ -84,7 +84,7 @@ class BDeu:
     Parameters
     ----------
     equivalent_sample_size : float, default 10
-        s in pseudo-rows, > 0. Graphs become denser as it grows.
+        s in pseudo-rows, > 0. A larger s leads to denser graphs.
 
     References
     ----------
@@ -103,7 +103,7 @@ class BDeu:
         return float(self.equivalent_sample_size)
 
     def penalty(self, n: float) -> float:
-        """Return 0: the prior sees to it."""
+        """Return 0: the marginal likelihood already penalises parameters."""
         return 0.0
 
 
@@ -117,7 +117,7 @@ _BY_NAME: dict[str, Score] = {"bic": BIC(), "aic": AIC(), "bdeu": BDeu()}
 
 
 def as_score(score: Any) -> Score:
-    """Return a score, stated by its name or as an object."""
+    """Return the score of this name, or the object itself; ValueError or TypeError for others."""
     if isinstance(score, str):
         if score.lower() not in _BY_NAME:
             raise ValueError(f"score is {score!r}; {closest(score, _BY_NAME)}")
@@ -130,17 +130,17 @@ def as_score(score: Any) -> Score:
 
 @dataclass(frozen=True)
 class FamilyScores:
-    """The scores of families on some rows: each is counted once, when it is first asked for.
+    """The scores of families on given rows, each counted once when it is first needed.
 
     Attributes
     ----------
     columns : ndarray (d + 1, m)
-        The states of the distinct rows, a variable after the other, and a last one that has one state only.
+        The codes of the distinct rows, one row of the array per variable, and last a variable with a single state.
     weight : ndarray (m,)
-        Of integers where the rows have such weights: these add faster.
+        Integers if all weights are whole numbers: they add faster.
     cardinalities : ndarray (d + 1,)
     penalty, pseudo_rows : float
-        Of the score.
+        See `Score`.
     n_jobs : int
     """
 
@@ -154,7 +154,7 @@ class FamilyScores:
 
     @classmethod
     def of(cls, rows: DistinctRows, score: Score, n_jobs: int | None = None) -> FamilyScores:
-        """Return the scores on some rows, of which no cell is missing."""
+        """Return the scores on rows without missing cells."""
         codes, weight = rows.codes.values, rows.weight
         columns = np.zeros((codes.shape[1] + 1, len(codes)), codes.dtype)
         np.subtract(codes.T, 1, out=columns[:-1])
@@ -172,20 +172,24 @@ class FamilyScores:
 
     @property
     def n_counted(self) -> int:
-        """How many families have been counted."""
+        """The number of families counted so far."""
         return len(self._known)
 
     def family(self, v: int, parents: Sequence[int]) -> float:
-        """Return the score of a variable with its parents; −inf if its table had more than MOST_CELLS cells."""
+        """Return the score of a variable with its parents; −inf if its table has more than MOST_CELLS cells."""
+        # A root gets the variable of one state as its parent, so that the kernel needs no special case.
         *rest, last = sorted(parents) or [self.n_variables]
         return float(self.with_each(v, rest, [last])[0])
 
     def graph(self, parents: Sequence[Sequence[int]]) -> float:
-        """Return the score of a graph, by the parents of each variable."""
-        return math.fsum(self.family(v, chosen) for v, chosen in enumerate(parents))
+        """Return the score of the graph in which each variable has these parents."""
+        return math.fsum(self.family(v, family) for v, family in enumerate(parents))
 
     def with_each(self, v: int, parents: Sequence[int], added: Sequence[int]) -> Array:
-        """Return the scores of a variable with its parents and one more, for each of those added."""
+        """Return the scores of a variable with its parents and one more parent, for each of the added parents.
+
+        The kernel shares one pass over the rows between all of them. A family is keyed by its parents as a bit set.
+        """
         rest = sum(1 << u for u in parents)
         keys = [(v, rest | 1 << u) for u in added]
         configurations = math.prod(int(self.cardinalities[u]) for u in parents)
@@ -200,17 +204,17 @@ class FamilyScores:
         return np.array([self._known[key] for key in keys])
 
     def _counted(self, v: int, parents: Sequence[int], configurations: int, added: Array) -> Array:
-        spelled = np.empty(len(self.weight), np.uint32)
-        kernels.encode_configurations(self.columns, self.cardinalities, np.array([*parents, v], np.int64), spelled)
+        encoded = np.empty(len(self.weight), np.uint32)
+        kernels.encode_configurations(self.columns, self.cardinalities, np.array([*parents, v], np.int64), encoded)
         out = np.empty(len(added))
 
-        def work(part: slice) -> None:
+        def work(candidates: slice) -> None:
             kernels.score_families(
-                self.columns, self.weight, self.cardinalities, spelled, configurations, int(self.cardinalities[v]),
-                added[part], self.penalty, self.pseudo_rows, out[part],
+                self.columns, self.weight, self.cardinalities, encoded, configurations, int(self.cardinalities[v]),
+                added[candidates], self.penalty, self.pseudo_rows, out[candidates],
             )  # fmt: skip
 
-        n_parts = min(self.n_jobs, 1 + len(spelled) * len(added) // _WORTH_A_THREAD, len(added))
+        n_parts = min(self.n_jobs, 1 + len(encoded) * len(added) // _WORTH_A_THREAD, len(added))
         if n_parts == 1:
             work(slice(None))
             return out
@@ -221,19 +225,19 @@ class FamilyScores:
 
 
 def read_rows(cases: Cases, purpose: str) -> DistinctRows:
-    """Return the rows of some cases.
+    """Return the distinct rows of cases.
 
     Raises
     ------
     ValueError
-        A cell is missing: families with and without it would be compared on different rows.
+        A cell is missing: families with and without its column would be compared on different rows.
     """
     rows: DistinctRows = cases.reduce(DistinctRows)
     absent = (rows.codes.values == 0).any(axis=0)
     if absent.any():
-        names = quote([column.name for column, some in zip(cases.columns, absent, strict=True) if some])
+        names = quote([column.name for column, has_gaps in zip(cases.columns, absent, strict=True) if has_gaps])
         raise ValueError(
-            f"{names} lack cells, and {purpose} compares families on the same complete rows; drop such rows, fill the "
+            f"{names} lack cells, but {purpose} compares families on the same complete rows; drop such rows, fill the "
             "cells, or use method='chow_liu', which takes each pair of columns on the rows that have both"
         )
     return rows

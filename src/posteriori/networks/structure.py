@@ -1,4 +1,4 @@
-"""The graph of a network from cases."""
+"""Structure learning: the graph of a network from cases."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ Method = Literal["hill_climbing", "chow_liu"]
 
 @dataclass(frozen=True)
 class LearnedStructure:
-    """A graph, and how the search came to it.
+    """A learned graph, and the progress of the search.
 
     Attributes
     ----------
     dag : DAG
     score : float or None
-        Of the graph in nats; None for Chow-Liu where cells are missing.
+        The score of the graph in nats; None for Chow-Liu if cells are missing.
     trace : tuple of float
         The score after every move of hill climbing.
     n_families : int
-        How many families were counted.
+        The number of families that were counted.
     """
 
     dag: DAG
@@ -64,38 +64,38 @@ def learn_network(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> BayesianNetwork:
-    """Learn a network from cases: its graph, and then its tables.
+    """Learn a network from cases: first its graph, then its tables.
 
     Parameters
     ----------
     table : table (n, d)
         Any data frame, or an array; every column becomes a variable.
     method : {"hill_climbing", "chow_liu"}, default "hill_climbing"
-        The first adds, deletes or turns the edge that raises the score most, until none does. The second is the tree
-        that holds most mutual information, of all trees the one of greatest likelihood.
+        Hill climbing adds, deletes or reverses the edge that raises the score most, until none does. Chow-Liu is the
+        tree of largest total mutual information, which is the tree of maximum likelihood.
     score : {"bic", "aic", "bdeu"} or Score, optional
-        What is maximised: by default BIC, and for trees the likelihood alone. With "bic" or "aic" a tree loses the
-        edges that are not worth their parameters. ``BDeu(equivalent_sample_size=…)`` states the prior.
+        The score to maximise: by default BIC, and for trees the likelihood alone. With "bic" or "aic" a tree loses the
+        edges that are not worth their parameters. ``BDeu(equivalent_sample_size=…)`` sets the prior.
     required, forbidden, allowed : sequence of pairs (parent, child), optional
-        Edges that must be there, that must not, and the only ones that may; of hill climbing.
+        For hill climbing: edges that must be present, that must be absent, and the only ones that may be present.
     max_parents : int, optional
-        Of hill climbing.
+        For hill climbing: the most parents of a variable.
     tabu : int, default 15
-        After a move of hill climbing the edge between its two variables stays as it is for so many moves, unless
-        changing it gives the best graph so far (at most as many moves as half of the pairs of variables). The search
-        goes on past a local optimum, stops after 3·tabu moves without a better graph, and returns the best graph
-        seen. 0 stops at the first local optimum.
+        After a move of hill climbing the edge between its two variables stays fixed for this many moves (at most half
+        the number of pairs of variables), unless its change gives the best graph so far. The search continues after a
+        local optimum, stops after 3·tabu moves without a better graph, and returns the best graph. 0 stops at the
+        first local optimum.
     restarts : int, default 0
-        How often the best graph is shaken by random moves, to climb again.
+        How often random moves perturb the best graph, to climb again from there.
     root : str, optional
         The root of the tree; by default the first column.
     states : mapping from str to sequence of states, optional
-        Of variables, where the table does not show all of them or their order matters.
+        The states of variables whose column does not show all of them, or in another order.
     alpha, equivalent_sample_size : optional
-        How the tables are smoothed; see `BayesianNetwork.fit`.
+        The smoothing of the tables; see `BayesianNetwork.fit`.
     sample_weight : array-like (n,), optional
     random_state : int, RandomState, Generator or None, default 0
-        Of the restarts.
+        Seed of the restarts.
     n_jobs : int, optional
         Threads; all cores by default. The answer does not depend on it.
 
@@ -106,13 +106,14 @@ def learn_network(
     Raises
     ------
     ValueError
-        Cells are missing (hill climbing alone minds), a column holds measurements, or the constraints contradict each
+        Cells are missing (in hill climbing only), a column holds measurements, or the constraints contradict each
         other.
 
     Notes
     -----
-    Edges say which independences fit; most can be turned without changing these, so they are no arrows of cause. Hill
-    climbing counts each family once, an increment a distinct row: first d·(d − 1) families, then about 2·d a move.
+    The edges encode independences that fit the data. Most edges can be reversed without changing these, so that their
+    direction is not causal. Hill climbing counts each family once, with one increment per distinct row: first
+    d·(d − 1) families, then about 2·d per move.
 
     References
     ----------
@@ -172,7 +173,7 @@ def learn_structure(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> LearnedStructure:
-    """Learn the graph alone, with its score and the way there; the parameters are those of `learn_network`.
+    """Learn the graph without tables; return it with its score and the progress of the search.
 
     Parameters
     ----------
@@ -195,16 +196,16 @@ def learn_structure(
     constraints = EdgeConstraints.of(names, allowed, forbidden, required, max_parents)
     if method == "chow_liu":
         if constraints.required.any() or not constraints.permitted.sum() == len(names) * (len(names) - 1):
-            raise ValueError("a Chow-Liu tree takes no constraints on its edges; use method='hill_climbing' for these")
+            raise ValueError("a Chow-Liu tree takes no constraints on its edges; use method='hill_climbing'")
         if constraints.max_parents < 1:
             raise ValueError("max_parents is 0, but every node of a tree has one parent; use method='hill_climbing'")
         return _chow_liu(cases, names, score, root, n_jobs)
     if root is not None:
-        raise ValueError("root is stated, but only a tree has one; use method='chow_liu', or leave it out")
+        raise ValueError("root is given, but only a tree has one; use method='chow_liu', or leave it out")
     scores = FamilyScores.of(read_rows(cases, "hill climbing"), as_score("bic" if score is None else score), n_jobs)
-    found = climb(scores, constraints, int(tabu), int(restarts), generator(random_state))
-    edges = tuple((names[u], names[v]) for u, v in np.argwhere(found.edges).tolist())
-    return LearnedStructure(DAG(names, edges), found.score, found.trace, scores.n_counted)
+    best = climb(scores, constraints, int(tabu), int(restarts), generator(random_state))
+    edges = tuple((names[u], names[v]) for u, v in np.argwhere(best.edges).tolist())
+    return LearnedStructure(DAG(names, edges), best.score, best.trace, scores.n_counted)
 
 
 def score_structure(
@@ -216,14 +217,14 @@ def score_structure(
     sample_weight: Any = None,
     n_jobs: int | None = None,
 ) -> float:
-    """Return how well a graph explains cases, in nats: the higher, the better.
+    """Return the score of a graph on cases, in nats; higher is better.
 
     Parameters
     ----------
     structure : DAG or BayesianNetwork
-        Of the network only the graph and its states count.
+        Only the graph and the states of a network matter, not its tables.
     table : table (n, d)
-        Without missing cells; a column a variable.
+        Without missing cells, one column per variable.
     score : {"bic", "aic", "bdeu"} or Score, default "bic"
     states : mapping from str to sequence of states, optional
         By default those of the network, or of the columns.
@@ -265,7 +266,11 @@ def _as_states(states: Mapping[str, Sequence[Any]] | None) -> dict[str, Any]:
 def _chow_liu(
     cases: Cases, names: tuple[str, ...], score: Any, root: str | None, n_jobs: int | None
 ) -> LearnedStructure:
-    """Return the tree of most mutual information, each pair on the rows that have both cells."""
+    """Return the tree of largest total mutual information, each pair on the rows that have both cells.
+
+    A maximum spanning tree whose edges weigh I(x_u; x_v), less the penalty of BIC or AIC (Chow & Liu 1968, equation 9;
+    Koller & Friedman 2009, section 18.4.1).
+    """
     kind = None if score is None else as_score(score)
     if kind is not None and not isinstance(kind, AIC | BIC):
         raise ValueError(f"score is {score!r}; a Chow-Liu tree takes 'bic', 'aic' or, for the likelihood alone, None")

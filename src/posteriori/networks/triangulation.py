@@ -1,4 +1,4 @@
-"""From factor scopes to cliques: an order in which to sum the variables out, and the tree of cliques it leaves."""
+"""From factor scopes to cliques: an elimination order, and the clique tree that it induces."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from dataclasses import dataclass
 import numpy as np
 
 _SEED = 0
-_SMALL = 1 << 12  # cells: below this a further try costs more than it could ever save
-_MOST_TRIES = 16  # of every cost
+_SMALL = 1 << 12  # cells: below this another try costs more than it can save
+_MOST_TRIES = 16  # per cost
 _MOST_STEPS = 3000  # variables eliminated in all tries: some tenths of a second
 
-# A graph is a list of neighbours, each a set of variables written as the bits of one integer.
+# A graph is a list of the neighbours of each node, as the set bits of one integer: set operations are single ones.
 Graph = list[int]
 Cost = Callable[[Graph, list[float], int], float]
 
 
 @dataclass(frozen=True)
 class Clique:
-    """Variables that are summed over together.
+    """A maximal clique of the triangulated graph.
 
     Attributes
     ----------
     scope : frozenset of int
         Its variables.
     parent : int
-        The clique next to it on the way to its root, which comes before it; −1 for a root.
+        The next clique on the path to the root, which precedes it in the order; −1 for a root.
     separator : frozenset of int
         The variables that it shares with its parent.
     """
@@ -39,18 +39,18 @@ class Clique:
 
 @dataclass(frozen=True)
 class Triangulation:
-    """A forest of maximal cliques with the running intersection property.
+    """A forest of maximal cliques with the running intersection property (Koller & Friedman 2009, definition 10.2).
 
     Attributes
     ----------
     cliques : tuple of Clique
         Parents first.
     owner : tuple of int (V,)
-        The clique of each variable that lies nearest to the root.
+        Per variable, the clique nearest to the root that contains it.
     total_size : int
         The number of cells of all clique tables.
     largest : int
-        The place of the largest clique.
+        The index of the largest clique.
     """
 
     cliques: tuple[Clique, ...]
@@ -59,27 +59,27 @@ class Triangulation:
     largest: int
 
     def home(self, scope: Sequence[int]) -> int:
-        """Return a clique that holds a scope whose variables are joined pairwise: the lowest of their owners."""
+        """Return a clique that contains a scope of pairwise adjacent variables: the lowest of their owners."""
         return max((self.owner[v] for v in scope), default=0)
 
 
 def triangulate(cardinalities: Sequence[int], scopes: Sequence[Sequence[int]]) -> Triangulation:
-    """Return cliques of few cells that hold every scope.
+    """Triangulate the graph of factor scopes: return cliques with few cells that contain every scope.
 
-    Finding the fewest is NP-hard. Variables whose neighbours are joined already are eliminated first, which is never
-    wrong; the others greedily by several costs, ties broken at random from a
-    fixed seed, and the order whose cliques have the fewest cells together is kept.
+    To find the fewest cells is NP-hard. Simplicial variables, whose neighbours are pairwise adjacent, are eliminated
+    first, which is always optimal. The others are eliminated greedily by several costs (Koller & Friedman 2009,
+    section 9.4.3.2), with ties broken at random from a fixed seed. The order with the fewest cells wins.
 
     Parameters
     ----------
     cardinalities : sequence of int (V,)
         The number of states of each variable.
     scopes : sequence of sequences of int
-        The variables that a table joins.
+        The variables of each factor.
 
     Notes
     -----
-    An order takes O(V·k²) set operations, k being the size of the largest clique.
+    An order takes O(V·k²) set operations; k is the size of the largest clique.
 
     References
     ----------
@@ -94,26 +94,27 @@ def triangulate(cardinalities: Sequence[int], scopes: Sequence[Sequence[int]]) -
     tries = max(1, min(_MOST_TRIES, _MOST_STEPS // max(1, len(rest) * len(COSTS)))) if rest else 0
     for attempt in range(tries):
         for cost in COSTS:
-            luck = rng.permutation(len(graph)) if attempt else np.arange(len(graph))
-            turns, around = eliminate(graph, rest, weights, cost, luck.tolist())
-            size = _cells(turns, around, weights)
+            # The first try breaks ties by index, so that small networks do not depend on the random numbers.
+            priority = rng.permutation(len(graph)) if attempt else np.arange(len(graph))
+            rest_order, rest_neighbours = eliminate(graph, rest, weights, cost, priority.tolist())
+            size = _cells(rest_order, rest_neighbours, weights)
             if size < fewest:
-                fewest, best = size, (order + turns, neighbours + around)
+                fewest, best = size, (order + rest_order, neighbours + rest_neighbours)
         if fewest < _SMALL:
             break
     return build_clique_tree(*best, cardinalities)
 
 
 def remove_simplicial(graph: Graph) -> tuple[list[int], list[int], Graph]:
-    """Eliminate variables whose neighbours are all joined, as long as there are any: that fills in nothing.
+    """Eliminate simplicial variables, whose neighbours are pairwise adjacent, until none is left: no fill edges.
 
     Returns
     -------
     order : list of int
     neighbours : list of int
-        Those that each of them has when its turn comes.
+        The neighbours of each eliminated variable at its turn.
     graph : list of int
-        What is left.
+        The graph that is left.
     """
     graph = list(graph)
     order: list[int] = []
@@ -136,33 +137,33 @@ def remove_simplicial(graph: Graph) -> tuple[list[int], list[int], Graph]:
 
 
 def join(n_variables: int, scopes: Sequence[Sequence[int]]) -> Graph:
-    """Return the graph in which the variables of every scope are joined pairwise (of CPTs: the moral graph)."""
+    """Return the graph in which the variables of every scope are pairwise adjacent (of CPTs: the moral graph)."""
     graph = [0] * n_variables
     for scope in scopes:
-        together = sum(1 << v for v in set(scope))
+        members = sum(1 << v for v in set(scope))
         for v in scope:
-            graph[v] |= together
+            graph[v] |= members
     return [around & ~(1 << v) for v, around in enumerate(graph)]
 
 
 def neighbours_of(graph: Graph, weights: list[float], v: int) -> float:
-    """Return the number of neighbours."""
+    """Return the number of neighbours (min-neighbours)."""
     return graph[v].bit_count()
 
 
 def weight_of(graph: Graph, weights: list[float], v: int) -> float:
-    """Return the logarithm of the size of the table of a variable and its neighbours."""
+    """Return log2 of the size of the table of a variable and its neighbours (min-weight)."""
     return weights[v] + sum(weights[u] for u in bits(graph[v]))
 
 
 def fill_of(graph: Graph, weights: list[float], v: int) -> float:
-    """Return twice the number of pairs of neighbours that are not joined."""
+    """Return twice the number of fill edges: the pairs of neighbours that are not adjacent (min-fill)."""
     around = graph[v]
     return sum((around & ~graph[u]).bit_count() - 1 for u in bits(around))
 
 
 def weighted_fill_of(graph: Graph, weights: list[float], v: int) -> float:
-    """Return twice the sum of the products of the weights of neighbours that are not joined."""
+    """Return twice the sum over the fill edges of the product of their weights (weighted min-fill)."""
     around = graph[v]
     total = sum(weights[u] for u in bits(around))
     return sum(
@@ -171,7 +172,7 @@ def weighted_fill_of(graph: Graph, weights: list[float], v: int) -> float:
 
 
 def size_then_fill_of(graph: Graph, weights: list[float], v: int) -> float:
-    """Return the size of the table that fill edges make, and nothing where no edge is to be filled in."""
+    """Return the cost of `weight_of` if elimination needs fill edges, and 0 otherwise."""
     return weight_of(graph, weights, v) if fill_of(graph, weights, v) else 0.0
 
 
@@ -179,7 +180,7 @@ COSTS: tuple[Cost, ...] = (fill_of, weight_of, weighted_fill_of, size_then_fill_
 
 
 def bits(members: int) -> Iterator[int]:
-    """Yield the places of the bits that are set."""
+    """Yield the indices of the set bits."""
     while members:
         low = members & -members
         yield low.bit_length() - 1
@@ -187,22 +188,24 @@ def bits(members: int) -> Iterator[int]:
 
 
 def eliminate(
-    graph: Graph, variables: Sequence[int], weights: list[float], cost: Cost, luck: Sequence[int]
+    graph: Graph, variables: Sequence[int], weights: list[float], cost: Cost, priority: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Return variables in the greedy order of a cost, and the neighbours that each has when its turn comes.
+    """Eliminate variables greedily by a cost; return their order and the neighbours of each at its turn.
+
+    Greedy variable elimination, Koller & Friedman (2009), algorithm 9.4.
 
     Parameters
     ----------
     graph : list of int
-        Of these variables only.
+        The graph of these variables only.
     variables : sequence of int
     weights : list of float (V,)
     cost : callable
-    luck : sequence of int (V,)
-        Which of equally good variables goes first.
+    priority : sequence of int (V,)
+        Among variables of equal cost, the one with the lowest priority number goes first.
     """
     graph = list(graph)
-    costs = {v: (cost(graph, weights, v), luck[v]) for v in variables}
+    costs = {v: (cost(graph, weights, v), priority[v]) for v in variables}
     order, neighbours = [], []
     while costs:
         v = min(costs, key=costs.__getitem__)
@@ -214,15 +217,15 @@ def eliminate(
         for u in bits(around):
             fresh = around & ~graph[u] & ~(1 << u)
             if fresh:
-                touched |= graph[u]  # the fill of a common neighbour of u and what it is joined to changes too
+                touched |= graph[u]  # a new edge at u also changes the fill of the common neighbours of its ends
             graph[u] = (graph[u] | fresh) & ~(1 << v)
         for u in bits(touched & ~(1 << v)):
-            costs[u] = (cost(graph, weights, u), luck[u])
+            costs[u] = (cost(graph, weights, u), priority[u])
     return order, neighbours
 
 
 def _cells(order: list[int], neighbours: list[int], weights: list[float]) -> float:
-    """Return about how many cells the maximal cliques have."""
+    """Return about how many cells the maximal cliques have; a clique within an earlier one is not counted."""
     total, absorbed = 0.0, set()
     for v, around in zip(order, neighbours, strict=True):
         clique = around | 1 << v
@@ -233,11 +236,15 @@ def _cells(order: list[int], neighbours: list[int], weights: list[float]) -> flo
 
 
 def build_clique_tree(order: list[int], neighbours: list[int], cardinalities: Sequence[int]) -> Triangulation:
-    """Return the maximal cliques of an elimination order, joined where their variables were eliminated.
+    """Return the maximal cliques of an elimination order as a clique tree.
 
-    A variable and its neighbours at its turn are a clique; its separator is the neighbours, and its parent the clique
-    of the one of them that is eliminated next. From the last to the first, a clique that holds exactly the neighbours
-    is not maximal and takes the variable in.
+    A variable and its neighbours at its turn form a clique. The neighbours are its separator, and its parent is the
+    clique of the neighbour that is eliminated next. The loop goes from the last variable to the first. A clique that
+    equals the neighbours is not maximal: the variable joins it.
+
+    References
+    ----------
+    Koller & Friedman (2009), Probabilistic Graphical Models, sections 9.4.2 and 10.4.1.
     """
     turn = {v: i for i, v in enumerate(order)}
     scopes: list[int] = []

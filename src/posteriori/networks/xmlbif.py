@@ -1,4 +1,4 @@
-"""XMLBIF 0.3: Bayesian networks as XML."""
+"""Read and write networks in XMLBIF 0.3."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.reading import Reading
 from posteriori.suggestions import closest
 
-# Without a document type: pyAgrum cannot read a file that has one, and no reader known to us needs it.
+# Without a document type: pyAgrum cannot read a file with one, and other readers do not need it.
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 _PIECE = 1 << 16  # bytes given to expat at a time
 _LONGEST = 1 << 20  # bytes of a tag
 _DEEPEST = 32
-_MOST_PARTS = 2_000_000  # elements and attributes, of some 200 bytes each
+_MOST_PARTS = 2_000_000  # elements and attributes, of about 200 bytes each
 _CONTROL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Fail = Callable[[int, str], Exception]
@@ -34,7 +34,7 @@ Fail = Callable[[int, str], Exception]
 
 @dataclass(slots=True)
 class Element:
-    """An element of an XML file, with the line that it starts on and its attribute TYPE."""
+    """An element of an XML file, with the number of its first line and its attribute TYPE."""
 
     tag: str
     line: int
@@ -44,7 +44,7 @@ class Element:
 
     @property
     def text(self) -> str:
-        """What is written in it, without the blanks around."""
+        """Its text, without blanks around it."""
         return "".join(self.texts).strip()
 
     def all(self, tag: str) -> Iterator[Element]:
@@ -59,7 +59,7 @@ def read_xmlbif(content: bytes, reading: Reading) -> BayesianNetwork:
     ----------
     content : bytes
     reading : Reading
-        Which rows to accept, and the errors to raise.
+        The tolerance of row sums, and the errors to raise.
 
     References
     ----------
@@ -112,8 +112,8 @@ def read_xmlbif(content: bytes, reading: Reading) -> BayesianNetwork:
 def _parse(content: bytes, fail: Fail) -> Element:
     """Return the root element.
 
-    Expat is given the file in pieces, and what a small file could make grow beyond memory is refused: entities, tags
-    and comments of more than a megabyte, elements nested more than 32 deep, and elements and attributes beyond a limit.
+    A small file must not exhaust the memory. Expat therefore reads it in pieces, and these are errors: entities, tags
+    and comments of more than a megabyte, elements nested more than 32 deep, and too many elements and attributes.
     """
     builder = _Builder(expat.ParserCreate(), fail)
     parser = builder.parser
@@ -132,7 +132,7 @@ def _parse(content: bytes, fail: Fail) -> Element:
 
 
 class _Builder:
-    """Makes elements of what expat reports."""
+    """Builds elements from the events of expat."""
 
     def __init__(self, parser: expat.XMLParserType, fail: Fail) -> None:
         self.parser = parser
@@ -142,7 +142,7 @@ class _Builder:
         self._fail = fail
         parser.buffer_text = True
         parser.specified_attributes = True
-        if hasattr(parser, "SetReparseDeferralEnabled"):  # it would hide how long an unfinished tag is
+        if hasattr(parser, "SetReparseDeferralEnabled"):  # deferral would hide the length of an unfinished tag
             parser.SetReparseDeferralEnabled(False)
         parser.XmlDeclHandler = self._declaration
         parser.EntityDeclHandler = self._entity
@@ -184,7 +184,7 @@ class _Builder:
 
 
 def _is_read(encoding: str) -> bool:
-    """Whether expat knows an encoding, or Python one of one byte a character, which it then takes from Python."""
+    """Whether expat knows an encoding, or Python knows it with one byte per character, so that expat can use it."""
     if encoding.upper() in ("UTF-8", "UTF-16", "UTF-16LE", "UTF-16BE", "ISO-8859-1", "US-ASCII"):
         return True
     try:
@@ -194,12 +194,12 @@ def _is_read(encoding: str) -> bool:
 
 
 def _only(element: Element, tag: str, fail: Fail) -> str:
-    found = list(element.all(tag))
-    if len(found) != 1:
-        raise fail(element.line, f"a {element.tag} needs one {tag}; it has {len(found)}")
-    if not found[0].text:
-        raise fail(found[0].line, f"the {tag} of a {element.tag} is empty")
-    return found[0].text
+    children = list(element.all(tag))
+    if len(children) != 1:
+        raise fail(element.line, f"a {element.tag} needs one {tag}; it has {len(children)}")
+    if not children[0].text:
+        raise fail(children[0].line, f"the {tag} of a {element.tag} is empty")
+    return children[0].text
 
 
 def _cpt(definition: Element, states: dict[str, States], reading: Reading) -> CPT:
@@ -211,28 +211,28 @@ def _cpt(definition: Element, states: dict[str, States], reading: Reading) -> CP
             raise fail(definition.line, f"there is no variable {name!r}; {closest(name, states)}")
     if len({variable, *parents}) < 1 + len(parents):
         raise fail(definition.line, f"a variable occurs twice in the definition of {variable!r}")
-    of_parents = {name: states[name] for name in parents}
+    parent_states = {name: states[name] for name in parents}
     values = as_numbers(
         _only(definition, "TABLE", fail).replace(",", " ").split(),
         lambda word: fail(definition.line, f"the table of {variable!r} holds {word!r}, which is no number"),
     )
     try:
-        shape = reading.table_shape(variable, of_parents, states[variable])
+        shape = reading.table_shape(variable, parent_states, states[variable])
         if len(values) != math.prod(shape):
             raise ValueError(f"the table of {variable!r} has {len(values)} numbers; it needs {math.prod(shape)}")
-        # Unlike in BIF the variable varies fastest.
-        return reading.cpt(variable, states[variable], of_parents, np.array(values).reshape(shape))
+        # In XMLBIF the variable varies fastest, as in a CPT.
+        return reading.cpt(variable, states[variable], parent_states, np.array(values).reshape(shape))
     except ValueError as error:
         raise fail(definition.line, str(error)) from None
 
 
 def write_xmlbif(network: BayesianNetwork) -> str:
-    """Write a network as XMLBIF 0.3: every number to its last digit.
+    """Write a network as XMLBIF 0.3, with every digit of its numbers.
 
     Raises
     ------
     ValueError
-        A name or state begins or ends with a blank, or holds a character that XML has not.
+        A name or state begins or ends with a blank, or holds a character that XML does not allow.
     """
     lines = [_DECLARATION, '<BIF VERSION="0.3">', "<NETWORK>", _element("NAME", network.name or "unknown")]
     lines += [_element("PROPERTY", text) for text in network.properties.get("", ())]
