@@ -30,6 +30,8 @@ class ModelEstimator(BaseEstimator, ABC):
     distributions: Any
     categorical_features: Any
     n_jobs: int | None
+    model_: GenerativeModel
+    target_: Column
 
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:
@@ -110,10 +112,9 @@ class ModelEstimator(BaseEstimator, ABC):
 
     @property
     def _fitted(self) -> GenerativeModel:
-        try:
-            return self.__dict__["model_"]
-        except KeyError:
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit first") from None
+        if "model_" not in vars(self):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        return self.model_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

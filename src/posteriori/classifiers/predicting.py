@@ -245,7 +245,7 @@ class PredictingEstimator(ClassifierMixin, ModelEstimator):
 
 def most_probable(scores: Array) -> Array:
     """Return the place of the largest of each row's scores, (n,), −1 where all are −inf."""
-    best = scores.argmax(axis=1)
+    best: Array = scores.argmax(axis=1)
     best[np.isneginf(scores[np.arange(len(best)), best])] = -1
     return best
 

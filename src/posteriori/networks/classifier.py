@@ -110,7 +110,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         impossible = np.isnan(posterior[:, 0])
         if impossible.any():
             posterior[impossible] = self.network_.query(self.target).probabilities
-        return self.classes_[posterior.argmax(axis=1)]
+        labels: Array = self.classes_[posterior.argmax(axis=1)]
+        return labels
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -202,7 +202,8 @@ class Inference:
             positions, chosen.take(evidence.codes), chosen.soft(evidence.soft) or None
         )
         require_possible(float(log_evidence))
-        return table / table.sum()
+        posterior: Array = table / table.sum()
+        return posterior
 
     def each(self, variables: Sequence[int], evidence: Evidence) -> list[Array]:
         """Return p(variable | evidence) of each variable.

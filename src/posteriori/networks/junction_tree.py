@@ -318,9 +318,10 @@ class JunctionTree:
         full = np.zeros(self.skeleton.shape(host))
         full.reshape(-1)[kept] = counts[first : first + len(kept)]
         held = [v for v in scope if v in axes]
-        summed = full.sum(axis=tuple(axis for axis, v in enumerate(axes) if v not in held))
+        summed: Array = full.sum(axis=tuple(axis for axis, v in enumerate(axes) if v not in held))
         order = [v for v in axes if v in held]
-        return summed.transpose([order.index(v) for v in held]).reshape([self.cardinalities[v] for v in scope])
+        table: Array = summed.transpose([order.index(v) for v in held])
+        return table.reshape([self.cardinalities[v] for v in scope])
 
     # Rows -------------------------------------------------------------------------------------------------------
 
