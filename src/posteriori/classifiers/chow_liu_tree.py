@@ -19,6 +19,11 @@ from posteriori.tables import read_table
 from posteriori.typing import Array
 
 
+def _of_classifier(name: str, doc: str) -> property:
+    """Return a property that reads an attribute of the fitted classifier."""
+    return property(lambda self: getattr(self._fitted, name), doc=doc)
+
+
 class ChowLiuTree(DensityMixin, BaseEstimator):
     r"""A Chow-Liu tree: a density of rows without a class.
 
@@ -65,6 +70,11 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         if name not in ("priors", "prior_alpha", "unlabelled", "unlabelled_weight")
     } | {"bins": [Interval(Integral, 2, None, closed="left"), "array-like"]}
 
+    one_class_: ChowLiuClassifier
+    n_parameters_ = _of_classifier("n_parameters_", "Number of free parameters.")
+    n_iter_ = _of_classifier("n_iter_", "Number of passes over the rows in training: EM steps, or 1.")
+    n_features_in_ = _of_classifier("n_features_in_", "Number of columns.")
+    feature_names_in_ = _of_classifier("feature_names_in_", "Names of the columns, if they had names.")
     forget = Renamed("unlearn")
     edge_weights_ = Renamed("edge_information_")
 
@@ -123,7 +133,8 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,), missing cells summed and integrated out."""
         check_is_fitted(self, "one_class_")
-        return self.one_class_.score_samples(X)
+        log_density: Array = self.one_class_.score_samples(X)
+        return log_density
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log p(x) in nats a row."""
@@ -148,37 +159,16 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         """The information of each edge (parent, child), in nats a row, less its penalty."""
         return self._fitted._weights(0)
 
-    @property
-    def n_parameters_(self) -> int:
-        """The number of free parameters."""
-        return self._fitted.n_parameters_
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags = self._classifier().__sklearn_tags__().input_tags
         return tags
 
     @property
-    def n_iter_(self) -> int:
-        """Passes over the rows to learn from them: steps of EM, or 1."""
-        return self._fitted.n_iter_
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns."""
-        return self._fitted.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> Array:
-        """The names of the columns, where they had some."""
-        return self._fitted.feature_names_in_
-
-    @property
     def _fitted(self) -> ChowLiuClassifier:
-        try:
-            return self.__dict__["one_class_"]
-        except KeyError:
-            raise AttributeError("this ChowLiuTree is not fitted yet; call fit first") from None
+        if "one_class_" not in vars(self):
+            raise AttributeError("this ChowLiuTree is not fitted yet; call fit first")
+        return self.one_class_
 
     def _classifier(self) -> ChowLiuClassifier:
         return ChowLiuClassifier(**self.get_params(deep=False))
