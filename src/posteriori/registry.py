@@ -85,7 +85,8 @@ class ModelSpec:
     def estimator_class(self) -> type[Any]:
         """The class, imported on first use."""
         module, _, name = self.estimator.partition(":")
-        return getattr(importlib.import_module(module), name)
+        found: type[Any] = getattr(importlib.import_module(module), name)
+        return found
 
     def make(self, **parameters: Any) -> Any:
         """Return an estimator with the parameters of the model, and others on top."""

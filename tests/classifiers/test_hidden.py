@@ -219,7 +219,7 @@ def test_labels_may_be_missing_in_any_container(y):
     assert len(model.classes_) == 2
     assert len(model.transduction_) == 24
     assert model.class_count_.sum() == pytest.approx(24)
-    with pytest.raises(ValueError, match="or let them teach by unlabelled="):
+    with pytest.raises(ValueError, match="or learn from them by unlabelled="):
         po.NaiveBayes().fit(X, y)
     with pytest.raises(ValueError, match="partial_fit learns from labelled rows"):
         po.NaiveBayes(unlabelled="learn").partial_fit(X, y)

@@ -842,7 +842,7 @@ def test_labels_of_another_kind_later():
 
 def test_a_model_of_parameters_cannot_learn_more_but_can_learn_anew():
     model = po.NaiveBayes.from_parameters(priors=[0.5, 0.5], gaussian={"a": {"mean": [0, 1], "sd": [1, 1]}})
-    with refused(ValueError, "this model was built from parameters, which say nothing of how many rows .*; use fit"):
+    with refused(ValueError, "this model was built from parameters, which do not contain the number of rows; use fit"):
         model.partial_fit(X[:, :1], Y)
     model.fit(X[:, :1], Y).partial_fit(X[:, :1], Y)
     assert_array_equal(model.class_count_, [20, 20])

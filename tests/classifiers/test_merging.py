@@ -223,7 +223,7 @@ def refusals():
     shrunk = po.GaussianDiscriminant(shrinkage="ledoit_wolf").fit(x, y)
     yield "second look", [shrunk], ValueError, 'shrinkage="ledoit_wolf" looks at all rows twice'
     hidden = po.NaiveBayes(unlabelled="learn").fit(x, [None, *y.astype(object)[1:]])
-    yield "hidden", [hidden], ValueError, "rows without label taught this model by EM"
+    yield "hidden", [hidden], ValueError, "this model was learned from rows without label by EM"
     mixtures = po.NaiveBayes(components_per_class=2, tol=10.0, n_init=1, random_state=0).fit(x, y)
     yield "components", [mixtures], ValueError, "components_per_class and label_noise take EM"
     noisy = po.NaiveBayes(label_noise=0.1).fit(x, y)

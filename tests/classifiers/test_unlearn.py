@@ -250,11 +250,11 @@ def refusals():
     known = po.NaiveBayes.from_parameters(priors=[0.5, 0.5], gaussian={"x": {"mean": [0, 1], "sd": [1, 1]}})
     yield known, [[1.0]], [0], None, "built from parameters"
     shrunk = po.GaussianDiscriminant(shrinkage="ledoit_wolf").fit(numbers, label)
-    yield shrunk, numbers[:1], ["a"], None, "looks at all rows twice, and unlearn sees sums alone"
+    yield shrunk, numbers[:1], ["a"], None, "looks at all rows twice, and unlearn sees only sums"
     conditional = po.NaiveBayes(feature_weights="conditional").fit(numbers, label)
     yield conditional, numbers[:1], ["a"], None, 'feature_weights="conditional"'
     hidden = po.NaiveBayes(unlabelled="learn").fit(numbers, [None, *label[1:]])
-    yield hidden, numbers[1:2], ["a"], None, "rows without label taught this model by EM"
+    yield hidden, numbers[1:2], ["a"], None, "this model was learned from rows without label by EM"
     gappy = numbers.copy()
     gappy[3, 0] = np.nan
     yield po.GaussianDiscriminant().fit(gappy, label), gappy[:1], ["a"], None, "missing cells of columns 'x0', 'x1'"

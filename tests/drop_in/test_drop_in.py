@@ -527,3 +527,36 @@ def test_bernoulli_keeps_the_digits_of_small_alphas(alpha, container):
     log_present, log_absent = (np.log((n + np.longdouble(alpha)) / (weight + 2 * alpha)) for n in (present, absent))
     exact = np.log(weight[:, 0] / 200) + rows @ log_present.T + (1 - rows) @ log_absent.T
     assert_allclose(found, exact.astype(np.float64), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("cls", "name"),
+    [
+        (GaussianNB, "priors"),
+        (BernoulliNB, "class_prior"),
+        (CategoricalNB, "class_prior"),
+        (drop_in.LinearDiscriminantAnalysis, "priors"),
+        (drop_in.QuadraticDiscriminantAnalysis, "priors"),
+    ],
+)
+def test_given_priors_are_checked_alike(cls, name):
+    X, y = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0], [2.0, 1.0], [2.0, 2.5]], [0, 0, 0, 1, 1, 1]
+    with pytest.raises(ValueError, match=r"(?i)prior.* must be non-negative: one is -0\.5"):
+        cls(**{name: [-0.5, 1.5]}).fit(X, y)
+    with pytest.raises(ValueError, match="Number of priors must match number of classes: 3 for 2"):
+        cls(**{name: [0.2, 0.3, 0.5]}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (BernoulliNB(alpha=0.0, force_alpha=False), "alpha too small"),
+        (CategoricalNB(alpha=0.0, force_alpha=False), "alpha too small"),
+        (drop_in.LinearDiscriminantAnalysis(priors=[1.0, 1.0]), "do not sum to 1"),
+    ],
+)
+def test_warnings_name_the_line_that_calls_fit(model, message):
+    X, y = [[0, 1], [1, 0], [1, 1], [0, 0]], [0, 0, 1, 1]
+    with pytest.warns(UserWarning, match=message) as caught:
+        model.fit(X, y)
+    assert {warning.filename for warning in caught} == {__file__}

@@ -176,7 +176,7 @@ def test_what_is_weighted_and_what_is_not(model, copies, tmp_path):
     assert model.sample(5, random_state=0)[0].equals(plain.sample(5, random_state=0)[0])
     po.save(model, tmp_path / "weighted")
     assert_array_equal(po.load(tmp_path / "weighted").predict_proba(X), posterior)
-    with pytest.raises(AttributeError, match='weighs no factors; fit it with feature_weights="conditional"'):
+    with pytest.raises(AttributeError, match='has no feature weights; fit it with feature_weights="conditional"'):
         _ = plain.feature_weights_
 
 

@@ -1,4 +1,4 @@
-"""How often a classifier is right: a fold over rows, wherever they are."""
+"""Accuracy of a classifier, as a sum over the rows of any source."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How many rows of a class were predicted rightly.
+    """Weight of the rows whose class was predicted correctly, and of all rows.
 
     Attributes
     ----------
     right, weight : float
         In rows.
     impossible : int
-        How many rows no class can produce.
+        Number of rows that no class can produce.
     first : int
-        The number of the first of them.
+        Row number of the first such row.
     """
 
     right: float
@@ -42,7 +42,7 @@ class Accuracy:
 
     @property
     def share(self) -> float:
-        """The share of the rows that were predicted rightly."""
+        """Accuracy, in [0, 1]."""
         return self.right / self.weight
 
 
@@ -54,7 +54,7 @@ def accuracy_of(
     best: Callable[[Batch], Array],
     fallback: int,
 ) -> Accuracy:
-    """Return how often predictions agree with labels.
+    """Return the accuracy of predictions, by the labels of the rows.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ def accuracy_of(
     y, sample_weight
         As in `score`.
     target : Column
-        The classes that the predictions are numbers of; labels may be others.
+        The classes that predictions index. Labels may have other classes.
     best : callable
-        Returns the class of each row of a batch, (n,), −1 where no class can produce it.
+        Returns the class of each row of a batch, (n,), −1 if no class can produce it.
     fallback : int
         The class of such rows.
     """

@@ -1,4 +1,4 @@
-"""Whether what a model keeps of its rows is sums, which can be added to others and taken out of them."""
+"""Whether the statistics of a fitted model are sums over its rows, which can be added and subtracted."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from posteriori.tables import quote
 
 
 def reason_not_mergeable(estimator: Any, method: str, instead: str) -> str | None:
-    """Return why the statistics of a fitted model are no sums over its rows, as a sentence; None where they are.
+    """Return why the statistics of a fitted model are not sums over its rows, as a sentence; None if they are.
 
     Parameters
     ----------
     estimator : GenerativeEstimator
         Fitted.
     method : str
-        What was asked for.
+        Name of the method that needs sums.
     instead : str
-        What to do in its place.
+        The remedy, in the imperative.
     """
     if not hasattr(estimator, "statistics_"):
-        return f"this model was built from parameters, which say nothing of how many rows they stand for; {instead}"
+        return f"this model was built from parameters, which do not contain the number of rows; {instead}"
     model, statistics = estimator.model_, estimator.statistics_
     wanted = unrefined(estimator._blocks(model.schema))
     if wanted:
-        return f"{wanted[0]} looks at all rows twice, and {method} sees sums alone; {instead}"
+        return f"{wanted[0]} looks at all rows twice, and {method} sees only sums; {instead}"
     if estimator.feature_weights is not None:
-        return f'feature_weights="conditional" takes all rows at once, and {method} sees sums alone; {instead}'
+        return f'feature_weights="conditional" takes all rows at once, and {method} sees only sums; {instead}'
     if model.of_class or estimator.label_noise is not None:
-        return f"components_per_class and label_noise take EM over all rows, and {method} sees sums alone; {instead}"
+        return f"components_per_class and label_noise take EM over all rows, and {method} sees only sums; {instead}"
     if statistics.hidden > 0:
         return (
-            "rows without label taught this model by EM, so that its sums are what it expects of them itself; "
-            f"leave such rows out, or {instead}"
+            "this model was learned from rows without label by EM, so its sums are its own expected values; "
+            f"leave out such rows, or {instead}"
         )
     for block, sums in zip(model.blocks, statistics.blocks, strict=True):
         if not sums.is_exact():
             names = quote(model.schema.columns[j].name for j in block.columns)
             return (
-                f"missing cells of {names} taught this model by EM, so that its sums are what it expects of them "
-                f"itself; leave rows with missing cells out, choose a model that does without EM (NaiveBayes), or "
+                f"this model was learned from missing cells of {names} by EM, so its sums are its own expected values; "
+                f"leave out rows with missing cells, choose a model that needs no EM (NaiveBayes), or "
                 f"{instead}"
             )
     return None

@@ -1,4 +1,4 @@
-"""The base class of generative classifiers, whatever their densities."""
+"""Base class of the generative classifiers: fit, partial_fit, unlearn, and the fitted values that all have."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
     factor_weights_ = Renamed("feature_weights_")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from labelled rows, forgetting what was learned before.
+        """Learn from labelled rows; a previous fit is discarded.
 
         Parameters
         ----------
         X : array-like or data frame (n, d)
             NumPy, a list of rows, pandas, polars, pyarrow or anything that narwhals reads. NaN, None and null are
-            missing cells. Strings, booleans and categories are categorical, other numbers continuous. Or rows that stay
-            where they are: files by `posteriori.scan`, a DuckDB query by `posteriori.scan_sql`, a Dask DataFrame or
-            array, a Spark DataFrame. The model is that of the same rows in memory.
-        y : array-like (n,) or str; of files that were scanned with a target, it may be left out
-            The label of each row, or the name of the column of X that holds them. Where the parameter `unlabelled`
-            says so, NaN, None and null are labels to be inferred, and their rows teach through EM. Or a table of
-            booleans (n, C), a column a class: which classes each row may be of. Whole numbers that look like a
-            quantity are refused: more than 20 of them, with fewer than 100 rows each in the mean, and neither 0, 1, …,
-            K − 1 nor 1, 2, …, K. `posteriori.quantile_classes` cuts them into classes; as strings they are classes.
+            missing cells. Strings, booleans and categories are categorical, other numbers continuous. Also tables
+            outside this process's memory: files by `posteriori.scan`, a DuckDB query by `posteriori.scan_sql`, a Dask
+            DataFrame or array, a Spark DataFrame. The model equals that of the same rows in memory.
+        y : array-like (n,) or str; optional for files that were scanned with a target
+            The label of each row, or the name of the column of X that holds the labels. NaN, None and null are missing
+            labels; EM infers them if the parameter `unlabelled` allows it. Or a table of booleans (n, C), with one
+            column per class: the possible classes of each row. Whole numbers that look like a quantity are an error:
+            more than 20 distinct ones, with fewer than 100 rows each on average, other than 0, 1, …, K − 1 and
+            1, 2, …, K. `posteriori.quantile_classes` cuts them into classes; strings are always classes.
         sample_weight : array-like (n,), optional
-            The weight of each row, ≥ 0: a row of weight k counts as k rows.
+            Weight of each row, ≥ 0; a row of weight k counts as k rows.
 
         Returns
         -------
@@ -55,27 +55,27 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
         Raises
         ------
         ValueError
-            A label is missing, a cell is infinite or outside what its distribution can produce, columns share a
-            name, a weight is negative: the message names the place and what to do.
+            A label is missing, a cell is infinite or out of the support of its distribution, two columns have the same
+            name, or a weight is negative. The message names the place and the remedy.
         TypeError
-            X is no table, or a column holds neither numbers, strings nor booleans.
+            X is not a table, or a column holds something other than numbers, strings and booleans.
         """
         self._learn(self._first_statistics(X, y, None, sample_weight, complete=True))
         self._begin(None)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows; after the last call the model is what one fit of all rows would give.
+        """Learn from more rows; after the last call the model equals one fit of all rows.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. A category met for the first time extends the model, and the first values of a column that
-            had none so far decide whether it is continuous or categorical; the cut points of binned columns stay
-            what they were on the first call, so let that one see many rows.
+            As in `fit`. An unseen category extends the model. The first values of a column that had none so far decide
+            whether it is continuous or categorical. The cut points of binned columns are those of the first call, so
+            that call should have many rows.
         classes : array-like, optional
-            All classes there will be; may be given on the first call. Where it is not, a class met for the first
-            time extends the model, and where it is, a label beyond it is an error.
+            All classes, on the first call. A label outside of them is an error. Without `classes`, a new class extends
+            the model.
 
         Returns
         -------
@@ -84,28 +84,25 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
         Raises
         ------
         ValueError
-            As in `fit`; or a parameter takes a second look at rows that may no longer be at hand.
+            As in `fit`; or a parameter needs a second pass over all rows.
         """
         if not hasattr(self, "model_"):
             self._learn(self._first_statistics(X, y, classes, sample_weight, complete=False))
             self._begin(classes)
             return self
         if not hasattr(self, "statistics_"):
-            raise ValueError(
-                "this model was built from parameters, which say nothing of how many rows they stand for; use fit"
-            )
+            raise ValueError("this model was built from parameters, which do not contain the number of rows; use fit")
         return self._learn(self._further_statistics(X, y, classes, sample_weight))
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take rows out again of what was learned, as if they had never been seen.
+        """Subtract rows from the model, as if it had never learned from them.
 
         Parameters
         ----------
         X, y, sample_weight : as in `fit`
-            Rows that the model has learned from, by `fit` or `partial_fit`, with weights of no more than they had
-            then. Cut points, and the parents of `KDependenceBayes`, stay what they are, as `partial_fit` keeps them. So
-            do categories and classes of which no row is left, with a count of 0, as classes declared to `partial_fit`
-            have before their first row; a fit of the other rows would not know them.
+            Rows that the model has learned from, by `fit` or `partial_fit`, with weights of at most those given then.
+            Cut points and the parents of `KDependenceBayes` do not change, as in `partial_fit`. Categories and classes
+            that have no row left remain with a count of 0; a fit of the other rows would not contain them.
 
         Returns
         -------
@@ -114,21 +111,21 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
         Raises
         ------
         ValueError
-            The rows cannot be among those that the model has learned from: a class, a category or a combination of
-            categories has less weight than is to be taken out, a number lies too far from the others; the message
-            names the class and the column. Or nothing would be left; or the model was learned by EM, with
-            ``feature_weights="conditional"``, or in two passes (Ledoit & Wolf), so that its statistics are not sums
-            over single rows. The model is unchanged.
+            The model cannot have learned from these rows: a class, a category or a combination of categories has less
+            weight than the rows, or a number lies too far from the others. The message names the class and the column.
+            Or no row would be left. Or the model was learned by EM, with ``feature_weights="conditional"``, or in two
+            passes (Ledoit & Wolf), so that its statistics are not sums over single rows. The model is unchanged.
 
         Notes
         -----
-        Counts of rows of whole weight are those of the other rows to the last digit. Means and scatters are taken
-        apart by the update of Chan, Golub & LeVeque backwards, and agree to 1e-9 of what the column varied before, at
-        any offset; a warning says where it varies so much less afterwards that few digits are left.
+        Counts of rows with whole weights equal those of the other rows exactly. Means and scatters follow from the
+        inverse of the update of Chan, Golub & LeVeque, and agree to 1e-9 of the column's scatter before, at any offset.
+        A warning names a column whose scatter shrinks so much that few digits are left.
 
-        Not every row that was never seen can be told: one that is like those seen is taken out as if it were one.
+        Not every row that the model has not learned from is detected: a row similar to the training rows is subtracted
+        as if it were one of them.
 
-        Cost: one pass over the rows to forget, and estimating once.
+        Cost: one pass over the rows to subtract, and one estimate.
 
         Examples
         --------
@@ -171,30 +168,30 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
 
     @property
     def feature_weights_(self) -> Array:
-        """The weight of each feature's log factor, (d,), ≥ 0, where they are learned."""
+        """Weight of the log factor of each feature, (d,), ≥ 0, if they were learned."""
         return self._factor_weights.weight
 
     @property
     def class_bias_(self) -> Array:
-        """What stands for the log prior where factors are weighted, in nats (C,)."""
+        """Biases that replace the log prior if factors have weights, in nats, (C,)."""
         return self._factor_weights.bias
 
     @property
     def _factor_weights(self) -> FactorWeights:
         if self._fitted.weights is None:
             raise AttributeError(
-                f'this {type(self).__name__} weighs no factors; fit it with feature_weights="conditional"'
+                f'this {type(self).__name__} has no feature weights; fit it with feature_weights="conditional"'
             )
         return self._fitted.weights
 
     @property
     def class_count_(self) -> Array:
-        """The weight of the rows of each class, (C,)."""
+        """Weight of the rows of each class, (C,)."""
         if not hasattr(self, "statistics_"):
             raise AttributeError(f"this {type(self).__name__} has not counted any rows")
         return np.bincount(self._fitted.of_class or range(len(self.classes_)), self.statistics_.weight)
 
     @property
     def component_classes_(self) -> Array:
-        """The class of each component, (Z,), in the order of the rows of fitted parameters."""
+        """Class of each component, (Z,), in the order of the rows of fitted parameters."""
         return self.classes_[list(self._fitted.of_class or range(len(self.classes_)))]

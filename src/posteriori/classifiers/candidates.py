@@ -1,4 +1,4 @@
-"""The candidates of a pool on a given table: what they can see of it, and which of them are fitted."""
+"""Candidates of a pool for a table: the summary that they see, and the ones that are fitted."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _tally(batch: Batch) -> _Tally:
 
 
 def summarise_table(source: LabelledSource, n_classes: int) -> TableSummary:
-    """Return the ranges, counts, gaps and cardinalities of the training rows. O(n·d), one read.
+    """Return the ranges, counts, missing cells and cardinalities of the training rows. O(n·d), one read.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def resolve_members(members: Any, common: Mapping[str, Any]) -> dict[str, Genera
     Raises
     ------
     ValueError
-        A member is neither the name of a generative model nor an estimator, or there is none.
+        A member is not the name of a generative model and not an estimator, or the list is empty.
     """
     pairs = members.items() if isinstance(members, Mapping) else ((None, member) for member in members)
     estimators: dict[str, GenerativeEstimator] = {}
@@ -164,8 +164,8 @@ def fit_or_skip(
 ) -> tuple[dict[str, GenerativeEstimator], T, dict[str, str]]:
     """Fit all candidates together; if that fails, find those that fail alone and fit the others together.
 
-    All candidates share one pass over the rows, so an exception does not say whose it is. Without an exception
-    nothing is fitted twice.
+    All candidates share one pass over the rows, so an exception does not name the candidate. Without an
+    exception, nothing is fitted twice.
 
     Parameters
     ----------
@@ -199,11 +199,11 @@ def fit_or_skip(
             fit([clone(estimator)])
         except Exception as error:
             failures[name] = error
-    if not failures:  # the fault is none of a single candidate
+    if not failures:  # no candidate fails by itself
         raise together
     reasons = {name: _reason(error) for name, error in failures.items()}
     if len(failures) == len(estimators):
-        if len(set(reasons.values())) == 1:  # the table is at fault: its own error says how to mend it
+        if len(set(reasons.values())) == 1:  # the table is at fault, and the error names the remedy
             raise together
         listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
         raise ValueError(f"no candidate can be fitted to this table: {listed}") from together

@@ -1,4 +1,4 @@
-"""A Chow-Liu tree as a density of rows without a class."""
+"""Chow-Liu tree as a density of rows without a class."""
 
 from __future__ import annotations
 
@@ -19,30 +19,35 @@ from posteriori.tables import read_table
 from posteriori.typing import Array
 
 
+def _of_classifier(name: str, doc: str) -> property:
+    """Return a property that reads an attribute of the fitted classifier."""
+    return property(lambda self: getattr(self._fitted, name), doc=doc)
+
+
 class ChowLiuTree(DensityMixin, BaseEstimator):
-    r"""A Chow-Liu tree: a density of rows without a class.
+    r"""Chow-Liu tree: a density of rows without a class.
 
     .. math:: p(x) = \prod_j p(x_j \mid x_{\mathrm{parent}(j)})
 
-    The parents are the spanning tree of most mutual information I(x_i; x_j), the tree of greatest likelihood. It is the
-    one class of a `ChowLiuClassifier`.
+    The edges are the spanning tree with the most mutual information I(x_i; x_j), which is the tree with the highest
+    likelihood. It is a `ChowLiuClassifier` with a single class.
 
     Parameters
     ----------
     continuous, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
     bins : int or sequence of float, default 8
-        As there, but never "mdlp", which looks at classes.
+        As there, except "mdlp", which needs classes.
     categorical_features, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
 
     Attributes
     ----------
     tree_ : dict
-        The parent of each column by name, None at a root.
+        Parent of each column by name, None for a root.
     edge_information_ : dict
-        The information of each edge (parent, child), in nats a row, less its penalty.
+        Information of each edge (parent, child), in nats per row, minus its penalty.
     n_parameters_, n_features_in_ : int
     feature_names_in_ : ndarray
-        Where the columns had names.
+        Names of the columns, if they had names.
 
     References
     ----------
@@ -65,6 +70,11 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         if name not in ("priors", "prior_alpha", "unlabelled", "unlabelled_weight")
     } | {"bins": [Interval(Integral, 2, None, closed="left"), "array-like"]}
 
+    one_class_: ChowLiuClassifier
+    n_parameters_ = _of_classifier("n_parameters_", "Number of free parameters.")
+    n_iter_ = _of_classifier("n_iter_", "Number of passes over the rows in training: EM steps, or 1.")
+    n_features_in_ = _of_classifier("n_features_in_", "Number of columns.")
+    feature_names_in_ = _of_classifier("feature_names_in_", "Names of the columns, if they had names.")
     forget = Renamed("unlearn")
     edge_weights_ = Renamed("edge_information_")
 
@@ -94,28 +104,28 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the tree and its tables, forgetting what was learned before.
+        """Learn the tree and its tables; a previous fit is discarded.
 
         Parameters
         ----------
         X : array-like or data frame (n, d)
-            As in `NaiveBayes.fit`; missing cells are left out of their pairs.
+            As in `NaiveBayes.fit`. A pair of columns is counted over the rows that have both cells.
         y : None
-            There for scikit-learn's sake.
+            Ignored; present for scikit-learn's API.
         sample_weight : array-like (n,), optional
-            The weight of each row, ≥ 0.
+            Weight of each row, ≥ 0.
         """
         self._validate_params()
         return self._store_fit(self._classifier().fit, X, sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows; the tree is that of all rows, bins are those of the first call."""
+        """Learn from more rows; the tree is that of all rows, with the bins of the first call."""
         self._validate_params()
         classifier = self.one_class_ if hasattr(self, "one_class_") else self._classifier()
         return self._store_fit(classifier.partial_fit, X, sample_weight)
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take rows out again of what was learned; see `NaiveBayes.unlearn`."""
+        """Subtract rows from the model; see `NaiveBayes.unlearn`."""
         del y
         check_is_fitted(self, "one_class_")
         return self._store_fit(self.one_class_.unlearn, X, sample_weight)
@@ -123,35 +133,31 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,), missing cells summed and integrated out."""
         check_is_fitted(self, "one_class_")
-        return self.one_class_.score_samples(X)
+        log_density: Array = self.one_class_.score_samples(X)
+        return log_density
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log p(x) in nats a row."""
+        """Return the mean log p(x) in nats per row."""
         return float(self.score_samples(X).mean())
 
     def sample(self, n: int = 1, random_state: Any = None, respect_ranges: bool = True) -> Any:
-        """Draw n rows, as a table like the one the tree was learned from.
+        """Draw n rows, as a table of the same kind as the training table.
 
-        respect_ranges keeps numbers within those of the training rows, and whole where all of these were; see
-        `NaiveBayes.sample`.
+        respect_ranges keeps numbers within the range of the training rows, and whole if all training values were
+        whole; see `NaiveBayes.sample`.
         """
         check_is_fitted(self, "one_class_")
         return self.one_class_.sample(n, random_state=random_state, respect_ranges=respect_ranges)[0]
 
     @property
     def tree_(self) -> dict[str, str | None]:
-        """The parent of each column by name, None at a root."""
+        """Parent of each column by name, None for a root."""
         return self._fitted._parents(0)
 
     @property
     def edge_information_(self) -> dict[tuple[str, str], float]:
-        """The information of each edge (parent, child), in nats a row, less its penalty."""
+        """Information of each edge (parent, child), in nats per row, minus its penalty."""
         return self._fitted._weights(0)
-
-    @property
-    def n_parameters_(self) -> int:
-        """The number of free parameters."""
-        return self._fitted.n_parameters_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -159,32 +165,16 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         return tags
 
     @property
-    def n_iter_(self) -> int:
-        """Passes over the rows to learn from them: steps of EM, or 1."""
-        return self._fitted.n_iter_
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns."""
-        return self._fitted.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> Array:
-        """The names of the columns, where they had some."""
-        return self._fitted.feature_names_in_
-
-    @property
     def _fitted(self) -> ChowLiuClassifier:
-        try:
-            return self.__dict__["one_class_"]
-        except KeyError:
-            raise AttributeError("this ChowLiuTree is not fitted yet; call fit first") from None
+        if "one_class_" not in vars(self):
+            raise AttributeError("this ChowLiuTree is not fitted yet; call fit first")
+        return self.one_class_
 
     def _classifier(self) -> ChowLiuClassifier:
         return ChowLiuClassifier(**self.get_params(deep=False))
 
     def _check_fitted(self) -> None:
-        """Raise ValueError unless what was learned fits together; of an estimator that comes from a file."""
+        """Raise ValueError unless the fitted attributes, which may come from a file, agree with each other."""
         check_is_fitted(self, "one_class_")
         self.one_class_._check_fitted()
         require(len(self.one_class_.classes_) == 1, "a tree without label has several classes")

@@ -335,4 +335,5 @@ class FullJointClassifier(DependenceEstimator):
     @property
     def n_cells_(self) -> int:
         """C·Π_j K_j."""
-        return len(self.classes_) * math.prod(self._fitted.parameters[0].cardinalities)
+        cardinalities: tuple[int, ...] = self._fitted.parameters[0].cardinalities
+        return len(self.classes_) * math.prod(cardinalities)

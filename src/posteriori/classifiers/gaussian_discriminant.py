@@ -344,7 +344,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     @property
     def _n_features_out(self) -> int:
-        return self.scalings_.shape[1]
+        return len(self.scalings_.T)
 
     @property
     def scalings_(self) -> Array:
@@ -386,10 +386,11 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         density, of_class = block.density, self.model_.of_class
 
         def measure(batch: Batch) -> Array:
-            distance = density.mahalanobis(parameters, batch.take(block.columns, density.kind))
+            distance: Array = density.mahalanobis(parameters, batch.take(block.columns, density.kind))
             if not of_class:
                 return distance
-            return np.minimum.reduceat(distance, np.searchsorted(of_class, range(len(self.classes_))), axis=1)
+            nearest: Array = np.minimum.reduceat(distance, np.searchsorted(of_class, range(len(self.classes_))), axis=1)
+            return nearest
 
         return self._source(X).map(measure)
 
@@ -450,12 +451,14 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         parameters = self._gaussian[1]
         if not parameters.shared:
             raise AttributeError('the log-odds are quadratic; coef_ needs pooling="pooled"')
-        return parameters.mean @ parameters.precision[0]
+        coef: Array = parameters.mean @ parameters.precision[0]
+        return coef
 
     @property
     def intercept_(self) -> Array:
         """b_c = −½μ_cᵀΣ⁻¹μ_c + log π_c, (C,), in nats; only if the covariance is shared."""
-        return -0.5 * (self.coef_ * self.means_).sum(axis=1) + self.class_log_prior_ + self._log_present
+        quadratic: Array = -0.5 * (self.coef_ * self.means_).sum(axis=1)
+        return quadratic + self.class_log_prior_ + self._log_present
 
 
 def _filled(density: MultivariateGaussian, parameters: Any, values: Array, posterior: Array) -> Array:

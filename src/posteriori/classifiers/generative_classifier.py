@@ -8,12 +8,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.accuracy import accuracy_of
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.candidates import (
     fit_or_skip,
@@ -25,13 +22,10 @@ from posteriori.classifiers.candidates import (
 from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.partition_methods import supports_partitions
-from posteriori.classifiers.validation import (
-    require_in_memory,
-    warn_of_empty_columns,
-)
+from posteriori.classifiers.table_classifier import ExplanationTerms, TableClassifier
+from posteriori.classifiers.validation import warn_of_empty_columns
 from posteriori.deprecation import Renamed
-from posteriori.draws import check_draw, generator
-from posteriori.explain import Explanation
+from posteriori.draws import generator
 from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.importance import Predictor
@@ -46,11 +40,8 @@ from posteriori.model_selection.folded_data import (
 )
 from posteriori.model_selection.out_of_fold_predictions import OutOfFold, results_of
 from posteriori.model_selection.scores import scores_of
-from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
-from posteriori.tables import Batch, Column, Schema, Table, read_table
-from posteriori.tables.matching import matched_places
-from posteriori.tables.writing import decode, write_table
+from posteriori.tables import Batch, Column, Schema
 from posteriori.typing import Array
 
 _POOL = "pool"
@@ -62,7 +53,7 @@ class _Reader(NaiveBayes):
     _learns_unlabelled = False
 
 
-class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
+class GenerativeClassifier(MeasuresImportance, TableClassifier):
     r"""Every generative model that a table is worth, fitted from one pass, judged on rows not seen, and pooled.
 
     .. math:: p(y \mid x) \propto \exp\Big(b_y + \sum_m w_m \log p_m(y \mid x)\Big), \qquad w_m \ge 0
@@ -167,6 +158,8 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         "n_jobs": [None, Integral],
     }
 
+    _fitted_attribute = "members_"
+    _trained = True
     weights_ = Renamed("member_weights_")
     left_out_ = Renamed("skipped_")
 
@@ -306,7 +299,8 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
     @supports_partitions("prediction")
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, (n,)."""
-        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        labels: Array = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        return labels
 
     @supports_partitions("probability")
     def predict_proba(self, X: Any) -> Array:
@@ -322,13 +316,8 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         each = [model.log_posterior(batch.with_schema(model.schema)) for model in self._models()]
         return self._pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)))
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
-
-        def best(batch: Batch) -> Array:
-            return self._log_posterior(batch).argmax(axis=1)
-
-        return accuracy_of(self._source(X), y, sample_weight, self.target_, best, 0).share
+    def _best(self) -> tuple[Callable[[Batch], Array], int]:
+        return lambda batch: self._log_posterior(batch).argmax(axis=1), 0  # posteriors are clipped, so all classes can
 
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:
@@ -337,65 +326,24 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
 
         def score(batch: Batch) -> Array:
             each = [model.log_evidence(batch.with_schema(model.schema)) for model in models]
-            return np.logaddexp.reduce(np.stack(each) + log_share[:, np.newaxis], axis=0)
+            mixed: Array = np.logaddexp.reduce(np.stack(each) + log_share[:, np.newaxis], axis=0)
+            return mixed
 
         return self._source(X).map(score)
 
-    def explain(self, X: Any) -> Explanation:
-        """Return every prediction as an exact sum: a bias a class, plus one pooled log factor a feature.
-
-        The factor of a feature is that of each member times its weight, added up.
-
-        Parameters
-        ----------
-        X : array-like or data frame (n, d)
-
-        Returns
-        -------
-        Explanation
-            Holds n·C·d numbers: meant for some rows, not for millions.
-        """
-        source = self._source(X)
-        require_in_memory(source.table, "explain")
+    def _terms(self) -> ExplanationTerms:
         models, weights = self._models(), list(self.member_weights_.values())
-        rows: dict[int, Array] = {}
 
         def factors(batch: Batch) -> Array:
-            rows[batch.start] = decode(batch)
             total = np.zeros((len(batch), len(self.classes_), self.n_features_in_))
             for model, weight in zip(models, weights, strict=True):
                 total += weight * model.posterior_factors(batch.with_schema(model.schema))
             return total
 
-        log_factors = source.map(factors)
-        values = np.concatenate([rows[start] for start in sorted(rows)])
         bias = self.class_bias_ + sum(weight * model.bias for model, weight in zip(models, weights, strict=True))
-        return Explanation(self.classes_, self.schema_.names, values, bias, log_factors, weighted=True)
+        return ExplanationTerms(bias, factors, weighted=True)
 
-    def sample(
-        self, n: int = 1, y: Any = None, random_state: Any = None, respect_ranges: bool = True
-    ) -> tuple[Any, Array]:
-        """Draw rows: for each a member by its weight, then a class, and a row, from that.
-
-        Parameters
-        ----------
-        n : int, default 1
-        y : label or array-like (n,), optional
-            The class of all rows, or of each; default: drawn.
-        random_state : int, RandomState, Generator or None
-        respect_ranges : bool, default True
-            Whether numbers stay within what the training rows held, and whole where all of these were; see
-            `NaiveBayes.sample`.
-
-        Returns
-        -------
-        X : table (n, d)
-            Of the type, and with the kinds of columns, that the model was trained on.
-        y : ndarray (n,)
-        """
-        check_is_fitted(self, "members_")
-        n = check_draw(n, self.n_features_in_)
-        rng = generator(random_state)
+    def _draw(self, n: int, y: Any, rng: np.random.Generator, respect_ranges: bool) -> tuple[list[Array], Array]:
         member = rng.choice(len(self.members_), size=n, p=self._shares)
         wanted = None if y is None else np.broadcast_to(np.asarray(y), (n,))
         drawn: list[Array] = [np.empty(n, np.float64) for _ in self.schema_.columns]
@@ -409,12 +357,12 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
                     drawn[position][rows] = column
         for j in self.schema_.of_kind("categorical"):
             drawn[j] = drawn[j].astype(np.uint16)
-        return write_table(self.schema_, drawn), labels
+        return drawn, labels
 
     # Fitted values ----------------------------------------------------------------------------------------------
 
     @property
-    def classes_(self) -> Array:
+    def classes_(self) -> Array:  # type: ignore[override]  # an attribute of its members
         """The classes, (C,)."""
         return self._first.classes_
 
@@ -434,7 +382,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         return self._first.schema_.uncut()
 
     @property
-    def target_(self) -> Column:
+    def target_(self) -> Column:  # type: ignore[override]  # an attribute of its members
         """What the classes are."""
         return self._first.target_
 
@@ -492,23 +440,6 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
     def _models(self) -> list[GenerativeModel]:
         check_is_fitted(self, "members_")
         return [estimator.model_ for estimator in self.members_.values()]
-
-    def _places(self, table: Table, target: str | None = None) -> tuple[int, ...]:
-        """Return where the columns of the models stand in a table."""
-        return matched_places(table, self.schema_, type(self).__name__, target)
-
-    def _source(self, X: Any) -> LabelledSource:
-        check_is_fitted(self, "members_")
-        table = read_table(X)
-        positions = self._places(table, self.schema_.target)
-        return source_of(table, self.schema_, positions, n_jobs=self.n_jobs)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 def _predictors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Predictor]:

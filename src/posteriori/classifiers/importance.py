@@ -10,11 +10,11 @@ from posteriori.typing import Array
 
 
 class MeasuresImportance:
-    """Says which features inform a fitted classifier, on held-out rows where there are some."""
+    """Measures which features inform a fitted classifier, on held-out rows if the fit had some."""
 
     @abstractmethod
     def _predictor(self) -> tuple[Predictor, Array]:
-        """Return what predicts, and the share of each of its members in p(x)."""
+        """Return the models with their pool, and the share of each model in p(x)."""
 
     @property
     def importance_(self) -> Importance:
@@ -28,9 +28,9 @@ class MeasuresImportance:
 
         The mean is over held-out rows, at most 2,000, after `GenerativeClassifier.fit` and after
         `model_selection.out_of_fold`; there I_j is the increase of the held-out log-loss, and may be negative.
-        Otherwise it is over 2,000 rows that are drawn from the model, and says what the model believes, not whether
-        that is right; see `Importance.held_out`. It is computed on first access, and saved with the model where the
-        rows were held out.
+        Otherwise it is over 2,000 rows that are drawn from the model: the expectation under the model, which may be
+        wrong; see `Importance.held_out`. It is computed on first access, and saved with the model if it is of held-out
+        rows.
 
         Raises
         ------
@@ -49,16 +49,16 @@ class MeasuresImportance:
 
     @property
     def feature_information_(self) -> Array:
-        """The feature importance of each column in nats per row, (d,); see `importance_`."""
+        """Feature importance of each column in nats per row, (d,); see `importance_`."""
         return self.importance_.information
 
     @property
     def feature_information_error_(self) -> Array:
-        """The standard error of `feature_information_`, (d,)."""
+        """Standard error of `feature_information_`, (d,)."""
         return self.importance_.standard_error
 
     def _check_importance(self, n_columns: int) -> None:
-        """Raise ValueError unless the importance is of the columns of the model; of an estimator from a file."""
+        """Raise ValueError unless the importance, which may come from a file, is of the columns of the model."""
         if "_importance" in self.__dict__:
             self._importance.check_against(n_columns)
 
@@ -67,7 +67,7 @@ class MeasuresImportance:
             vars(self).pop(name, None)
 
     def _keep_held_out(self, rows: HeldOutRows) -> None:
-        """Keep held-out rows, and the models of the folds, until the importance is first asked for."""
+        """Keep held-out rows and the models of the folds until the first access to the importance."""
         self._forget_importance()
         self._held_out_rows = rows
         if rows.is_large:

@@ -158,7 +158,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _joined_schema(members: Sequence[Any]) -> Schema:
     """Return the schema that covers the rows of all members."""
-    schema = members[0].model_.schema
+    schema: Schema = members[0].model_.schema
     for position, model in enumerate(members[1:], start=1):
         other, mixed = model.model_.schema, model._categorical(schema.names)
         if schema.named != other.named:
@@ -180,7 +180,7 @@ def _joined_schema(members: Sequence[Any]) -> Schema:
 
 def _joined_classes(members: Sequence[Any]) -> Column:
     """Return the classes of all members."""
-    target = members[0].target_
+    target: Column = members[0].target_
     for position, model in enumerate(members[1:], start=1):
         _require_like("the target", target, model.target_, position)
         target = target.extended(model.target_)

@@ -292,7 +292,8 @@ class MixtureModel(DensityMixin, ModelEstimator):
     @supports_partitions("prediction")
     def predict(self, X: Any) -> Array:
         """Return the most probable component of each row, (n,)."""
-        return self.predict_proba(X).argmax(axis=1)
+        component: Array = self.predict_proba(X).argmax(axis=1)
+        return component
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the most probable component of each row, (n,)."""
@@ -339,16 +340,19 @@ class MixtureModel(DensityMixin, ModelEstimator):
     @property
     def means_(self) -> Array:
         """Component means, (Z, d), in data units."""
-        return self._parameters("continuous").mean
+        means: Array = self._parameters("continuous").mean
+        return means
 
     @property
     def covariances_(self) -> Array:
         """Covariances, in squared data units: full (Z, d, d), tied (d, d), diagonal (Z, d), spherical (Z,)."""
         parameters = self._parameters("continuous")
         if hasattr(parameters, "variance"):
-            return parameters.variance
-        shapes = {"tied": parameters.covariance[0], "spherical": parameters.covariance[:, 0, 0]}
-        return shapes.get(self.covariance, parameters.covariance)
+            variances: Array = parameters.variance
+            return variances
+        shapes: dict[str, Array] = {"tied": parameters.covariance[0], "spherical": parameters.covariance[:, 0, 0]}
+        unconstrained: Array = parameters.covariance
+        return shapes.get(self.covariance, unconstrained)
 
     @property
     def feature_log_prob_(self) -> list[Array]:

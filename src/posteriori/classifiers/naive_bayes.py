@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.utils._param_validation import Options, StrOptions
@@ -38,6 +38,8 @@ from posteriori.statistics import JointStatistics
 from posteriori.tables import Column, Schema
 from posteriori.tables.writing import write_column
 from posteriori.typing import Array
+
+_Parameters = TypeVar("_Parameters")
 
 
 @renamed_parameters(weights="feature_weights", components="components_per_class")
@@ -290,7 +292,8 @@ class NaiveBayes(GenerativeEstimator):
     def _density(self, distribution: Any) -> Density:
         known: dict[str, Density] = named_densities(self)
         if hasattr(distribution, "log_density"):
-            return distribution
+            own: Density = distribution
+            return own
         if not isinstance(distribution, str) or distribution not in known:
             raise ValueError(f"{distribution!r} is not a distribution; choose one of {', '.join(sorted(known))}")
         return known[distribution]
@@ -367,7 +370,7 @@ class NaiveBayes(GenerativeEstimator):
         """Cut points of each binned column, in data units."""
         return {column.name: np.array(column.cuts) for column in self._fitted.schema.columns if column.is_binned}
 
-    def _parameters(self, kind: type[Any]) -> Any:
+    def _parameters(self, kind: type[_Parameters]) -> _Parameters:
         for parameters in self._fitted.parameters:
             if isinstance(parameters, kind):
                 return parameters

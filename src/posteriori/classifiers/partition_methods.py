@@ -1,4 +1,4 @@
-"""What says something of each row alone: of a cluster's table it is said where the rows are, and later."""
+"""Methods whose result for a row depends on that row only: partitions of a table compute them lazily, in place."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def supports_partitions(title: str) -> Callable[[Method], Method]:
-    """Return what lets a method of an estimator take tables in partitions, of which it says nothing but a plan.
+    """Return a decorator with which a method of an estimator also takes tables in partitions, and computes lazily.
 
-    A Dask table gives a Dask array. A Spark DataFrame gives the same with one more column, of this title.
+    For a Dask table the method returns a Dask array. For a Spark DataFrame it returns the DataFrame with one more
+    column, of this title.
     """
 
     def decorate(method: Method) -> Method:
         @functools.wraps(method)
-        def say(self: Any, X: Any) -> Any:
+        def evaluate(self: Any, X: Any) -> Any:
             engine = engine_of(X)
             if engine is None or not engine.predicts_lazily:
                 return method(self, X)
             check_is_fitted(self)
             table = engine.open(X)
-            self._places(table, self.schema_.target)  # raises now what would else be raised on the workers
-            with warnings.catch_warnings():  # of the one row, which nobody asked about
+            self._places(table, self.schema_.target)  # raises errors now instead of later, on the workers
+            with warnings.catch_warnings():  # about the example row, which is not the user's
                 warnings.simplefilter("ignore")
                 example: Array = np.asarray(method(self, self.sample(1, random_state=0)[0]))
             return table.map_rows(functools.partial(method, _for_workers(self)), title, example)
 
-        return cast(Method, say)
+        return cast(Method, evaluate)
 
     return decorate
 
 
 def _for_workers(estimator: Any) -> Any:
-    """Return an estimator that predicts the same, without what it has counted: that may be large."""
+    """Return an estimator with the same predictions, without its statistics, which may be large."""
     light = copy.copy(estimator)
     light.n_jobs = 1
     for name in ("statistics_", "transduction_", "out_of_fold_", "log_likelihood_trace_"):

@@ -24,7 +24,9 @@ from posteriori.atomic_write import atomic_write
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.mixture import MixtureModel
-from posteriori.classifiers.predicting import most_probable, warn_of_impossible
+from posteriori.classifiers.predicting import most_probable
+from posteriori.classifiers.table_classifier import warn_of_impossible
+from posteriori.model import GenerativeModel
 from posteriori.sources.table_source import warn_of_unseen
 from posteriori.tables import Batch, Scan
 from posteriori.tables.forking import require_threads
@@ -156,7 +158,8 @@ def _scorer(estimator: Any) -> Callable[[Batch], Array]:
     """Return the function to what is a constant a row away from log p(y | x)."""
     if isinstance(estimator, GenerativeClassifier):
         return estimator._log_posterior
-    return estimator.model_.scores
+    model: GenerativeModel = estimator.model_
+    return model.scores
 
 
 def _column(label: Any) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.additivity import reason_not_mergeable
+from posteriori.classifiers.training import TrainedEstimator
 from posteriori.classifiers.validation import columns_with_values
 from posteriori.densities import VarianceDensity
 from posteriori.learning.em import FitResult
@@ -22,10 +23,11 @@ from posteriori.statistics.differences import exceeds
 from posteriori.tables import Batch, Column, Schema, quote
 
 _AGREE = "give rows, and weights, that it learned from"
+E = TypeVar("E", bound=TrainedEstimator)
 _LOST = 1e-7  # of a sum of squares, below which what is left of it is sure to fewer than nine digits
 
 
-def remove_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+def remove_rows(estimator: E, X: Any, y: Any, sample_weight: Any) -> E:
     """Take rows out of a fitted estimator; it is left as it is where they cannot be among those it learned from."""
     check_is_fitted(estimator, "model_")
     obstacle = reason_not_mergeable(estimator, "unlearn", "fit the rows that are to be left")

@@ -161,7 +161,8 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
 
         def infer(batch: Batch) -> Array:
             with np.errstate(divide="ignore"):
-                return model.by_class(np.log(model.responsibilities(batch)[0])).argmax(axis=1)
+                best: Array = model.by_class(np.log(model.responsibilities(batch)[0])).argmax(axis=1)
+            return best
 
         self.transduction_ = self.classes_[source.map(infer)]
 

@@ -96,7 +96,8 @@ class _TreeEstimator(DependenceEstimator):
 
     @property
     def _tree(self) -> TreeParameters:
-        return self._fitted.parameters[0]
+        tree: TreeParameters = self._fitted.parameters[0]
+        return tree
 
     def _parents(self, tree: int) -> dict[str, str | None]:
         names = self._fitted.schema.names
@@ -264,6 +265,7 @@ class ChowLiuClassifier(_TreeEstimator):
     def _tree_names(self) -> list[Any]:
         """Key of each tree: its class, or the pair of class and component number."""
         of_class = self._fitted.of_class
+        labels: list[Any] = self.classes_.tolist()
         if not of_class:
-            return self.classes_.tolist()
-        return [(self.classes_.tolist()[c], z - of_class.index(c)) for z, c in enumerate(of_class)]
+            return labels
+        return [(labels[c], z - of_class.index(c)) for z, c in enumerate(of_class)]

@@ -257,7 +257,8 @@ def _confusion(noise: Any, classes: Column) -> Array:
         raise ValueError(
             "label_noise has a row that is no distribution: give p(recorded | true), each row summing to 1"
         )
-    return confusion / confusion.sum(axis=1, keepdims=True)
+    normalised: Array = confusion / confusion.sum(axis=1, keepdims=True)
+    return normalised
 
 
 def em_options_of(estimator: Any) -> EMOptions:

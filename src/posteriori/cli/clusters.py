@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +21,8 @@ from posteriori.cli.writing import open_output
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from posteriori.cli.cluster_facts import Candidate
 
 _ADDED = ("component", "probability")
 
@@ -102,41 +106,21 @@ def cluster(
     check_overwrite(destination, "clusters", None, force)
     write = open_output(assign, table, destination) if assign is not None else None
     frame = read_frame(table)
-    ignored = columns_named(ignore, frame.columns, "--ignore")
-    features = [name for name in frame.columns if name not in ignored]
-    if not features:
-        raise UserError("--ignore leaves out all columns; keep at least one")
-    stated = columns_named(categorical, features, "--categorical")
-    numbers = columns_named(numeric, features, "--numeric")
-    both = next((name for name in stated if name in numbers), None)
-    if both is not None:
-        raise UserError(f"--categorical and --numeric both name {both!r}; remove it from one of them")
+    columns = _columns(frame.columns, ignore, categorical, numeric)
     if max(sizes) > frame.height:
         raise UserError(f"-k asks for {max(sizes)} clusters, but {table.name!r} has {frame.height} rows; ask for fewer")
-    if write is not None:
-        for name in _ADDED:
-            if name in frame.columns:
-                raise UserError(f"--assign adds a column {name!r}, which {table.name!r} already has; rename it first")
+    taken = next((name for name in _ADDED if name in frame.columns), None)
+    if write is not None and taken is not None:
+        raise UserError(f"--assign adds a column {taken!r}, which {table.name!r} already has; rename it first")
 
     import polars as pl
 
-    from posteriori.classifiers import MixtureModel
-    from posteriori.classifiers.numeric_codes import numeric_codes
     from posteriori.cli import cluster_facts, tables
     from posteriori.persistence import save
-    from posteriori.tables import read_table
     from posteriori.tables.names import exactly
 
-    rows = frame.select(exactly(*features))
-    fitted = []
-    with as_user_errors(), progress_bar("clustering", frame.height * len(sizes)) as progress:
-        codes = [features[j] for j in numeric_codes(read_table(rows)) if features[j] not in (*stated, *numbers)]
-        chosen = [*stated, *codes] or "from_dtype"
-        for size in sizes:
-            model = MixtureModel(size, covariance=covariance.value, categorical_features=chosen, random_state=seed)
-            fitted.append(cluster_facts.candidate(model.fit(rows), rows))
-            if progress is not None:
-                progress(frame.height)
+    rows = frame.select(exactly(*columns.features))
+    fitted, codes = _fit(rows, columns, sizes, covariance.value, seed)
     best = min(fitted, key=lambda one: one.bic)
     with as_user_errors():
         posterior = best.model.predict_proba(rows)
@@ -154,6 +138,53 @@ def cluster(
         "assigned": None if assign is None else str(assign),
     }
     (tables.print_json if as_json else cluster_facts.print_clusters)(found)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Names of the features, and of those that the user declares categorical and numeric."""
+
+    features: list[str]
+    categorical: list[str]
+    numeric: list[str]
+
+
+def _columns(
+    names: Sequence[str], ignore: list[str] | None, categorical: list[str] | None, numeric: list[str] | None
+) -> _Columns:
+    ignored = columns_named(ignore, names, "--ignore")
+    features = [name for name in names if name not in ignored]
+    if not features:
+        raise UserError("--ignore leaves out all columns; keep at least one")
+    columns = _Columns(
+        features, columns_named(categorical, features, "--categorical"), columns_named(numeric, features, "--numeric")
+    )
+    both = next((name for name in columns.categorical if name in columns.numeric), None)
+    if both is not None:
+        raise UserError(f"--categorical and --numeric both name {both!r}; remove it from one of them")
+    return columns
+
+
+def _fit(
+    rows: pl.DataFrame, columns: _Columns, sizes: list[int], covariance: str, seed: int
+) -> tuple[list[Candidate], list[str]]:
+    """Return a fitted mixture per number of components, and the columns of whole numbers taken as categories."""
+    from posteriori.classifiers import MixtureModel
+    from posteriori.classifiers.numeric_codes import numeric_codes
+    from posteriori.cli import cluster_facts
+    from posteriori.tables import read_table
+
+    fitted = []
+    with as_user_errors(), progress_bar("clustering", rows.height * len(sizes)) as progress:
+        declared = (*columns.categorical, *columns.numeric)
+        codes = [name for j in numeric_codes(read_table(rows)) if (name := columns.features[j]) not in declared]
+        chosen = [*columns.categorical, *codes] or "from_dtype"
+        for size in sizes:
+            model = MixtureModel(size, covariance=covariance, categorical_features=chosen, random_state=seed)
+            fitted.append(cluster_facts.candidate(model.fit(rows), rows))
+            if progress is not None:
+                progress(rows.height)
+    return fitted, codes
 
 
 def _assigned(frame: pl.DataFrame, component: pl.Series, probability: pl.Series) -> pl.DataFrame:

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.validation import categorical_places
+from posteriori.table_estimator import TableEstimator
 from posteriori.tables import Column, Schema, Table, infer_schema, read_labels, read_table
 from posteriori.tables.matching import matched_places
 from posteriori.tables.schema import infinite_cell
@@ -108,7 +108,7 @@ def discriminative(classifier: Any, *, categorical_features: Any = "from_dtype")
     return DiscriminativeClassifier(classifier, categorical_features=categorical_features)
 
 
-class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
+class DiscriminativeClassifier(ClassifierMixin, TableEstimator):
     """A classifier of scikit-learn for every table that posteriori reads, with the same kinds of columns.
 
     A model of p(y | x) alone cannot integrate a missing cell out. The preprocessing handles missing cells:
@@ -234,13 +234,6 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
         categorical = [positions[j] for j in self.schema_.of_kind("categorical")]
         mixed = set(self.schema_.of_kind("categorical"))
         return self.schema_.extended(infer_schema(table, positions, categorical), mixed=mixed)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 def _build(recipe: Recipe, schema: Schema) -> Pipeline:

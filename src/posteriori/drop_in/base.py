@@ -5,65 +5,61 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from posteriori import kernels
+from posteriori.drop_in.rows import LabelledRows, open_labelled, open_rows
 from posteriori.model import log_sum
-from posteriori.sources import Source, local_source
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Assignment, Batch, Codes, Column, Labels, Numbers, Schema
-from posteriori.tables.arrays import ArrayTable
+from posteriori.tables import Batch
 from posteriori.tables.encoding import distinct_numbers
-from posteriori.tables.schema import categorical_column
 from posteriori.typing import Array
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class LabelledRows:
-    """Training rows of a call of `fit` or `partial_fit`.
+class RowScores:
+    """Class scores of rows, from the fitted attributes.
 
     Attributes
     ----------
-    source : Source
-    classes : ndarray (C,)
-    weighted : bool
-        Whether the caller gave weights.
-    past : JointStatistics or None
-        Statistics of earlier rows.
-    complete : bool
-        Whether no more rows will follow, as in `fit`.
-    dtype : type
-        Precision of X.
+    score : callable
+        Maps rows (n, d) to log p(x, y) + const(x) in nats, float64 (n, C).
+    dtype : dtype
+        Precision of the fitted attributes. Results have the higher precision of the two, this and that of the rows.
     """
 
-    source: Source
-    classes: Array
-    weighted: bool
-    past: JointStatistics | None
-    complete: bool
-    dtype: type[np.floating[Any]]
+    score: Callable[[Any], Array]
+    dtype: Any
 
 
-class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """Classifier that adds up statistics of the rows and derives its attributes from them: `fit` and `partial_fit`.
+class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """Class prior times class-conditional density, with the attribute names of scikit-learn.
 
-    A subclass implements `_update`.
+    A subclass defines the sufficient statistics (`_statistics`), the attributes that follow from them
+    (`_set_fitted_attributes`), and the class scores of rows by these attributes (`_scores`). Users may also set the
+    attributes themselves.
     """
 
     classes_: Array
     statistics_: JointStatistics
 
     @abstractmethod
-    def _update(self, rows: LabelledRows) -> None:
-        """Set classes_, statistics_ and the fitted attributes."""
+    def _statistics(self, rows: LabelledRows) -> JointStatistics:
+        """Return the sufficient statistics of these and all earlier rows."""
+
+    @abstractmethod
+    def _set_fitted_attributes(self, rows: LabelledRows) -> None:
+        """Set the attributes that follow from `statistics_`; raise LinAlgError if they do not determine the model."""
+
+    @abstractmethod
+    def _scores(self, n_features: int) -> RowScores:
+        """Return the class scores of rows with n_features cells."""
 
     # Learning -----------------------------------------------------------------------------------------------
 
@@ -122,7 +118,7 @@ class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
-        source = _open_labelled(X, y, known, weight)
+        source = open_labelled(X, y, known, weight)
         past = None if first else self.statistics_
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         self._update(LabelledRows(source, known, weight is not None, past, refit, dtype))
@@ -130,7 +126,8 @@ class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _known_classes(self, classes: Any, first: bool) -> Array:
         if first:
-            return unique_labels(classes)
+            known: Array = unique_labels(classes)
+            return known
         if classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
             raise ValueError(
                 f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {self.classes_!r}"
@@ -142,43 +139,31 @@ class SummingClassifier(ClassifierMixin, BaseEstimator, ABC):
         accept_sparse = "csr" if self.__sklearn_tags__().input_tags.sparse else False
         return validate_data(self, X, *y, reset=reset, accept_sparse=accept_sparse, ensure_all_finite=False)
 
-
-class DropInClassifier(SummingClassifier, ABC):
-    """Class prior times class-conditional density, with the attribute names of scikit-learn.
-
-    A subclass defines the statistics (`_sum`), the attributes that follow from them (`_set_fitted_attributes`), and
-    p(y) and p(x | y) from these attributes (`_log_prior`, `_log_density`). Users may also set the attributes
-    themselves.
-    """
-
-    @abstractmethod
-    def _sum(self, source: Source, weighted: bool) -> JointStatistics:
-        """Return the sufficient statistics of the rows."""
-
-    @abstractmethod
-    def _set_fitted_attributes(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
-        """Set the fitted attributes; dtype is the precision of X."""
-
-    @abstractmethod
-    def _log_prior(self) -> Array:
-        """Return log p(y) in nats, (C,)."""
-
-    @abstractmethod
-    def _log_density(self, n_features: int) -> Callable[[Any], Array]:
-        """Return the function that maps rows (n, n_features) to log p(x | y) in nats, float64 (n, C)."""
-
     def _update(self, rows: LabelledRows) -> None:
-        statistics = self._sum(rows.source, rows.weighted)
-        self.classes_ = rows.classes
-        self.statistics_ = statistics if rows.past is None else rows.past + statistics
-        self._set_fitted_attributes(self.statistics_, rows.dtype)
+        statistics = self._statistics(rows)
+        self.classes_, self.statistics_ = rows.classes, statistics
+        self._clear()
+        try:
+            self._set_fitted_attributes(rows)
+        except np.linalg.LinAlgError as error:
+            self._undetermined = str(error)
+            if rows.complete:
+                raise
+
+    def _clear(self) -> None:
+        # Attributes of an earlier fit with another solver or other parameters must not remain.
+        kept = {"classes_", "statistics_", "n_features_in_", "feature_names_in_"}
+        for name in list(vars(self)):
+            if (name.endswith("_") and name not in kept) or name == "_undetermined":
+                delattr(self, name)
 
     # Predicting ---------------------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, (n,)."""
-        best = self.predict_joint_log_proba(X).argmax(axis=1)
-        return self.classes_[best]
+        best = self._map(X, lambda scores: scores.argmax(axis=1))
+        labels: Array = self.classes_[best]
+        return labels
 
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | x), (n, C), in the order of `classes_`; NaN if no class can produce the row."""
@@ -188,113 +173,97 @@ class DropInClassifier(SummingClassifier, ABC):
         """Return log p(y | x) in nats, (n, C)."""
         return self._map(X, _log_normalise)
 
+    def _map(self, X: Any, finish: Callable[[Array], Array]) -> Array:
+        """Return `finish(scores)` of the class scores of all rows; floats have the precision of rows and model."""
+        self._require_fitted()
+        X = self._validate(X, reset=False)
+        scores = self._scores(X.shape[1])
+        dtype = result_dtype(X, scores.dtype)
+
+        def score(batch: Batch) -> Array:
+            finished = finish(scores.score(batch.numbers.values))
+            return finished.astype(dtype, copy=False) if finished.dtype.kind == "f" else finished
+
+        return open_rows(X).map(score)
+
+    def _require_fitted(self) -> None:
+        if hasattr(self, "_undetermined"):
+            raise NotFittedError(f"the rows so far do not determine the model: {self._undetermined}")
+        check_is_fitted(self, "classes_")
+
+
+class NaiveBayesClassifier(DropInClassifier, ABC):
+    """Drop-in classifier whose scores are log p(x, y) = log p(y) + log p(x | y), without a constant.
+
+    A subclass defines log p(y) (`_log_prior`) and log p(x | y) (`_log_density`) by the fitted attributes.
+    """
+
+    @abstractmethod
+    def _log_prior(self) -> Array:
+        """Return log p(y) in nats, (C,)."""
+
+    @abstractmethod
+    def _log_density(self, n_features: int) -> Callable[[Any], Array]:
+        """Return the function that maps rows (n, n_features) to log p(x | y) in nats, float64 (n, C)."""
+
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log p(x, y) = log p(y) + log p(x | y) in nats, (n, C)."""
         return self._map(X, lambda log_joint: log_joint)
 
-    def _map(self, X: Any, finish: Callable[[Array], Array]) -> Array:
-        check_is_fitted(self, "classes_")
-        X = self._validate(X, reset=False)
-        log_prior, log_density = self._log_prior(), self._log_density(X.shape[1])
-        dtype = np.result_type(X.dtype, log_prior.dtype)
+    def _scores(self, n_features: int) -> RowScores:
+        log_prior, log_density = self._log_prior(), self._log_density(n_features)
 
-        def score(batch: Batch) -> Array:
-            log_joint = log_density(batch.numbers.values)
+        def score(values: Any) -> Array:
+            log_joint = log_density(values)
             log_joint += log_prior
-            return finish(log_joint).astype(dtype, copy=False)
+            return log_joint
 
-        return open_rows(X).map(score)
-
-
-def check_n_priors(priors: Any, n_classes: int) -> None:
-    """Raise ValueError if the number of priors is not the number of classes."""
-    if np.shape(priors) != (n_classes,):
-        raise ValueError(f"Number of priors must match number of classes: {np.size(priors)} for {n_classes} classes.")
+        return RowScores(score, log_prior.dtype)
 
 
-def fold(source: Source, sums: Callable[[Any, Assignment], tuple[Any, ...]]) -> JointStatistics:
-    """Return the weight of each class, and the sum of `sums(values, assignment)` over all batches."""
-
-    def accumulate(batch: Batch) -> JointStatistics:
-        rows = batch.assignment
-        assert rows is not None  # a source to learn from has labels
-        weight = np.bincount(rows.component, rows.weight, rows.n_components)
-        return JointStatistics(weight, sums(batch.numbers.values, rows))
-
-    return source.reduce(accumulate)
+def result_dtype(X: Any, dtype: Any) -> Any:
+    """Return the data type of results for rows X by attributes of a data type; integers count as float64."""
+    return np.result_type(X.dtype if X.dtype.kind == "f" else np.float64, dtype)
 
 
-def _normalise(log_joint: Array) -> Array:
-    kernels.normalise(log_joint)
-    return log_joint
+def class_prior(given: Any, weight: Array, name: str = "priors") -> Array:
+    """Return p(y), (C,), as given or as the share of each class in the weight of the rows.
+
+    Parameters
+    ----------
+    given : array-like (C,) or None
+    weight : ndarray (C,)
+        Weight of the rows of each class.
+    name : str
+        What the error calls the given probabilities.
+
+    Raises
+    ------
+    ValueError
+        Their number is not the number of classes, or one is negative.
+    """
+    if given is None:
+        share: Array = weight / weight.sum()
+        return share
+    if np.shape(given) != weight.shape:
+        raise ValueError(f"Number of priors must match number of classes: {np.size(given)} for {len(weight)} classes.")
+    prior = np.array(given)
+    if (prior < 0).any():
+        raise ValueError(f"{name} must be non-negative: one is {prior.min():g}.")
+    return prior
 
 
-def _log_normalise(log_joint: Array) -> Array:
-    with np.errstate(invalid="ignore"):
-        log_joint -= log_sum(log_joint)[:, np.newaxis]
-    return log_joint
+def _normalise(scores: Array) -> Array:
+    kernels.normalise(scores)
+    return scores
+
+
+def _log_normalise(scores: Array) -> Array:
+    with np.errstate(invalid="ignore"):  # of a row that no class can produce
+        scores -= log_sum(scores)[:, np.newaxis]
+    return scores
 
 
 def _distinct(y: Array) -> Array:
     # For integers a single pass; np.unique would hash or sort them.
     return np.array(distinct_numbers(y), y.dtype) if y.dtype.kind in "iu" else np.unique(y)
-
-
-# Where the rows live --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _OneBatch:
-    """Sparse matrix as a source with a single batch, because a sparse product already sums over rows."""
-
-    batch: Batch
-
-    @property
-    def schema(self) -> Schema:
-        """Empty schema: columns of a sparse matrix are never read one by one."""
-        return self.batch.schema
-
-    def numeric_columns(self) -> _OneBatch:
-        """Return self: the rows are already in memory."""
-        return self
-
-    def with_schema(self, schema: Schema) -> _OneBatch:
-        """Return the same rows with the cut points of another schema of the same columns."""
-        return _OneBatch(self.batch.with_schema(schema))
-
-    def reduce(self, accumulate: Callable[[Batch], T]) -> T:
-        """Return accumulate(batch)."""
-        return accumulate(self.batch)
-
-    def map(self, score: Callable[[Batch], Array]) -> Array:
-        """Return score(batch)."""
-        return score(self.batch)
-
-
-def open_rows(X: Any) -> Source:
-    """Return a source of validated rows."""
-    if issparse(X):
-        return _one_batch(X)
-    schema = _numeric_schema(X.shape[1])
-    return local_source(ArrayTable(X), schema, range(X.shape[1]))
-
-
-def _open_labelled(X: Any, y: Array, classes: Array, weight: Array | None) -> Source:
-    labels = Labels(ArrayTable(y.reshape(-1, 1)))
-    target = categorical_column("y", classes.tolist(), classes.dtype.str, declared=True)
-    if issparse(X):
-        n = X.shape[0]
-        component = labels.components(target, slice(0, n))
-        weight = np.ones(n) if weight is None else weight
-        return _one_batch(X, Assignment(component, weight, len(classes)))
-    schema = _numeric_schema(X.shape[1])
-    return local_source(ArrayTable(X), schema, range(X.shape[1]), labels, target, weight)
-
-
-def _numeric_schema(n_features: int) -> Schema:
-    return Schema(tuple(Column(f"x{j}", "continuous") for j in range(n_features)))
-
-
-def _one_batch(X: Any, assignment: Assignment | None = None) -> _OneBatch:
-    no_codes = Codes(np.empty((X.shape[0], 0), np.uint8), ())
-    return _OneBatch(Batch(Schema(()), 0, Numbers(X), no_codes, {}, assignment))

@@ -11,9 +11,8 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils._param_validation import Interval
 
-from posteriori.drop_in.base import fold
 from posteriori.drop_in.discrete import DiscreteClassifier
-from posteriori.sources import Source
+from posteriori.drop_in.rows import LabelledRows
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment
 from posteriori.typing import Array
@@ -98,42 +97,41 @@ class BernoulliNB(DiscreteClassifier):
         self.fit_prior = fit_prior
         self.class_prior = class_prior
 
-    # Sums and scores are linear in x, so that dense and sparse rows, bits and shares of a bit take one path.
+    # Sums and scores are linear in x, so dense and sparse rows, bits and shares of a bit need no cases.
 
-    def _sum(self, source: Source, weighted: bool) -> JointStatistics:
+    def _statistics(self, rows: LabelledRows) -> JointStatistics:
         """Sum the weights of the rows in which each feature is present."""
-        del weighted
 
-        def count(values: Any, rows: Assignment) -> tuple[Array]:
-            n = len(rows.component)
-            membership = csr_array((rows.weight, rows.component, np.arange(n + 1)), (n, rows.n_components))
+        def count(values: Any, assignment: Assignment) -> tuple[Array]:
+            n, weight = len(assignment.component), assignment.weight
+            membership = csr_array((weight, assignment.component, np.arange(n + 1)), (n, assignment.n_components))
             present = membership.T @ self._presence(values)
             return (present.toarray() if issparse(present) else present,)
 
-        return fold(source, count)
+        return rows.with_past(rows.fold(count))
 
     def _presence(self, values: Any) -> Any:
         """Return x as 0 and 1, or unchanged if `binarize` is None."""
         assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
         if issparse(values) and not values.has_canonical_format:
-            values = values.copy()  # for comparing would tidy the caller's matrix
+            values = values.copy()  # comparing sums the duplicates of a matrix in place, and this one is the caller's
         presence = values if self.binarize is None else values > self.binarize
         return presence.astype(np.float64, copy=False)
 
-    def _set_fitted_attributes(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
-        del dtype  # counts are float64 whatever X is
-        (present,) = statistics.blocks
+    def _set_fitted_attributes(self, rows: LabelledRows) -> None:
+        del rows  # counts are float64 whatever X is
+        weight, (present,) = self.statistics_.weight, self.statistics_.blocks
         alpha = self._check_alpha()
-        rows = np.broadcast_to(statistics.weight[:, np.newaxis] + 2 * alpha, present.shape)
-        # The limit of no rows and alpha going to 0 is a half.
-        absent = np.maximum(statistics.weight[:, np.newaxis] - present, 0.0)
-        self.class_count_, self.feature_count_ = statistics.weight, present
+        total = np.broadcast_to(weight[:, np.newaxis] + 2 * alpha, present.shape)
+        absent = np.maximum(weight[:, np.newaxis] - present, 0.0)  # rounding may make the difference negative
+        self.class_count_, self.feature_count_ = weight, present
         with np.errstate(divide="ignore"):
             self.feature_log_prob_, self._log_prob_of_absence = (
-                np.log(np.divide(weight + alpha, rows, out=np.full(rows.shape, 0.5), where=rows > 0))
-                for weight in (present, absent)
+                # Without rows and pseudo-counts, the limit of alpha going to 0 is a half.
+                np.log(np.divide(count + alpha, total, out=np.full(total.shape, 0.5), where=total > 0))
+                for count in (present, absent)
             )
-        self.class_log_prior_ = self._class_log_prior(statistics.weight)
+        self.class_log_prior_ = self._class_log_prior()
 
     def _log_density(self, n_features: int) -> Callable[[Any], Array]:
         del n_features  # the product checks it
@@ -145,9 +143,9 @@ class BernoulliNB(DiscreteClassifier):
 
         def log_density(values: Any) -> Array:
             x = self._presence(values)
-            out = _collect_statistics(x, present, absent)
-            if certain:  # counted apart, for 0·log 0 is 0 but 0·−inf is NaN
-                out[_collect_statistics(x, never * 1.0, always * 1.0) > 0] = -np.inf
+            out = _log_likelihood(x, present, absent)
+            if certain:  # counted separately, because 0·log 0 is 0 but 0·−inf is NaN
+                out[_log_likelihood(x, never * 1.0, always * 1.0) > 0] = -np.inf
             return out
 
         return log_density
@@ -158,9 +156,10 @@ class BernoulliNB(DiscreteClassifier):
         return tags
 
 
-def _collect_statistics(x: Any, present: Array, absent: Array) -> Array:
+def _log_likelihood(x: Any, present: Array, absent: Array) -> Array:
     """Return Σ_j x_j·present + (1 − x_j)·absent, (n, C)."""
     slope = present - absent
-    # Not x @ slope.T for an array: BLAS would start threads of its own within each of the source's.
-    total = x @ slope.T if issparse(x) else np.einsum("ij,kj->ik", x, slope)
-    return total + absent.sum(axis=1)
+    # Not x @ slope.T for an array: BLAS would start threads of its own within each thread of the source.
+    total: Array = x @ slope.T if issparse(x) else np.einsum("ij,kj->ik", x, slope)
+    total += absent.sum(axis=1)
+    return total

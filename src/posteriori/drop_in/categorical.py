@@ -12,9 +12,8 @@ from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils._param_validation import Interval
 
 from posteriori.densities import Categorical, CategoricalParameters
-from posteriori.drop_in.base import fold
 from posteriori.drop_in.discrete import DiscreteClassifier
-from posteriori.sources import Source
+from posteriori.drop_in.rows import LabelledRows
 from posteriori.statistics import Counts, JointStatistics
 from posteriori.tables import Assignment, Codes
 from posteriori.typing import Array
@@ -97,13 +96,11 @@ class CategoricalNB(DiscreteClassifier):
         self.class_prior = class_prior
         self.min_categories = min_categories
 
-    def _sum(self, source: Source, weighted: bool) -> JointStatistics:
-        del weighted
+    def _statistics(self, rows: LabelledRows) -> JointStatistics:
+        def count(values: Array, assignment: Assignment) -> tuple[OpenCounts]:
+            return (OpenCounts(Counts.of(self._codes(values), assignment)),)
 
-        def count(values: Array, rows: Assignment) -> tuple[OpenCounts]:
-            return (OpenCounts(Counts.of(self._codes(values), rows)),)
-
-        return fold(source, count)
+        return rows.with_past(rows.fold(count))
 
     def _codes(self, values: Array) -> Codes:
         """Return categories as codes, with K per column as small as these rows allow."""
@@ -116,17 +113,17 @@ class CategoricalNB(DiscreteClassifier):
         codes += 1  # code 0 is a missing cell
         return Codes(codes, tuple(codes.max(axis=0).tolist()))
 
-    def _set_fitted_attributes(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
-        del dtype  # counts are float64 whatever X is
-        (seen,) = statistics.blocks
+    def _set_fitted_attributes(self, rows: LabelledRows) -> None:
+        del rows  # counts are float64 whatever X is
+        (seen,) = self.statistics_.blocks
         counts = widen(seen.counts, self._enough(seen.counts.cardinalities))
         parameters = Categorical(float(self._check_alpha())).estimate(counts)
         columns = range(len(counts.cardinalities))
         self.n_categories_ = np.array(counts.cardinalities)
-        self.class_count_ = statistics.weight
+        self.class_count_ = self.statistics_.weight
         self.category_count_ = [counts.column(j) for j in columns]
         self.feature_log_prob_ = [parameters.column(j) for j in columns]
-        self.class_log_prior_ = self._class_log_prior(statistics.weight)
+        self.class_log_prior_ = self._class_log_prior()
 
     def _enough(self, cardinalities: tuple[int, ...]) -> list[int]:
         """Return K of each column: the number of categories seen, at least `min_categories`."""
@@ -138,9 +135,10 @@ class CategoricalNB(DiscreteClassifier):
         if least.shape not in ((), (len(cardinalities),)):
             raise ValueError(
                 f"'min_categories' should have shape ({len(cardinalities)},) when an array-like is provided, "
-                f"one a feature. Got {least.shape} instead."
+                f"one per feature. Got {least.shape} instead."
             )
-        return np.maximum(cardinalities, least).tolist()
+        enough: list[int] = np.maximum(cardinalities, least).tolist()
+        return enough
 
     def _log_density(self, n_features: int) -> Callable[[Any], Array]:
         tables = self.feature_log_prob_

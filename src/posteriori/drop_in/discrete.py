@@ -11,14 +11,14 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
-from posteriori.drop_in.base import DropInClassifier, check_n_priors
+from posteriori.drop_in.base import NaiveBayesClassifier, class_prior
 from posteriori.typing import Array
 
 _SMALLEST_ALPHA = 1e-10  # scikit-learn's
 
 
-class DiscreteClassifier(DropInClassifier, ABC):
-    """Drop-in classifier with Dirichlet smoothing."""
+class DiscreteClassifier(NaiveBayesClassifier, ABC):
+    """Naive Bayes of discrete features, with Dirichlet smoothing."""
 
     alpha: Any
     force_alpha: bool
@@ -49,19 +49,16 @@ class DiscreteClassifier(DropInClassifier, ABC):
             f"alpha too small will result in numeric errors, setting alpha = {_SMALLEST_ALPHA:.1e}; "
             "to have it as it is, use `force_alpha=True`",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
         return np.maximum(alpha, _SMALLEST_ALPHA)
 
-    def _class_log_prior(self, weight: Array) -> Array:
-        """Return log p(y) in nats, (C,), as given or from the weight of each class."""
-        if self.class_prior is not None:
-            check_n_priors(self.class_prior, len(weight))
-            prior = np.asarray(self.class_prior, dtype=np.float64)
-        else:
-            prior = weight / weight.sum() if self.fit_prior else np.full(len(weight), 1.0 / len(weight))
+    def _class_log_prior(self) -> Array:
+        """Return log p(y) in nats, (C,): as given, uniform, or from the weight of each class if `fit_prior`."""
+        weight = self.statistics_.weight
+        counted = weight if self.fit_prior else np.ones(len(weight))
         with np.errstate(divide="ignore"):  # of a class without rows
-            return np.log(prior)
+            return np.log(class_prior(self.class_prior, counted, "class_prior").astype(np.float64))
 
     def _log_prior(self) -> Array:
         return self.class_log_prior_

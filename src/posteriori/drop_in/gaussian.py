@@ -11,14 +11,14 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import Interval
 
 from posteriori.densities import Gaussian, GaussianParameters
-from posteriori.drop_in.base import DropInClassifier, check_n_priors, fold
-from posteriori.sources import Source
+from posteriori.drop_in.base import NaiveBayesClassifier, class_prior
+from posteriori.drop_in.rows import LabelledRows
 from posteriori.statistics import JointStatistics, Moments
 from posteriori.tables import Assignment, Numbers
 from posteriori.typing import Array
 
 
-class GaussianNB(DropInClassifier):
+class GaussianNB(NaiveBayesClassifier):
     r"""Gaussian naive Bayes: every feature normal given the class.
 
     .. math:: p(x, y) = p(y) \prod_j N(x_j;\ \theta_{yj},\ v_{yj} + \epsilon)
@@ -82,25 +82,25 @@ class GaussianNB(DropInClassifier):
         self.priors = priors
         self.var_smoothing = var_smoothing
 
-    def _sum(self, source: Source, weighted: bool) -> JointStatistics:
+    def _statistics(self, rows: LabelledRows) -> JointStatistics:
         """Return the moments of each class, and of all rows together, unweighted."""
 
-        def by_class(values: Array, rows: Assignment) -> tuple[Moments]:
-            moments = Moments.of(Numbers(values), rows)
+        def by_class(values: Array, assignment: Assignment) -> tuple[Moments]:
+            moments = Moments.of(Numbers(values), assignment)
             self._check_sums(moments, values)
             return (moments,)
 
-        def by_class_and_overall(values: Array, rows: Assignment) -> tuple[Moments, Moments]:
-            everyone = Assignment(np.zeros_like(rows.component), np.ones_like(rows.weight), 1)
+        def by_class_and_overall(values: Array, assignment: Assignment) -> tuple[Moments, Moments]:
+            everyone = Assignment(np.zeros_like(assignment.component), np.ones_like(assignment.weight), 1)
             overall = Moments.of(Numbers(values), everyone)
             self._check_sums(overall, values)
-            return Moments.of(Numbers(values), rows), overall
+            return Moments.of(Numbers(values), assignment), overall
 
-        if weighted:
-            return fold(source, by_class_and_overall)
-        statistics = fold(source, by_class)
+        if rows.weighted:
+            return rows.with_past(rows.fold(by_class_and_overall))
+        statistics = rows.fold(by_class)
         (moments,) = statistics.blocks
-        return JointStatistics(statistics.weight, (moments, moments.pooled()))
+        return rows.with_past(JointStatistics(statistics.weight, (moments, moments.pooled())))
 
     def _check_sums(self, unweighted: Moments, values: Array) -> None:
         # The sums skip NaN cells, so their weight is short; an infinite cell makes a sum infinite or NaN.
@@ -108,25 +108,20 @@ class GaussianNB(DropInClassifier):
             assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
             raise ValueError("the square of a value in X overflows; rescale its columns")
 
-    def _set_fitted_attributes(self, statistics: JointStatistics, dtype: type[np.floating[Any]]) -> None:
-        moments, overall = statistics.blocks
-        rows = np.where(moments.weight > 0, moments.weight, 1.0)
+    def _set_fitted_attributes(self, rows: LabelledRows) -> None:
+        dtype, (moments, overall) = rows.dtype, self.statistics_.blocks
+        weight = np.where(moments.weight > 0, moments.weight, 1.0)
         self.epsilon_ = dtype(self.var_smoothing * (overall.scatter / overall.weight).max())
         self.theta_ = moments.mean.astype(dtype)
-        self.var_ = (moments.scatter / rows + self.epsilon_).astype(dtype)
-        self.class_count_ = statistics.weight.astype(dtype)
-        self.class_prior_ = self._prior(statistics.weight).astype(dtype)
+        self.var_ = (moments.scatter / weight + self.epsilon_).astype(dtype)
+        self.class_count_ = self.statistics_.weight.astype(dtype)
+        self.class_prior_ = self._prior().astype(dtype)
 
-    def _prior(self, weight: Array) -> Array:
-        if self.priors is None:
-            return weight / weight.sum()
-        check_n_priors(self.priors, len(weight))
-        priors = np.asarray(self.priors, dtype=np.float64)
-        if not np.isclose(priors.sum(), 1.0):
-            raise ValueError(f"The sum of the priors should be 1, and is {priors.sum():g}.")
-        if (priors < 0).any():
-            raise ValueError(f"Priors must be non-negative: one is {priors.min():g}.")
-        return priors
+    def _prior(self) -> Array:
+        prior = class_prior(self.priors, self.statistics_.weight, "Priors")
+        if self.priors is not None and not np.isclose(prior.sum(), 1.0):
+            raise ValueError(f"The sum of the priors should be 1, and is {prior.sum():g}.")
+        return prior
 
     def _log_prior(self) -> Array:
         with np.errstate(divide="ignore"):  # of a class without rows

@@ -15,10 +15,10 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from posteriori import kernels
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.pooling import Pooled
-from posteriori.drop_in.base import check_n_priors, open_rows
-from posteriori.drop_in.covariances import CovarianceEstimate, choose_estimate
+from posteriori.drop_in.base import RowScores, class_prior, result_dtype
 from posteriori.drop_in.discriminant import ClassStatistics, DiscriminantAnalysis, Undetermined
 from posteriori.drop_in.lda_solvers import SOLVERS
+from posteriori.drop_in.rows import open_rows
 from posteriori.tables import Batch, Numbers
 from posteriori.typing import Array
 
@@ -122,26 +122,15 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.tol = tol
         self.covariance_estimator = covariance_estimator
 
+    _solvers = SOLVERS
+    _pooling = Pooled()
+    _not_estimated = "covariance estimator is not supported with {solver} solver. Try another solver"
+
     # Learning -----------------------------------------------------------------------------------------------
 
-    def _check(self, n_classes: int, n_features: int) -> CovarianceEstimate:
-        if self.priors is not None:
-            check_n_priors(self.priors, n_classes)
-        if self.priors is not None and (np.asarray(self.priors) < 0).any():
-            raise ValueError("priors must be non-negative")
-        if not SOLVERS[self.solver].estimates:
-            if self.shrinkage is not None:
-                raise NotImplementedError(f"shrinkage not supported with {self.solver!r} solver.")
-            if self.covariance_estimator is not None:
-                raise ValueError(f"covariance estimator is not supported with {self.solver} solver. Try another solver")
-        return choose_estimate(self.shrinkage, self.covariance_estimator)
-
-    def _density(self, estimate: CovarianceEstimate) -> MultivariateGaussian:
-        return MultivariateGaussian(Pooled(), estimate.shrinkage)
-
-    def _set_fitted_attributes(self, evidence: ClassStatistics, dtype: type[np.floating[Any]]) -> None:
-        n_classes, d = evidence.means.shape
-        rows = evidence.rows.sum()
+    def _set_attributes(self, classes: ClassStatistics, dtype: type[np.floating[Any]]) -> None:
+        n_classes, d = classes.means.shape
+        rows = classes.rows.sum()
         if rows <= n_classes:
             raise Undetermined(
                 f"The number of samples must be more than the number of classes: {rows:g} sample(s) of {n_classes}."
@@ -149,15 +138,15 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         most = min(n_classes - 1, d)
         if self.n_components is not None and self.n_components > most:
             raise ValueError("n_components cannot be larger than min(n_features, n_classes - 1).")
-        priors = self._prior(evidence.weight)
+        priors = self._prior(classes.weight)
         solver = SOLVERS[self.solver]
-        solution = solver.solve(evidence, priors, self.tol)
+        solution = solver.solve(classes, priors, self.tol)
         kept = most if self.n_components is None else self.n_components
         exact = np.float64 if solver.estimates else dtype  # scikit-learn computes covariances in float64 only
         coef, intercept = solution.coef.astype(exact), solution.intercept.astype(exact)
         if n_classes == 2:
             coef, intercept = np.diff(solution.coef, axis=0).astype(dtype), np.diff(solution.intercept).astype(dtype)
-        self.priors_, self.means_ = priors.astype(dtype), evidence.means.astype(dtype)
+        self.priors_, self.means_ = priors.astype(dtype), classes.means.astype(dtype)
         self.coef_, self.intercept_ = coef, intercept
         if solver.estimates or self.store_covariance:
             self.covariance_ = solution.covariance
@@ -171,11 +160,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._within = solution.covariance if solver.estimates else solution.within
 
     def _prior(self, weight: Array) -> Array:
-        if self.priors is None:
-            return weight / weight.sum()
-        priors = np.array(self.priors, np.float64)
+        priors = class_prior(self.priors, weight).astype(np.float64)
         if abs(priors.sum() - 1.0) > 1e-5:
-            warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=6)
+            warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=7)
             priors /= priors.sum()
         return priors
 
@@ -198,15 +185,16 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         if not SOLVERS[self.solver].transforms:
             raise NotImplementedError(f"transform not implemented for {self.solver!r} solver (use 'svd' or 'eigen').")
-        self._fitted_classes()
+        self._require_fitted()
         X = self._validate(X, reset=False)
         directions = self.scalings_[:, : self._n_features_out].astype(np.float64)
         centre = getattr(self, "xbar_", np.zeros(X.shape[1]))
-        dtype = np.result_type(X.dtype if X.dtype.kind == "f" else np.float64, self.scalings_.dtype)
+        dtype = result_dtype(X, self.scalings_.dtype)
 
         def project(batch: Batch) -> Array:
             values = self._completed(batch.numbers.values)
-            return ((values - centre) @ directions).astype(dtype, copy=False)
+            projected: Array = (values - centre) @ directions
+            return projected.astype(dtype, copy=False)
 
         return open_rows(X).map(project)
 
@@ -225,7 +213,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         values[lacking] = np.where(np.isnan(rows), expected, rows)
         return values
 
+    def _scores(self, n_features: int) -> RowScores:
+        del n_features  # the product checks it
+        return RowScores(self._with_missing_cells(self._score(), self._score_incomplete()), self.coef_.dtype)
+
     def _score(self) -> Callable[[Array], Array]:
+        """Return the function that maps complete rows to scores: linear in x."""
         coef, intercept = self.coef_.T.astype(np.float64), self.intercept_.astype(np.float64)
         two = len(self.classes_) == 2
 
@@ -238,8 +231,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return score
 
     def _score_incomplete(self) -> Callable[[Array], Array]:
-        # The linear scores of complete rows are log p(x, y) less log N(x; o, Σ), where o is the point about which the
-        # solver expands, so that rows with missing cells score likewise.
+        """Return the function that maps rows with missing cells to scores."""
+        # The linear scores of complete rows are log p(x, y) − log N(x; o, Σ), where o is the point about which the
+        # solver expands. Rows with missing cells get the same difference over their present cells.
         parameters, density = self._parameters(), MultivariateGaussian()
         origin = getattr(self, "xbar_", np.zeros(self.n_features_in_))
         aside = MultivariateGaussianParameters(np.vstack([parameters.mean, origin]), parameters.covariance)
@@ -256,6 +250,3 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _parameters(self) -> MultivariateGaussianParameters:
         covariance = self._regular(self._within[np.newaxis])
         return MultivariateGaussianParameters(self.means_.astype(np.float64), covariance)
-
-    def _precision(self) -> Any:
-        return self.coef_.dtype

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from posteriori.densities.pooling import Pooled
-from posteriori.drop_in.discriminant import ClassStatistics
+from posteriori.drop_in.discriminant import ClassStatistics, Solver
 from posteriori.typing import Array
 
 
@@ -41,25 +41,13 @@ class Solution:
     centre: Array | None = None
 
 
-@dataclass(frozen=True)
-class Solver:
-    """Solver, whether it estimates covariances (which can be shrunk), and whether it supports `transform`.
-
-    ``solve(evidence, priors, tol)`` raises numpy.linalg.LinAlgError if it cannot handle a singular covariance.
-    """
-
-    solve: Callable[[ClassStatistics, Array, float], Solution]
-    estimates: bool
-    transforms: bool
-
-
-def _solve_svd(evidence: ClassStatistics, priors: Array, tol: float) -> Solution:
+def _solve_svd(classes: ClassStatistics, priors: Array, tol: float) -> Solution:
     """Whiten within classes, then find the principal axes of the means there.
 
     The singular values of the centred rows that scikit-learn uses are the square roots of the eigenvalues used here.
     """
-    weight, means = evidence.weight, evidence.means
-    within = Pooled().covariances(weight, evidence.scatter.scatter)[0]
+    weight, means = classes.weight, classes.means
+    within = Pooled().covariances(weight, classes.scatter.scatter)[0]
     centre = priors @ means
     sd = np.sqrt(np.diagonal(within))
     sd = np.where(sd > 0, sd, 1.0)
@@ -76,25 +64,25 @@ def _solve_svd(evidence: ClassStatistics, priors: Array, tol: float) -> Solution
     projected = (means - centre) @ scalings
     coef = projected @ scalings.T
     intercept = -0.5 * (projected**2).sum(axis=1) + _log(priors) - coef @ centre
-    return Solution(coef, intercept, _mixed(evidence, priors), within, scalings, _shares(spread**2), centre)
+    return Solution(coef, intercept, _mixed(classes, priors), within, scalings, _shares(spread**2), centre)
 
 
-def _solve_lsqr(evidence: ClassStatistics, priors: Array, tol: float) -> Solution:
+def _solve_lsqr(classes: ClassStatistics, priors: Array, tol: float) -> Solution:
     """Solve Σ·w = μ, by least squares if Σ is singular."""
-    means, covariance = evidence.means, _mixed(evidence, priors)
+    means, covariance = classes.means, _mixed(classes, priors)
     coef = linalg.lstsq(covariance, means.T)[0].T
     return Solution(coef, _intercept(coef, means, priors), covariance, covariance)
 
 
-def _solve_eigen(evidence: ClassStatistics, priors: Array, tol: float) -> Solution:
+def _solve_eigen(classes: ClassStatistics, priors: Array, tol: float) -> Solution:
     """Solve S_b·v = λ·Σ·v for S_b = S_t − Σ, the covariance between classes.
 
     If Σ is singular, the problem is solved in the directions in which Σ is not 0, as by "svd". scikit-learn may raise
     an error for collinear columns, depending on rounding.
     """
-    means, covariance = evidence.means, _mixed(evidence, priors)
+    means, covariance = classes.means, _mixed(classes, priors)
     whitener = _whitener(covariance)
-    between = whitener.T @ (evidence.total_covariance - covariance) @ whitener
+    between = whitener.T @ (classes.total_covariance - covariance) @ whitener
     values, vectors = linalg.eigh((between + between.T) / 2.0)
     descending = np.argsort(values)[::-1]
     scalings = whitener @ vectors[:, descending]
@@ -112,22 +100,24 @@ def _whitener(covariance: Array) -> Array:
     sd = np.where(sd > 0, sd, 1.0)
     values, vectors = np.linalg.eigh(covariance / np.outer(sd, sd))
     kept = values > _LEAST * values.max(initial=0.0)
-    return vectors[:, kept] / sd[:, np.newaxis] / np.sqrt(values[kept])
+    whitener: Array = vectors[:, kept] / sd[:, np.newaxis] / np.sqrt(values[kept])
+    return whitener
 
 
-SOLVERS = {
+SOLVERS: dict[str, Solver[Callable[[ClassStatistics, Array, float], Solution]]] = {
     "svd": Solver(_solve_svd, estimates=False, transforms=True),
-    "lsqr": Solver(_solve_lsqr, estimates=True, transforms=False),
+    "lsqr": Solver(_solve_lsqr, estimates=True),
     "eigen": Solver(_solve_eigen, estimates=True, transforms=True),
 }
 
 
-def _mixed(evidence: ClassStatistics, priors: Array) -> Array:
-    return np.tensordot(priors, evidence.covariances, axes=1)
+def _mixed(classes: ClassStatistics, priors: Array) -> Array:
+    return np.tensordot(priors, classes.covariances, axes=1)
 
 
 def _intercept(coef: Array, means: Array, priors: Array) -> Array:
-    return -0.5 * (coef * means).sum(axis=1) + _log(priors)
+    intercept: Array = -0.5 * (coef * means).sum(axis=1) + _log(priors)
+    return intercept
 
 
 def _log(priors: Array) -> Array:

@@ -14,9 +14,10 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from posteriori import kernels
 from posteriori.densities import MultivariateGaussian, MultivariateGaussianParameters
 from posteriori.densities.pooling import PerClass
-from posteriori.drop_in.base import check_n_priors
-from posteriori.drop_in.covariances import CovarianceEstimate, choose_estimate
-from posteriori.drop_in.discriminant import ClassStatistics, DiscriminantAnalysis, Undetermined
+from posteriori.drop_in.base import RowScores, class_prior
+from posteriori.drop_in.discriminant import ClassStatistics, DiscriminantAnalysis, Solver, Undetermined
+from posteriori.drop_in.rows import LabelledRows
+from posteriori.statistics import JointStatistics
 from posteriori.tables import Numbers
 from posteriori.typing import Array
 
@@ -30,24 +31,6 @@ class Axes:
     variance: Array
     rotation: Array
     covariance: Array
-
-
-@dataclass(frozen=True)
-class Solver:
-    """Solver: principal axes from a covariance and reg_param, and the remedy for a singular covariance.
-
-    Attributes
-    ----------
-    solve : callable
-    estimates : bool
-        Whether covariances are estimated explicitly, so that they can be shrunk.
-    remedy : str
-        The parameter that makes singular covariances regular.
-    """
-
-    solve: Callable[[Array, float], Axes]
-    estimates: bool
-    remedy: str
 
 
 def _solve_svd(covariance: Array, reg_param: float) -> Axes:
@@ -67,9 +50,9 @@ def _solve_eigen(covariance: Array, reg_param: float) -> Axes:
     return Axes(values[descending], vectors[:, descending], covariance)
 
 
-_SOLVERS = {
-    "svd": Solver(_solve_svd, estimates=False, remedy="reg_param"),
-    "eigen": Solver(_solve_eigen, estimates=True, remedy="shrinkage"),
+_SOLVERS: dict[str, Solver[Callable[[Array, float], Axes]]] = {
+    "svd": Solver(_solve_svd, estimates=False),
+    "eigen": Solver(_solve_eigen, estimates=True),
 }
 
 
@@ -169,38 +152,29 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         self.tol = tol
         self.covariance_estimator = covariance_estimator
 
+    _solvers = _SOLVERS
+    _pooling = PerClass()
+    _not_estimated = "covariance_estimator is not supported with solver={solver!r}. Try solver='eigen' instead."
+
     # Learning -----------------------------------------------------------------------------------------------
 
-    def _check(self, n_classes: int, n_features: int) -> CovarianceEstimate:
-        if n_classes < 2:
-            raise ValueError(f"The number of classes has to be greater than one. Got {n_classes} class.")
-        if self.priors is not None:
-            check_n_priors(self.priors, n_classes)
-        if not _SOLVERS[self.solver].estimates:
-            if self.shrinkage is not None:
-                raise NotImplementedError(f"shrinkage not supported with {self.solver!r} solver.")
-            if self.covariance_estimator is not None:
-                raise ValueError(
-                    f"covariance_estimator is not supported with solver={self.solver!r}. Try solver='eigen' instead."
-                )
-        return choose_estimate(self.shrinkage, self.covariance_estimator)
+    def _statistics(self, rows: LabelledRows) -> JointStatistics:
+        if len(rows.classes) < 2:
+            raise ValueError(f"The number of classes has to be greater than one. Got {len(rows.classes)} class.")
+        return super()._statistics(rows)
 
-    def _density(self, estimate: CovarianceEstimate) -> MultivariateGaussian:
-        return MultivariateGaussian(PerClass(), estimate.shrinkage)
-
-    def _set_fitted_attributes(self, evidence: ClassStatistics, dtype: type[np.floating[Any]]) -> None:
-        solver, rows = _SOLVERS[self.solver], evidence.rows
+    def _set_attributes(self, classes: ClassStatistics, dtype: type[np.floating[Any]]) -> None:
+        solver, rows = _SOLVERS[self.solver], classes.rows
         for label, count in zip(self.classes_, rows, strict=True):
             if count <= 1:
                 raise Undetermined(f"y has only {count:g} sample in class {label}, covariance is ill defined.")
-        covariances = evidence.covariances
+        covariances = classes.covariances
         axes = [solver.solve(one, self.reg_param) for one in covariances]
         for label, count, one in zip(self.classes_, rows, axes, strict=True):
             self._require_full_rank(label, count, one)
         exact = covariances.dtype if solver.estimates else dtype  # as in scikit-learn
-        weight = evidence.weight
-        self.priors_ = weight / weight.sum() if self.priors is None else np.array(self.priors)
-        self.means_ = evidence.means.astype(dtype)
+        self.priors_ = class_prior(self.priors, classes.weight)
+        self.means_ = classes.means.astype(dtype)
         self.scalings_ = [one.variance.astype(exact) for one in axes]
         self.rotations_ = [one.rotation.astype(exact) for one in axes]
         if self.store_covariance:
@@ -208,7 +182,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
 
     def _require_full_rank(self, label: Any, rows: float, axes: Axes) -> None:
         solver, d = _SOLVERS[self.solver], len(axes.variance)
-        # Of n rows the singular value decomposition has n axes, whatever reg_param would make of the others.
+        # The singular value decomposition of n rows has n axes, whatever variance reg_param gives to the others.
         found = d if solver.estimates else min(d, rows)
         rank = min(found, int((axes.variance > self.tol).sum()))
         if rank >= d:
@@ -220,13 +194,20 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
                 f"the number of features, but class {label} has {rows:g} samples and {d} features. Try using "
                 "`solver='eigen'` and setting the parameter `shrinkage` for regularization."
             )
-        raise Undetermined(f"{message}Increase the value of `{solver.remedy}` to reduce the collinearity.")
+        remedy = "shrinkage" if solver.estimates else "reg_param"
+        raise Undetermined(f"{message}Increase the value of `{remedy}` to reduce the collinearity.")
 
     # Predicting ---------------------------------------------------------------------------------------------
 
+    def _scores(self, n_features: int) -> RowScores:
+        del n_features  # the product checks it
+        dtype = np.result_type(self.scalings_[0].dtype, self.priors_.dtype)
+        return RowScores(self._with_missing_cells(self._score(), self._score_incomplete()), dtype)
+
     def _score(self) -> Callable[[Array], Array]:
+        """Return the function that maps complete rows to scores."""
         mean = self.means_.astype(np.float64)
-        middle = mean.mean(axis=0)  # rows are whitened about it, that an offset may cost no digits
+        middle = mean.mean(axis=0)  # rows are whitened about it, so that an offset costs no digits
         whitener = [
             rotation / np.sqrt(variance) for rotation, variance in zip(self.rotations_, self.scalings_, strict=True)
         ]
@@ -255,12 +236,16 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
             return np.log(np.asarray(self.priors_, np.float64))
 
     def _score_incomplete(self) -> Callable[[Array], Array]:
+        """Return the function that maps rows with missing cells to scores."""
         parameters, density, log_prior = self._parameters(), MultivariateGaussian(), self._log_prior()
 
         def score(values: Array) -> Array:
-            # scikit-learn leaves 2π away, so that it is left away of the present cells here.
+            # scikit-learn leaves out 2π; here it is left out for each present cell.
             present = (~np.isnan(values)).sum(axis=1, keepdims=True)
-            return density.log_density(parameters, Numbers(values)) + log_prior + 0.5 * np.log(2.0 * np.pi) * present
+            log_density: Array = density.log_density(parameters, Numbers(values))
+            log_density += log_prior
+            log_density += 0.5 * np.log(2.0 * np.pi) * present
+            return log_density
 
         return score
 
@@ -268,6 +253,3 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         pairs = zip(self.rotations_, self.scalings_, strict=True)
         covariance = np.stack([(variance * rotation @ rotation.T).astype(np.float64) for rotation, variance in pairs])
         return MultivariateGaussianParameters(self.means_.astype(np.float64), self._regular(covariance))
-
-    def _precision(self) -> Any:
-        return np.result_type(self.scalings_[0].dtype, self.priors_.dtype)

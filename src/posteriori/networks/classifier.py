@@ -7,17 +7,17 @@ from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.networks.naming import require_variable
 from posteriori.networks.network import BayesianNetwork
+from posteriori.table_estimator import TableEstimator
 from posteriori.typing import Array
 
 
-class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-ignore]  # sklearn has no types
+class NetworkClassifier(ClassifierMixin, TableEstimator):
     """A Bayesian network as a classifier: p(target | the other variables), missing cells summed out.
 
     Parameters
@@ -112,10 +112,3 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc, u
             posterior[impossible] = self.network_.query(self.target).probabilities
         labels: Array = self.classes_[posterior.argmax(axis=1)]
         return labels
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
