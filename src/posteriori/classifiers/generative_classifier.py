@@ -25,6 +25,7 @@ from posteriori.classifiers.candidates import (
 from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.partition_methods import supports_partitions
+from posteriori.classifiers.shared_parameters import insert_shared_docs
 from posteriori.classifiers.validation import (
     require_in_memory,
     warn_of_empty_columns,
@@ -62,6 +63,7 @@ class _Reader(NaiveBayes):
     _learns_unlabelled = False
 
 
+@insert_shared_docs
 class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
     r"""Every generative model that a table is worth, fitted from one pass, judged on rows not seen, and pooled.
 
@@ -86,6 +88,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         Draws the weights together, to the geometric mean of the members, so that few rows do not overfit: in nats.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric.
+    .. shared:: keep
     random_state : int, default 0
         Shuffles the rows before they are dealt out to the folds.
     n_jobs : int, optional
@@ -163,6 +166,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         "folds": [Interval(Integral, 2, None, closed="left")],
         "penalty": [Interval(Real, 0, None, closed="left")],
         "categorical_features": [None, str, "array-like"],
+        "keep": [None, StrOptions({"all"}), list, tuple],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
@@ -178,6 +182,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         folds: int = 5,
         penalty: float = 1.0,
         categorical_features: Any = "from_dtype",
+        keep: Any = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -186,6 +191,7 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
         self.folds = folds
         self.penalty = penalty
         self.categorical_features = categorical_features
+        self.keep = keep
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -246,13 +252,13 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
 
     def _folded(self, X: Any, y: Any, sample_weight: Any, seed: int) -> FoldedData:
         """Return the rows dealt out to folds; as many as there are rows, where these are fewer."""
-        reader = _Reader(categorical_features=self.categorical_features, n_jobs=self.n_jobs)
+        reader = _Reader(categorical_features=self.categorical_features, keep=self.keep, n_jobs=self.n_jobs)
         rows = reader.read_training_rows(X, y, sample_weight)
         return FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED)
 
     def _estimators(self, folded: FoldedData) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:
         """Set `skipped_`; return the candidates, and those of `skipped_` that cost too much."""
-        common = {"categorical_features": self.categorical_features, "n_jobs": self.n_jobs}
+        common = {"categorical_features": self.categorical_features, "keep": self.keep, "n_jobs": self.n_jobs}
         self.skipped_: dict[str, str] = {}
         if not isinstance(self.members, str):
             return resolve_members(self.members, common), {}

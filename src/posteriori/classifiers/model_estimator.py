@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.partition_methods import supports_partitions
-from posteriori.classifiers.validation import categorical_places
+from posteriori.classifiers.validation import categorical_places, kept_places
 from posteriori.invariants import require
 from posteriori.model import Block, GenerativeModel
 from posteriori.sources import LabelledSource, source_of
@@ -29,6 +29,7 @@ class ModelEstimator(BaseEstimator, ABC):
 
     distributions: Any
     categorical_features: Any
+    keep: Any
     n_jobs: int | None
 
     @supports_partitions("log_density")
@@ -92,6 +93,10 @@ class ModelEstimator(BaseEstimator, ABC):
     def _categorical(self, names: Sequence[str]) -> set[int]:
         """Return which of the features are categorical whatever their data type."""
         return categorical_places(self.categorical_features, self.distributions, names)
+
+    def _kept(self, names: Sequence[str]) -> set[int] | None:
+        """Return which of the features are modelled even if they identify rows; None for all."""
+        return kept_places(self.keep, self.categorical_features, self.distributions, names)
 
     def _places(self, table: Table, target: str | None = None) -> tuple[int, ...]:
         """Return where the columns of the model stand in a table."""

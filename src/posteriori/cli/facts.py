@@ -115,7 +115,8 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
     model = estimator.model_
     name_of = column_distributions(model)
     columns: list[Facts] = [
-        {"name": column.name, "kind": column.kind, "distribution": name_of[j]}
+        {"name": column.name, "kind": column.kind, "distribution": name_of.get(j)}
+        | ({"reason": column.reason} if column.is_ignored else {})
         for j, column in enumerate(model.schema.columns)
     ]
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
