@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from posteriori.cli.checks import columns_named
+from posteriori.cli.checks import columns_named, kept_columns
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.options import AsJson, Force, TablePath
+from posteriori.cli.options import AsJson, Force, Keep, TablePath
 from posteriori.cli.overwriting import check_overwrite
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import check_place, names_table, read_frame, stem_of
@@ -53,6 +53,7 @@ def cluster(
             help="Columns that are categorical although they hold numbers. Default: columns of 2 to 10 whole numbers.",
         ),
     ] = None,
+    keep: Keep = None,
     numeric: Annotated[
         list[str] | None,
         typer.Option(metavar="A,B", help="Columns of 2 to 10 whole numbers that are quantities, not categories."),
@@ -107,6 +108,7 @@ def cluster(
     if not features:
         raise UserError("--ignore leaves out all columns; keep at least one")
     stated = columns_named(categorical, features, "--categorical")
+    kept = kept_columns(keep, features)
     numbers = columns_named(numeric, features, "--numeric")
     both = next((name for name in stated if name in numbers), None)
     if both is not None:
@@ -133,7 +135,9 @@ def cluster(
         codes = [features[j] for j in numeric_codes(read_table(rows)) if features[j] not in (*stated, *numbers)]
         chosen = [*stated, *codes] or "from_dtype"
         for size in sizes:
-            model = MixtureModel(size, covariance=covariance.value, categorical_features=chosen, random_state=seed)
+            model = MixtureModel(
+                size, covariance=covariance.value, categorical_features=chosen, keep=kept, random_state=seed
+            )
             fitted.append(cluster_facts.candidate(model.fit(rows), rows))
             if progress is not None:
                 progress(frame.height)

@@ -31,8 +31,7 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
     for column in schema.columns:
         if column.is_ignored:
             yield (
-                f"{quote([column.name])} is ignored: {column.reason}; to use it, add "
-                f"--keep {shlex.quote(column.name)}"
+                f"{quote([column.name])} is ignored: {column.reason}; to use it, add --keep {shlex.quote(column.name)}"
             )
             continue
         scanned = description.columns[column.name]

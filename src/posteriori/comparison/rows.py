@@ -64,7 +64,9 @@ def read_rows(X: Any, y: Any, categorical_features: Any, keep: Any = None) -> Ro
     target = labels.infer()
     if len(target.categories) < 2:
         raise ValueError(f"y holds one class only, {target.categories[0]!r}; give at least two")
-    frame = pl.DataFrame([_series(table, schema, j, position) for j, position in enumerate(positions) if j in schema.modelled])
+    frame = pl.DataFrame(
+        [_series(table, schema, j, position) for j, position in enumerate(positions) if j in schema.modelled]
+    )
     return Rows(frame, labels.components(target, slice(0, table.n_rows)), write_column(target))
 
 

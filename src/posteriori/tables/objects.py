@@ -143,7 +143,9 @@ def hash_strings(cells: list[Any]) -> Array | None:
     present = [cell for cell in cells if not is_missing(cell)]
     if not present or not all(issubclass(kind, str) for kind in set(map(type, present))):
         return None
-    hashes = b"".join(hashlib.blake2b(cell.encode("utf-8", "surrogatepass"), digest_size=8).digest() for cell in present)
+    hashes = b"".join(
+        hashlib.blake2b(cell.encode("utf-8", "surrogatepass"), digest_size=8).digest() for cell in present
+    )
     return np.frombuffer(hashes, np.uint64)
 
 

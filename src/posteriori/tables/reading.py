@@ -166,11 +166,12 @@ def _identifiers(table: Table, positions: Sequence[int], keep: Collection[int]) 
     found = find_identifiers(table, [j for j in positions if j not in keep])
     if not found or len(found) == len(positions):
         return {}
-    reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in found.values())
     names = [column.name for column in found.values()]
+    are, them = ("are", "them") if len(names) > 1 else ("is", "it")
+    reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in found.values())
+    kept = names if table.named else list(found)
     warnings.warn(
-        f"{quote(names)} {'are' if len(names) > 1 else 'is'} ignored ({reasons}); keep={names!r} keeps "
-        f"{'them' if len(names) > 1 else 'it'}",
+        f"{quote(names)} {are} ignored ({reasons}); to use {them}, pass keep={kept!r} (--keep on the command line)",
         IgnoredColumnWarning,
         stacklevel=7,
     )
