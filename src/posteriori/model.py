@@ -490,9 +490,9 @@ class GenerativeModel:
     def sample(self, component: Array, rng: np.random.Generator, ranges: ColumnRanges | None = None) -> list[Array]:
         """Draw one row per entry of component: a list of columns in schema order, of numbers or codes.
 
-        Cells that a missingness block draws as missing are NaN or 0, and all cells of ignored columns are NaN. With ranges, the density of each block given the
-        component is truncated to them, and integer columns are rounded (`draw_within`); components keep their
-        probabilities.
+        Cells that a missingness block draws as missing are NaN or 0, and all cells of ignored columns are NaN. With
+        ranges, the density of each block given the component is truncated to them, and integer columns are rounded
+        (`draw_within`); components keep their probabilities.
         """
         columns: list[Array] = [np.empty(0)] * len(self.schema.columns)
         pairs = list(zip(self.blocks, self.parameters, strict=True))

@@ -43,7 +43,7 @@ class Rows:
 
 
 def read_rows(X: Any, y: Any, categorical_features: Any, keep: Any = None) -> Rows:
-    """Read a table and its labels. Columns that identify rows are left out, for all models alike, unless `keep` has them.
+    """Read a table and its labels; leave out columns that identify rows, unless `keep` names them.
 
     Raises
     ------
