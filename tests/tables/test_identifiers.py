@@ -219,7 +219,7 @@ def test_merge_names_a_column_that_one_model_ignores():
     small, large = po.NaiveBayes().fit(_table(10), "y"), _ignored(po.NaiveBayes(), _table(), "y")
     for models in ([small, large], [large, small]):
         with pytest.raises(
-            ValueError, match="'id' is ignored in model ., because it numbers the rows, .* name it in keep"
+            ValueError, match=r"'id' is ignored in model ., because it numbers the rows, .* name it in keep"
         ):
             po.merge(models)
 

@@ -192,8 +192,8 @@ def _require_like(what: str, mine: Column, theirs: Column, position: int, mixed:
     if mine.is_ignored != theirs.is_ignored:
         reading, ignoring = (0, position) if theirs.is_ignored else (position, 0)
         raise ValueError(
-            f"{what} is ignored in model {ignoring}, because {theirs.reason or mine.reason}, and not in model {reading}; "
-            "leave it out of both, or name it in keep, and fit again"
+            f"{what} is ignored in model {ignoring}, because {theirs.reason or mine.reason}, and not in "
+            f"model {reading}; leave it out of both, or name it in keep, and fit again"
         )
     if mine.has_no_kind or theirs.has_no_kind:
         return
