@@ -64,7 +64,8 @@ def information(estimator: Any) -> Facts:
     The facts include standard errors and the rows on which the importance was measured.
     """
     found = estimator.importance_
-    order = np.argsort(-found.information, kind="stable")
+    modelled = np.array(estimator.schema_.modelled)
+    order = modelled[np.argsort(-found.information[modelled], kind="stable")]
     return {
         "information": [
             {
