@@ -27,7 +27,7 @@ if _typing.TYPE_CHECKING:
     from posteriori.persistence import load, save
     from posteriori.preprocessing import MDLPDiscretizer
     from posteriori.reporting import Report, report
-    from posteriori.tables import Query, Scan, TargetCuts, quantile_classes, scan, scan_sql
+    from posteriori.tables import IgnoredColumnWarning, Query, Scan, TargetCuts, quantile_classes, scan, scan_sql
 
 __version__ = "0.1.0"
 
@@ -44,6 +44,7 @@ _HOMES = {
     "Gaussian": "densities",
     "GaussianDiscriminant": "classifiers",
     "GenerativeClassifier": "classifiers",
+    "IgnoredColumnWarning": "tables",
     "KDependenceBayes": "classifiers",
     "MDLPDiscretizer": "preprocessing",
     "MixtureModel": "classifiers",
@@ -86,6 +87,7 @@ __all__ = [
     "Gaussian",
     "GaussianDiscriminant",
     "GenerativeClassifier",
+    "IgnoredColumnWarning",
     "KDependenceBayes",
     "MDLPDiscretizer",
     "MixtureModel",

@@ -42,7 +42,7 @@ class Block:
         require(
             min(self.columns) >= 0 and max(self.columns) < d, f"a column of the {name} density is not in the schema"
         )
-        readable = range(d) if self.density.kind == "mixed" else schema.read_as(self.density.kind)
+        readable = schema.modelled if self.density.kind == "mixed" else schema.read_as(self.density.kind)
         require(set(self.columns) <= set(readable), f"the {name} density cannot read one of its columns")
 
     @property
@@ -189,7 +189,7 @@ class GenerativeModel:
         )
         binned = [j for j, column in enumerate(self.schema.columns) if column.is_binned]
         within = sorted(j for block in self.blocks if block.shared for j in block.columns)
-        require(modelled == list(range(len(self.schema.columns))), "there is not one density for each column")
+        require(modelled == list(self.schema.modelled), "there is not one density for each column")
         require(within == binned, "a binned column has no density within its bins, or another column has one")
         require(
             sum(block.models_missingness for block in self.blocks) <= 1, "two densities model which cells are missing"
@@ -490,9 +490,9 @@ class GenerativeModel:
     def sample(self, component: Array, rng: np.random.Generator, ranges: ColumnRanges | None = None) -> list[Array]:
         """Draw one row per entry of component: a list of columns in schema order, of numbers or codes.
 
-        Cells that a missingness block draws as missing are NaN or 0. With ranges, the density of each block given the
-        component is truncated to them, and integer columns are rounded (`draw_within`); components keep their
-        probabilities.
+        Cells that a missingness block draws as missing are NaN or 0, and all cells of ignored columns are NaN. With
+        ranges, the density of each block given the component is truncated to them, and integer columns are rounded
+        (`draw_within`); components keep their probabilities.
         """
         columns: list[Array] = [np.empty(0)] * len(self.schema.columns)
         pairs = list(zip(self.blocks, self.parameters, strict=True))
@@ -510,6 +510,8 @@ class GenerativeModel:
                 columns[column] = drawn[:, position]
         for j in self.schema.of_kind("categorical"):
             columns[j] = columns[j].astype(np.uint16, copy=False)
+        for j in self.schema.of_kind("ignored"):
+            columns[j] = np.full(len(component), np.nan)
         for block, parameters in masks:
             missing = block.density.sample(parameters, component, rng)
             for position, j in enumerate(block.columns):

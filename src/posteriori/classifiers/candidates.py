@@ -75,6 +75,7 @@ def summarise_table(source: LabelledSource, n_classes: int) -> TableSummary:
             bool(ranges.whole[j]),
         )
         for j, column in enumerate(source.schema.columns)
+        if not column.is_ignored
     )
     return TableSummary(columns, tally.n_rows, n_classes, tally.n_incomplete)
 

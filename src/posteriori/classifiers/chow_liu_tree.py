@@ -37,7 +37,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     continuous, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
     bins : int or sequence of float, default 8
         As there, except "mdlp", which needs classes.
-    categorical_features, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
+    categorical_features, keep, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
 
     Attributes
     ----------
@@ -88,6 +88,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         backoff: float | None = 10.0,
         alpha: float = 1.0,
         categorical_features: Any = "from_dtype",
+        keep: Any = None,
         tol: float = 1e-5,
         max_iter: int = 200,
         n_jobs: int | None = None,
@@ -99,6 +100,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         self.backoff = backoff
         self.alpha = alpha
         self.categorical_features = categorical_features
+        self.keep = keep
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs

@@ -52,7 +52,7 @@ class DependenceEstimator(GenerativeEstimator):
     def _density(self) -> Density: ...
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        whole = Block(self._density(), tuple(range(len(schema.columns))))
+        whole = Block(self._density(), schema.modelled)
         binned = self._binned(schema)
         return (whole, Block(Binned(self.bins), binned)) if binned else (whole,)
 
@@ -85,7 +85,7 @@ class KDependenceBayes(DependenceEstimator):
     k : int, default 2
         Maximum number of parents per feature, ≥ 0. The default had the best scores of 0 to 3 in docs/dependence.md.
     bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, feature_weights, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, feature_weights, n_jobs
 
     Attributes
     ----------
@@ -143,6 +143,7 @@ class KDependenceBayes(DependenceEstimator):
         priors: Any = None,
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
+        keep: Any = None,
         feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -153,6 +154,7 @@ class KDependenceBayes(DependenceEstimator):
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
+        self.keep = keep
         self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 
@@ -162,7 +164,8 @@ class KDependenceBayes(DependenceEstimator):
     @property
     def parents_(self) -> dict[str, tuple[str, ...]]:
         """Parents of each column by name, the most important first."""
-        names = self._fitted.schema.names
+        schema = self._fitted.schema
+        names = [schema.names[j] for j in schema.modelled]
         pairs = zip(names, self._fitted.parameters[0].parents, strict=True)
         return {name: tuple(names[position] for position in positions) for name, positions in pairs}
 
@@ -178,7 +181,7 @@ class AveragedOneDependence(DependenceEstimator):
     Parameters
     ----------
     bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, n_jobs
 
     Attributes
     ----------
@@ -222,6 +225,7 @@ class AveragedOneDependence(DependenceEstimator):
         priors: Any = None,
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
+        keep: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.bins = bins
@@ -230,6 +234,7 @@ class AveragedOneDependence(DependenceEstimator):
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
+        self.keep = keep
         self.n_jobs = n_jobs
 
     def _density(self) -> Density:
@@ -255,7 +260,7 @@ class FullJointClassifier(DependenceEstimator):
         Log the number of cells and parameters before memory is allocated, at level INFO to the logger ``posteriori``.
         `n_cells_` and `n_parameters_` give these numbers for a fitted model.
     bins : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, n_jobs
 
     Attributes
     ----------
@@ -298,6 +303,7 @@ class FullJointClassifier(DependenceEstimator):
         priors: Any = None,
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
+        keep: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha
@@ -307,14 +313,15 @@ class FullJointClassifier(DependenceEstimator):
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
+        self.keep = keep
         self.n_jobs = n_jobs
 
     def _density(self) -> Density:
         return FullJoint(self.alpha)
 
     def _check_size(self, schema: Schema, target: Column) -> None:
-        cardinalities = schema.cardinalities(range(len(schema.columns)))
-        empty = [column.name for column in schema.columns if not column.cardinality]
+        cardinalities = schema.cardinalities(schema.modelled)
+        empty = [schema.columns[j].name for j in schema.modelled if not schema.columns[j].cardinality]
         if empty:
             raise ValueError(f"{quote(empty)} of X has no value, so the full joint has no cells; leave it out")
         cells = len(target.categories) * math.prod(cardinalities)

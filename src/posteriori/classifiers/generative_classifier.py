@@ -22,6 +22,7 @@ from posteriori.classifiers.candidates import (
 from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.partition_methods import supports_partitions
+from posteriori.classifiers.shared_parameters import insert_shared_docs
 from posteriori.classifiers.table_classifier import ExplanationTerms, TableClassifier
 from posteriori.classifiers.validation import warn_of_empty_columns
 from posteriori.deprecation import Renamed
@@ -53,6 +54,7 @@ class _Reader(NaiveBayes):
     _learns_unlabelled = False
 
 
+@insert_shared_docs
 class GenerativeClassifier(MeasuresImportance, TableClassifier):
     r"""Every generative model that a table is worth, fitted from one pass, judged on rows not seen, and pooled.
 
@@ -77,6 +79,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         Draws the weights together, to the geometric mean of the members, so that few rows do not overfit: in nats.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric.
+    .. shared:: keep
     random_state : int, default 0
         Shuffles the rows before they are dealt out to the folds.
     n_jobs : int, optional
@@ -154,6 +157,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         "folds": [Interval(Integral, 2, None, closed="left")],
         "penalty": [Interval(Real, 0, None, closed="left")],
         "categorical_features": [None, str, "array-like"],
+        "keep": [None, StrOptions({"all"}), list, tuple],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
@@ -171,6 +175,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         folds: int = 5,
         penalty: float = 1.0,
         categorical_features: Any = "from_dtype",
+        keep: Any = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -179,6 +184,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         self.folds = folds
         self.penalty = penalty
         self.categorical_features = categorical_features
+        self.keep = keep
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -239,13 +245,13 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
 
     def _folded(self, X: Any, y: Any, sample_weight: Any, seed: int) -> FoldedData:
         """Return the rows dealt out to folds; as many as there are rows, where these are fewer."""
-        reader = _Reader(categorical_features=self.categorical_features, n_jobs=self.n_jobs)
+        reader = _Reader(categorical_features=self.categorical_features, keep=self.keep, n_jobs=self.n_jobs)
         rows = reader.read_training_rows(X, y, sample_weight)
         return FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED)
 
     def _estimators(self, folded: FoldedData) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:
         """Set `skipped_`; return the candidates, and those of `skipped_` that cost too much."""
-        common = {"categorical_features": self.categorical_features, "n_jobs": self.n_jobs}
+        common = {"categorical_features": self.categorical_features, "keep": self.keep, "n_jobs": self.n_jobs}
         self.skipped_: dict[str, str] = {}
         if not isinstance(self.members, str):
             return resolve_members(self.members, common), {}

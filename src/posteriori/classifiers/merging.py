@@ -189,6 +189,12 @@ def _joined_classes(members: Sequence[Any]) -> Column:
 
 def _require_like(what: str, mine: Column, theirs: Column, position: int, mixed: bool = False) -> None:
     """Raise an error unless a column is of one kind, and cut at the same points, in all models that know a value."""
+    if mine.is_ignored != theirs.is_ignored:
+        reading, ignoring = (0, position) if theirs.is_ignored else (position, 0)
+        raise ValueError(
+            f"{what} is ignored in model {ignoring}, because {theirs.reason or mine.reason}, and not in "
+            f"model {reading}; leave it out of both, or name it in keep, and fit again"
+        )
     if mine.has_no_kind or theirs.has_no_kind:
         return
     if mine.kind != theirs.kind:

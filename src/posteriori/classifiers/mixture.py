@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.model_estimator import ModelEstimator
 from posteriori.classifiers.numeric_codes import numeric_codes
 from posteriori.classifiers.partition_methods import supports_partitions
+from posteriori.classifiers.shared_parameters import insert_shared_docs
 from posteriori.classifiers.validation import (
     PSEUDO_COUNT,
     reject_target,
@@ -40,6 +41,7 @@ from posteriori.tables.writing import write_table
 from posteriori.typing import Array
 
 
+@insert_shared_docs
 class MixtureModel(DensityMixin, ModelEstimator):
     r"""Mixture model: rows come from latent components, which are learned by EM.
 
@@ -70,6 +72,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
     categorical_features : "from_dtype", "auto", mask, indices or names, default "from_dtype"
         Numeric columns to treat as categorical. "auto" selects the columns with 2 to 10 distinct values that are all
         whole numbers: codes, grades, small counts.
+    .. shared:: keep
     tol : float, default 1e-5
         EM stops when the log-likelihood grows by at most `tol` nats per row.
     max_iter : int, default 500
@@ -134,6 +137,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "start": [None, "array-like"],
         "categorical_features": [None, str, "array-like"],
+        "keep": [None, StrOptions({"all"}), list, tuple],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
@@ -152,6 +156,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         n_init: int = 10,
         start: Any = None,
         categorical_features: Any = "from_dtype",
+        keep: Any = None,
         tol: float = 1e-5,
         max_iter: int = 500,
         random_state: Any = None,
@@ -165,6 +170,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         self.n_init = n_init
         self.start = start
         self.categorical_features = categorical_features
+        self.keep = keep
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -232,7 +238,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         columns = range(len(table.names))
         automatic = isinstance(self.categorical_features, str) and self.categorical_features == "auto"
         categorical = numeric_codes(table) if automatic else sorted(self._categorical(table.names))
-        schema = infer_schema(table, columns, categorical, None)
+        schema = infer_schema(table, columns, categorical, None, keep=self._kept(table.names))
         target = categorical_column("component", range(self.n_components), "int64", declared=True)
         weight = check_weights(sample_weight, table.n_rows)
         return source_of(table, schema, columns, None, target, weight, n_jobs=self.n_jobs).cached(), target

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.row_reading import RowReadingEstimator
-from posteriori.classifiers.validation import categorical_places
+from posteriori.classifiers.validation import categorical_places, kept_places
 from posteriori.invariants import require
 from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import ColumnRanges, JointStatistics
@@ -26,6 +26,7 @@ class ModelEstimator(RowReadingEstimator, ABC):
 
     distributions: Any
     categorical_features: Any
+    keep: Any
     model_: GenerativeModel
     target_: Column
     _fitted_attribute = "model_"
@@ -95,6 +96,10 @@ class ModelEstimator(RowReadingEstimator, ABC):
     def _categorical(self, names: Sequence[str]) -> set[int]:
         """Return the features that are categorical whatever their data type."""
         return categorical_places(self.categorical_features, self.distributions, names)
+
+    def _kept(self, names: Sequence[str]) -> set[int] | None:
+        """Return which of the features are modelled even if they identify rows; None for all."""
+        return kept_places(self.keep, self.categorical_features, self.distributions, names)
 
     def _map(self, X: Any, score: Callable[[GenerativeModel], Callable[[Batch], Array]]) -> Array:
         return self._source(X).map(score(self.model_))

@@ -59,7 +59,7 @@ class NaiveBayes(GenerativeEstimator):
     distributions : str or mapping, optional
         ``"gaussian"``, ``"binned"`` or ``"poisson"`` for all continuous columns, or a mapping from a column's name (or
         index) to one of these, ``"categorical"`` or a density object. Other columns keep the default of their kind.
-    .. shared:: categorical_features
+    .. shared:: categorical_features, keep
     .. shared:: priors, prior_alpha
     alpha : float, default 1.0
         Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum
@@ -168,6 +168,7 @@ class NaiveBayes(GenerativeEstimator):
         *,
         distributions: Any = None,
         categorical_features: Any = "from_dtype",
+        keep: Any = None,
         priors: Any = None,
         prior_alpha: float = 0.0,
         alpha: float = 1.0,
@@ -189,6 +190,7 @@ class NaiveBayes(GenerativeEstimator):
     ) -> None:
         self.distributions = distributions
         self.categorical_features = categorical_features
+        self.keep = keep
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.alpha = alpha
@@ -262,7 +264,8 @@ class NaiveBayes(GenerativeEstimator):
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         columns_of: dict[Density, list[int]] = {}
         chosen = self._chosen(schema)
-        for j, column in enumerate(schema.columns):
+        for j in schema.modelled:
+            column = schema.columns[j]
             density = chosen.get(j) or self._default(column)
             if density.kind != column.kind:
                 raise ValueError(

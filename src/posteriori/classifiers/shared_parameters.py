@@ -21,6 +21,7 @@ _T = TypeVar("_T", bound=type[Any])
 PRIOR_CONSTRAINTS: dict[str, list[Any]] = {"priors": [None, Mapping, "array-like"], "prior_alpha": [PSEUDO_COUNT]}
 COLUMN_CONSTRAINTS: dict[str, list[Any]] = {
     "categorical_features": [None, str, "array-like"],
+    "keep": [None, StrOptions({"all"}), list, tuple],
     "n_jobs": [None, Integral],
 }
 EM_CONSTRAINTS: dict[str, list[Any]] = {
@@ -39,6 +40,13 @@ _DOCS = r"""
 categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
     Numeric columns to treat as categorical. Columns with a categorical type (strings, booleans, categories)
     always are.
+keep : list of names or indices, or "all", optional
+    Columns to model even if they identify rows. Other columns that do are ignored, with a warning: they keep
+    their place in the table, and influence no prediction. A column of strings identifies rows if at least 90 %
+    of new rows are expected to hold a value that no training row holds (Good 1953), a column of integers if it
+    numbers the rows: strictly ascending or descending, with at most every second number absent. Columns with fewer
+    than 20 cells, columns that `categorical_features` or `distributions` name, and the columns of a table that has
+    no others are not ignored. `partial_fit` decides on its first call.
 priors : array-like (C,) or mapping, optional
     p(y), in the order of `classes_` or by class. Default: estimated from the rows.
 prior_alpha : float, default 0.0

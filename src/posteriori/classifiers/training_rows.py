@@ -84,8 +84,10 @@ class TrainingRowReader(ModelEstimator):
         table = read_table(X)
         labels = self._read_labels(y, table, complete)
         columns = _feature_positions(table, labels)
-        chosen = self._categorical([table.names[j] for j in columns])
-        schema = infer_schema(table, columns, [columns[j] for j in chosen], labels.name)
+        names = [table.names[j] for j in columns]
+        chosen, kept = self._categorical(names), self._kept(names)
+        keep = None if kept is None else [columns[j] for j in kept]
+        schema = infer_schema(table, columns, [columns[j] for j in chosen], labels.name, keep=keep)
         target = _declared_classes(classes, labels)
         return self._assemble(table, schema, columns, labels, target, sample_weight, complete)
 
@@ -205,7 +207,8 @@ class TrainingRowReader(ModelEstimator):
             for j, (position, column) in enumerate(zip(positions, schema.columns, strict=True))
             if (j in named if column.has_no_kind else column.kind == "categorical")
         ]
-        return schema.extended(infer_schema(table, positions, categorical), mixed=named)
+        ignored = {positions[j]: schema.columns[j] for j in schema.of_kind("ignored")}
+        return schema.extended(infer_schema(table, positions, categorical, ignored=ignored), mixed=named)
 
     def _extended_classes(self, classes: Any, labels: Labels | PartialLabels) -> Column:
         if classes is not None:

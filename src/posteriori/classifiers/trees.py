@@ -49,6 +49,7 @@ class _TreeEstimator(DependenceEstimator):
         priors: Any = None,
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
+        keep: Any = None,
         unlabelled: Any = "error",
         unlabelled_weight: Any = 1.0,
         components_per_class: Any = None,
@@ -69,6 +70,7 @@ class _TreeEstimator(DependenceEstimator):
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
+        self.keep = keep
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
         self.components_per_class = components_per_class
@@ -100,7 +102,8 @@ class _TreeEstimator(DependenceEstimator):
         return tree
 
     def _parents(self, tree: int) -> dict[str, str | None]:
-        names = self._fitted.schema.names
+        schema = self._fitted.schema
+        names = [schema.names[j] for j in schema.modelled]
         pairs = zip(names, self._tree.parents[tree].tolist(), strict=True)
         return {name: None if parent < 0 else names[parent] for name, parent in pairs}
 
@@ -140,7 +143,7 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     alpha : float, default 1.0
         Pseudo-count per category of p(x), and pseudo-rows that shrink p(x | y) to p(x); without back-off, pseudo-count
         per category of every table.
-    .. shared:: priors, prior_alpha, categorical_features, unlabelled, unlabelled_weight, components_per_class,
+    .. shared:: priors, prior_alpha, categorical_features, keep, unlabelled, unlabelled_weight, components_per_class,
        label_noise, n_init, random_state, tol, max_iter, feature_weights, n_jobs
 
     Attributes
@@ -219,7 +222,7 @@ class ChowLiuClassifier(_TreeEstimator):
     Parameters
     ----------
     continuous, bins, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, unlabelled, unlabelled_weight, components_per_class,
+    .. shared:: priors, prior_alpha, categorical_features, keep, unlabelled, unlabelled_weight, components_per_class,
        label_noise, n_init, random_state, tol, max_iter, feature_weights, n_jobs
 
     Attributes

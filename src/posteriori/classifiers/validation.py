@@ -50,6 +50,38 @@ def categorical_places(stated: Any, distributions: Any, names: Sequence[str]) ->
     names : sequence of str
         The features.
     """
+    chosen = _places_of(stated, names)
+    if isinstance(distributions, Mapping):
+        for key, distribution in distributions.items():
+            position = find_column(key, names, "distributions")
+            if getattr(distribution, "kind", distribution) == "categorical":
+                chosen.add(position)
+    return chosen
+
+
+def kept_places(keep: Any, categorical_features: Any, distributions: Any, names: Sequence[str]) -> set[int] | None:
+    """Return which of the features are modelled even if they identify rows; None for all.
+
+    These are the columns that parameters name.
+
+    Parameters
+    ----------
+    keep, categorical_features, distributions
+        The parameters of an estimator.
+    names : sequence of str
+        The features.
+    """
+    if isinstance(keep, str) and keep == "all":
+        return None
+    chosen = _places_of(categorical_features, names)
+    chosen.update(find_column(one, names, "keep") for one in (keep if isinstance(keep, list | tuple) else ()))
+    if isinstance(distributions, Mapping):
+        chosen.update(find_column(key, names, "distributions") for key in distributions)
+    return chosen
+
+
+def _places_of(stated: Any, names: Sequence[str]) -> set[int]:
+    """Return the positions of the features that `categorical_features` names."""
     chosen: set[int] = set()
     if stated is not None and not (isinstance(stated, str) and stated == "from_dtype"):
         wanted = [stated] if isinstance(stated, str) else list(stated)
@@ -61,11 +93,6 @@ def categorical_places(stated: Any, distributions: Any, names: Sequence[str]) ->
             chosen.update(j for j, one in enumerate(wanted) if one)
         else:
             chosen.update(find_column(one, names, "categorical_features") for one in wanted)
-    if isinstance(distributions, Mapping):
-        for key, distribution in distributions.items():
-            position = find_column(key, names, "distributions")
-            if getattr(distribution, "kind", distribution) == "categorical":
-                chosen.add(position)
     return chosen
 
 
@@ -103,7 +130,7 @@ def missingness_of(missing: str, alpha: float, schema: Schema) -> tuple[Block, .
     """Return the block that says which cells are missing, where the parameter of the estimator wants it."""
     if missing != "informative":
         return ()
-    return (Block(Missingness(alpha), tuple(range(len(schema.columns)))),)
+    return (Block(Missingness(alpha), schema.modelled),)
 
 
 def labels_to_learn(
@@ -151,7 +178,7 @@ def columns_with_values(model: GenerativeModel, statistics: JointStatistics) -> 
 def warn_of_empty_columns(model: GenerativeModel, statistics: JointStatistics) -> None:
     """Warn of columns in which no row of any weight had a value."""
     seen = columns_with_values(model, statistics)
-    empty = [column.name for column, any_seen in zip(model.schema.columns, seen, strict=True) if not any_seen]
+    empty = [model.schema.columns[j].name for j in model.schema.modelled if not seen[j]]
     if empty:
         verb = "have" if len(empty) > 1 else "has"
         warnings.warn(

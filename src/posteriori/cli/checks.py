@@ -235,6 +235,19 @@ def read_labelled(
     return LabelledTable(frame, features, columns_named(categorical, features, "--categorical"), groups)
 
 
+def kept_columns(keep: list[str] | None, features: Sequence[str]) -> Any:
+    """Return the parameter `keep` of an estimator for the option --keep.
+
+    Raises
+    ------
+    UserError
+        The option names an unknown column.
+    """
+    if keep == ["all"] and "all" not in features:
+        return "all"
+    return columns_named(keep, features, "--keep") or None
+
+
 def features_left(names: Sequence[str], target: str, ignore: list[str] | None, table: str) -> list[str]:
     """Return the columns except the target and the ignored columns.
 

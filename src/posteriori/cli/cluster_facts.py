@@ -60,7 +60,10 @@ def cluster_facts(rows: pl.DataFrame, fitted: Sequence[Candidate], best: Candida
             {"component": z, "share": share, "rows": size}
             for z, (share, size) in enumerate(zip(best.model.weights_, likely, strict=True))
         ],
-        "columns": sorted(shown["columns"], key=lambda column: -column["information"]),
+        "columns": sorted(
+            (column for column in shown["columns"] if "reason" not in column), key=lambda column: -column["information"]
+        ),
+        "ignored": {column["name"]: column["reason"] for column in shown["columns"] if "reason" in column},
     }
 
 

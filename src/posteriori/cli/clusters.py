@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import columns_named
+from posteriori.cli.checks import columns_named, kept_columns
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.options import AsJson, Force, TablePath
+from posteriori.cli.options import AsJson, Force, Keep, TablePath
 from posteriori.cli.overwriting import check_overwrite
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import check_place, names_table, read_frame, stem_of
@@ -57,6 +57,7 @@ def cluster(
             help="Columns that are categorical although they hold numbers. Default: columns of 2 to 10 whole numbers.",
         ),
     ] = None,
+    keep: Keep = None,
     numeric: Annotated[
         list[str] | None,
         typer.Option(metavar="A,B", help="Columns of 2 to 10 whole numbers that are quantities, not categories."),
@@ -106,7 +107,7 @@ def cluster(
     check_overwrite(destination, "clusters", None, force)
     write = open_output(assign, table, destination) if assign is not None else None
     frame = read_frame(table)
-    columns = _columns(frame.columns, ignore, categorical, numeric)
+    columns = _columns(frame.columns, ignore, categorical, keep, numeric)
     if max(sizes) > frame.height:
         raise UserError(f"-k asks for {max(sizes)} clusters, but {table.name!r} has {frame.height} rows; ask for fewer")
     taken = next((name for name in _ADDED if name in frame.columns), None)
@@ -142,22 +143,30 @@ def cluster(
 
 @dataclass(frozen=True)
 class _Columns:
-    """Names of the features, and of those that the user declares categorical and numeric."""
+    """Names of the features, and of those that the user declares categorical, numeric, or to be kept."""
 
     features: list[str]
     categorical: list[str]
     numeric: list[str]
+    kept: Any
 
 
 def _columns(
-    names: Sequence[str], ignore: list[str] | None, categorical: list[str] | None, numeric: list[str] | None
+    names: Sequence[str],
+    ignore: list[str] | None,
+    categorical: list[str] | None,
+    keep: list[str] | None,
+    numeric: list[str] | None,
 ) -> _Columns:
     ignored = columns_named(ignore, names, "--ignore")
     features = [name for name in names if name not in ignored]
     if not features:
         raise UserError("--ignore leaves out all columns; keep at least one")
     columns = _Columns(
-        features, columns_named(categorical, features, "--categorical"), columns_named(numeric, features, "--numeric")
+        features,
+        columns_named(categorical, features, "--categorical"),
+        columns_named(numeric, features, "--numeric"),
+        kept_columns(keep, features),
     )
     both = next((name for name in columns.categorical if name in columns.numeric), None)
     if both is not None:
@@ -180,7 +189,9 @@ def _fit(
         codes = [name for j in numeric_codes(read_table(rows)) if (name := columns.features[j]) not in declared]
         chosen = [*columns.categorical, *codes] or "from_dtype"
         for size in sizes:
-            model = MixtureModel(size, covariance=covariance, categorical_features=chosen, random_state=seed)
+            model = MixtureModel(
+                size, covariance=covariance, categorical_features=chosen, keep=columns.kept, random_state=seed
+            )
             fitted.append(cluster_facts.candidate(model.fit(rows), rows))
             if progress is not None:
                 progress(rows.height)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import read_labelled
+from posteriori.cli.checks import kept_columns, read_labelled
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import (
     AsJson,
     Categorical,
     Classes,
     Ignore,
+    Keep,
     SplitSeed,
     TablePath,
     Target,
@@ -39,6 +40,7 @@ def compare(
     models: Annotated[list[str] | None, models_option(COMPARED)] = None,
     categorical: Categorical = None,
     ignore: Ignore = None,
+    keep: Keep = None,
     sizes: Annotated[
         list[str] | None,
         typer.Option(
@@ -100,6 +102,7 @@ def compare(
             repeats=repeats,
             test_share=_TEST_SHARE,
             categorical_features=data.categorical or "from_dtype",
+            keep=kept_columns(keep, data.features),
             random_state=seed,
             progress=progress,
         )

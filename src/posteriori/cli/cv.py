@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import read_labelled
+from posteriori.cli.checks import kept_columns, read_labelled
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import (
     AsJson,
     Categorical,
     Classes,
     Ignore,
+    Keep,
     SplitSeed,
     TablePath,
     Target,
@@ -52,6 +53,7 @@ def cv(
     ] = None,
     categorical: Categorical = None,
     ignore: Ignore = None,
+    keep: Keep = None,
     seed: SplitSeed = 0,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
@@ -95,6 +97,7 @@ def cv(
             folds=folds,
             groups=None if data.groups is None else _groups_of(frame, data.groups),
             categorical_features=data.categorical or "from_dtype",
+            keep=kept_columns(keep, data.features),
             random_state=seed,
             progress=progress,
         )

@@ -64,7 +64,8 @@ def information(estimator: Any) -> Facts:
     The facts include standard errors and the rows on which the importance was measured.
     """
     found = estimator.importance_
-    order = np.argsort(-found.information, kind="stable")
+    modelled = np.array(estimator.schema_.modelled)
+    order = modelled[np.argsort(-found.information[modelled], kind="stable")]
     return {
         "information": [
             {
@@ -115,7 +116,8 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
     model = estimator.model_
     name_of = column_distributions(model)
     columns: list[Facts] = [
-        {"name": column.name, "kind": column.kind, "distribution": name_of[j]}
+        {"name": column.name, "kind": column.kind, "distribution": name_of.get(j)}
+        | ({"reason": column.reason} if column.is_ignored else {})
         for j, column in enumerate(model.schema.columns)
     ]
     for block, parameters in zip(model.blocks, model.parameters, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from posteriori.cli import label_options
-from posteriori.cli.checks import check_column, check_labels, check_whole, columns_named, cuts_of, features_left
+from posteriori.cli.checks import (
+    check_column,
+    check_labels,
+    check_whole,
+    columns_named,
+    cuts_of,
+    features_left,
+    kept_columns,
+)
 from posteriori.cli.label_options import Unlabelled
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import (
@@ -20,6 +29,7 @@ from posteriori.cli.options import (
     Classes,
     Force,
     Ignore,
+    Keep,
     TablePaths,
     Target,
     TargetIsClass,
@@ -125,6 +135,7 @@ class FitRequest:
     target: str
     column_options: dict[str, list[str] | None]  # categorical, poisson, binned: columns as given
     ignore: list[str] | None
+    keep: list[str] | None
     model: str | None
     missing: Missing
     weights: Weights | None
@@ -152,6 +163,7 @@ class _TrainingTable(NamedTuple):
     scan: Scan
     description: ScannedTable
     chosen: dict[str, list[str]]
+    keep: Any
     cuts: TargetCuts | None
 
 
@@ -162,6 +174,7 @@ def fit(
     poisson: Poisson = None,
     binned: Binned = None,
     ignore: Ignore = None,
+    keep: Keep = None,
     model: ModelName = None,
     missing: MissingCells = Missing.at_random,
     weights: FactorWeighting = None,
@@ -186,6 +199,9 @@ def fit(
     by part, so a table may be larger than memory; --report keeps all of its rows in memory. Several files, a glob in
     quotes or a folder are one table.
 
+    Columns that identify rows are ignored: strings that hardly repeat, such as names, and integers that number the
+    rows. --keep uses them.
+
     Missing cells are integrated out, unless --missing informative is given. Models that use EM also learn from rows
     without a label.
 
@@ -206,6 +222,7 @@ def fit(
         target=target,
         column_options={"categorical": categorical, "poisson": poisson, "binned": binned},
         ignore=ignore,
+        keep=keep,
         model=model,
         missing=missing,
         weights=weights,
@@ -254,7 +271,7 @@ def run(request: FitRequest) -> dict[str, Any]:
 
     labels = pl.Series(request.target, list(data.description.labels), dtype=data.scan.types[request.target])
     folds = _check_rows(request, data.description, labels)
-    learner = _make_estimator(spec, request, data.chosen)
+    learner = _make_estimator(spec, request, data.chosen).set_params(keep=data.keep)
     estimator, use = label_options.apply_label_options(
         learner,
         spec.name,
@@ -314,7 +331,7 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
         for name in chosen[option]:
             if not scan.types[name].is_numeric():
                 raise UserError(f"--{option} names {name!r}, which holds no {held}; remove it from the option")
-    return _TrainingTable(scan, description, chosen, cuts)
+    return _TrainingTable(scan, description, chosen, kept_columns(request.keep, features), cuts)
 
 
 def _columns_of_options(request: FitRequest, features: list[str]) -> dict[str, list[str]]:
@@ -399,10 +416,12 @@ def _fit_and_save(
 def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int) -> OutOfFold:
     from posteriori.model_selection import out_of_fold
     from posteriori.model_selection.folded_data import MOST_EVALUATED
+    from posteriori.tables import IgnoredColumnWarning
     from posteriori.tables.targets import numbers_as_classes
 
     # `check_labels` has refused targets that look like a quantity, so that numbers are classes here.
-    with as_user_errors(), pass_bars(), numbers_as_classes():
+    with as_user_errors(), pass_bars(), numbers_as_classes(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", IgnoredColumnWarning)  # a hint on the page names the columns
         if spec.name == "pool":
             pooled: OutOfFold = estimator.set_params(folds=folds).fit(rows, target).out_of_fold_
             return pooled

@@ -91,11 +91,13 @@ def _column_facts(description: ScannedTable, estimator: GenerativeEstimator) -> 
         found: Facts = {
             "name": column.name,
             "kind": column.kind,
-            "distribution": name_of.get(j, "pooled"),
+            "distribution": None if column.is_ignored else name_of.get(j, "pooled"),
             "missing": cells.missing,
             "missing_share": cells.missing / description.n_rows,
         }
-        if column.kind == "categorical":
+        if column.is_ignored:
+            found["reason"] = column.reason
+        elif column.kind == "categorical":
             found["n_categories"] = len(column.categories)
             found["first_categories"] = list(column.categories[:_FIRST_CATEGORIES])
         else:

@@ -78,6 +78,8 @@ def _print_columns(out: Console, columns: Sequence[Facts]) -> None:
 
 
 def _values(column: Facts) -> str:
+    if "reason" in column:
+        return str(column["reason"])
     if column["kind"] == "categorical":
         first = ", ".join(map(label_text, column["first_categories"]))
         more = ", …" if column["n_categories"] > len(column["first_categories"]) else ""

@@ -29,6 +29,11 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
     """
     constant, binary = [], []
     for column in schema.columns:
+        if column.is_ignored:
+            yield (
+                f"{quote([column.name])} is ignored: {column.reason}; to use it, add --keep {shlex.quote(column.name)}"
+            )
+            continue
         scanned = description.columns[column.name]
         present = scanned.cells.present
         if present >= _FEWEST_ROWS and scanned.counts_rows:

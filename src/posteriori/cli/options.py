@@ -28,6 +28,12 @@ Categorical = Annotated[
     typer.Option(metavar="A,B", help="Columns that are categorical although they hold numbers."),
 ]
 Ignore = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B", help="Columns to use although they identify rows, such as names and row numbers; or all."
+    ),
+]
 Classes = Annotated[
     int | None,
     typer.Option(

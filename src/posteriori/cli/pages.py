@@ -46,7 +46,9 @@ def print_model(facts: Facts) -> None:
     print_grid(out, f"p({target})", ["probability"], labels, [[probability(p) for p in facts["prior"]]])
     numeric: dict[str, list[Facts]] = {}
     for column in facts["columns"]:
-        if "probability" not in column:
+        if "reason" in column:
+            out.print(f"{label_text(column['name'])} is ignored: {column['reason']}\n", soft_wrap=True)
+        elif "probability" not in column:
             numeric.setdefault(column["distribution"], []).append(column)
     for distribution, columns in numeric.items():
         if not _described(columns[0]):

@@ -11,7 +11,7 @@ import polars as pl
 from sklearn.base import clone
 
 from posteriori.classifiers import GenerativeEstimator
-from posteriori.comparison.models import chosen_models
+from posteriori.comparison.models import chosen_models, with_parameters
 from posteriori.comparison.rows import Rows, read_rows
 from posteriori.comparison.writing import text_table
 from posteriori.learning.folds import assign_folds
@@ -77,6 +77,7 @@ def cross_validate(
     groups: Any = None,
     sample_weight: Any = None,
     categorical_features: Any = "from_dtype",
+    keep: Any = None,
     random_state: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> CrossValidation:
@@ -102,6 +103,9 @@ def cross_validate(
     categorical_features : "from_dtype", mask, indices or names
         Columns that are categorical although their type is numeric, for models given by name and for those of
         scikit-learn.
+    keep : list of names or indices, or "all", optional
+        Columns to use even if they identify rows, as in `NaiveBayes`; for models given by name, and for all models
+        that are refitted. Others that identify rows are ignored.
     random_state : int, default 0
         Seed of the shuffle of the rows before they are assigned to folds.
     progress : callable, optional
@@ -134,7 +138,7 @@ def cross_validate(
     >>> result.table["model"].to_list()
     ['naive Bayes', 'LDA']
     """
-    titled = _titled(models, categorical_features)
+    titled = _titled(models, {"categorical_features": categorical_features, "keep": keep})
     exact = {title: clone(model) for title, model in titled.items() if isinstance(model, GenerativeEstimator)}
     refitted = {title: model for title, model in titled.items() if title not in exact}
     posteriors: dict[str, Array] = {}
@@ -145,7 +149,7 @@ def cross_validate(
         classes = np.array(folded.target.categories)
         assigned.append(_HeldOut(folded.y_true, folded.fold, folded.weight, classes))
     if refitted:
-        rows = read_rows(X, y, categorical_features)
+        rows = read_rows(X, y, categorical_features, keep)
         given = check_weights(sample_weight, len(rows.y_true))
         fold = assign_folds(rows.y_true, folds, stratified=stratified, groups=groups, seed=random_state)
         for title, model in refitted.items():
@@ -170,20 +174,19 @@ class _HeldOut:
     classes: Array
 
 
-def _titled(models: Any, categorical_features: Any) -> dict[str, Any]:
-    """Return the models by title."""
+def _titled(models: Any, common: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the models by title; models given by name have the common parameters that they know."""
     if isinstance(models, str) or not isinstance(models, Mapping | Sequence):
         models = [models]
     if isinstance(models, Mapping):
         pairs: list[tuple[Any, Any]] = list(models.items())
     else:
         pairs = [(None, model) for model in models]
-    common = {"categorical_features": categorical_features}
     titled: dict[str, Any] = {}
     for title, model in pairs:
         resolved = chosen_models({title: model} if title else [model])
         if isinstance(model, str):
-            resolved = {name: made.set_params(**common) for name, made in resolved.items()}
+            resolved = {name: with_parameters(made, common) for name, made in resolved.items()}
         repeated = set(resolved) & set(titled)
         if repeated:
             raise ValueError(

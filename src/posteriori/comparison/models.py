@@ -65,6 +65,12 @@ def chosen_models(models: Any) -> dict[str, Any]:
     return dict(pairs)
 
 
+def with_parameters(model: Any, parameters: Mapping[str, Any]) -> Any:
+    """Set those of the parameters that the model has; return the model."""
+    known = model.get_params(deep=False)
+    return model.set_params(**{name: value for name, value in parameters.items() if name in known})
+
+
 def _titled_model(model: Any) -> tuple[str, Any]:
     if not isinstance(model, str):
         return _title(model), model

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from posteriori.classifiers.validation import categorical_places
+from posteriori.classifiers.validation import categorical_places, kept_places
 from posteriori.comparison.discriminative import require_finite
 from posteriori.tables import Column, Schema, Table, infer_schema, read_labels, read_table
 from posteriori.tables.writing import write_column
@@ -42,8 +42,8 @@ class Rows:
         return self.classes[self.y_true]
 
 
-def read_rows(X: Any, y: Any, categorical_features: Any) -> Rows:
-    """Read a table and its labels.
+def read_rows(X: Any, y: Any, categorical_features: Any, keep: Any = None) -> Rows:
+    """Read a table and its labels; leave out columns that identify rows, unless `keep` names them.
 
     Raises
     ------
@@ -55,12 +55,18 @@ def read_rows(X: Any, y: Any, categorical_features: Any) -> Rows:
     positions = [j for j in range(len(table.names)) if labels.name is None or j != labels.position]
     if not positions:
         raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
-    declared = categorical_places(categorical_features, None, [table.names[j] for j in positions])
-    schema = infer_schema(table, positions, [positions[j] for j in declared])
+    names = [table.names[j] for j in positions]
+    declared = categorical_places(categorical_features, None, names)
+    kept = kept_places(keep, categorical_features, None, names)
+    schema = infer_schema(
+        table, positions, [positions[j] for j in declared], keep=None if kept is None else [positions[j] for j in kept]
+    )
     target = labels.infer()
     if len(target.categories) < 2:
         raise ValueError(f"y holds one class only, {target.categories[0]!r}; give at least two")
-    frame = pl.DataFrame([_series(table, schema, j, position) for j, position in enumerate(positions)])
+    frame = pl.DataFrame(
+        [_series(table, schema, j, position) for j, position in enumerate(positions) if j in schema.modelled]
+    )
     return Rows(frame, labels.components(target, slice(0, table.n_rows)), write_column(target))
 
 

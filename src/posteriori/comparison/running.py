@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
@@ -15,7 +15,7 @@ import polars as pl
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from posteriori.comparison.models import ProbabilisticClassifier, chosen_models, is_generative
+from posteriori.comparison.models import ProbabilisticClassifier, chosen_models, is_generative, with_parameters
 from posteriori.comparison.result import Comparison
 from posteriori.comparison.rows import Rows, check_sizes, read_rows, stratified_order, training_rows
 from posteriori.draws import generator
@@ -32,6 +32,7 @@ def compare(
     repeats: int = 5,
     test_share: float = 0.25,
     categorical_features: Any = "from_dtype",
+    keep: Any = None,
     random_state: Any = None,
     n_jobs: int = 1,
     progress: Callable[[int], None] | None = None,
@@ -62,6 +63,9 @@ def compare(
         The fraction of the rows that are test rows. Those of a repeat are the same for all models and sizes.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric.
+    keep : list of names or indices, or "all", optional
+        Columns to use even if they identify rows, as in `NaiveBayes`. Others that do are left out for all models. A
+        classifier that is not given by name also needs its own `keep`.
     random_state : int, Generator or RandomState, optional
         Seed of the divisions, and of models that are random and have no seed.
     n_jobs : int, default 1
@@ -112,7 +116,11 @@ def compare(
     for name, value in (("repeats", repeats), ("n_jobs", n_jobs)):
         if not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{name} is {value!r}; give a whole number of at least 1")
-    rows = read_rows(X, y, categorical_features)
+    named = models if isinstance(models, Mapping) else {} if models is None else dict(zip(chosen, models, strict=True))
+    for title, model in chosen.items():
+        if isinstance(named.get(title, title), str):
+            with_parameters(model, {"keep": keep})
+    rows = read_rows(X, y, categorical_features, keep)
     training_sizes = check_sizes(sizes, rows, test_share)
     n_training = training_rows(rows.frame.height, test_share)
     rng = generator(random_state)

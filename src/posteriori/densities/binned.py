@@ -16,7 +16,7 @@ from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.invariants import check_equal, check_numbers
 from posteriori.statistics.tail_moments import TailMoments
 from posteriori.tables.batch import Numbers, flat_cuts
-from posteriori.tables.schema import Column, Kind
+from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
 
 Bins = int | Literal["mdlp"] | tuple[float, ...]
@@ -111,7 +111,7 @@ class Binned:
 
     bins: Bins = "mdlp"
     name = "binned"
-    kind: ClassVar[Kind] = "continuous"
+    kind: ClassVar[CellKind] = "continuous"
     sufficient_statistics = TailMoments
     fitted = BinnedParameters
     support = "a finite number"

@@ -79,6 +79,8 @@ def mutual_information(model: GenerativeModel) -> Array:
         np.repeat(np.arange(model.n_components), _DRAWS), np.random.default_rng(0)
     )
     for j, drawn in enumerate(draws):
+        if model.schema.columns[j].is_ignored:
+            continue
         if j in model.schema.coded:
             information[j] = _density_times_divergence(model.class_log_prior, model.log_marginal_of_codes(j)).sum()
             continue

@@ -30,7 +30,8 @@ def network_of(model: GenerativeModel, target: Column) -> BayesianNetwork:
     schema = model.schema
     if model.of_class:
         raise ValueError("a class of several components is a mixture, which is no network of its columns alone")
-    for column in schema.columns:
+    columns = {j: schema.columns[j] for j in schema.modelled}
+    for column in columns.values():
         if column.kind != "categorical":
             raise ValueError(
                 f"column {column.name!r} holds numbers, and a network's variables have states; "
@@ -51,9 +52,10 @@ def network_of(model: GenerativeModel, target: Column) -> BayesianNetwork:
         for position, (above, table) in enumerate(density.conditional_tables(parameters)):
             j = block.columns[position]
             parents[j], tables[j] = tuple(block.columns[p] for p in above), np.exp(table)
-    states = {column.name: column.categories for column in schema.columns}
+    states = {column.name: column.categories for column in columns.values()}
     cpts = [CPT(label, target.categories, {}, np.exp(model.log_prior))]
-    for j, name in enumerate(schema.names):
+    for j, column in columns.items():
+        name = column.name
         of_states = {label: target.categories} | {schema.names[p]: states[schema.names[p]] for p in parents[j]}
         cpts.append(CPT(name, states[name], of_states, tables[j]))
     return BayesianNetwork(cpts=cpts)

@@ -22,9 +22,9 @@ class ColumnFacts:
     ----------
     column : Column
     distribution : str
-        Name of the density of the column; "pooled" for a pool.
+        Name of the density of the column; "pooled" for a pool, "ignored" for an ignored column.
     cells : Cells
-        Number of missing cells; mean, standard deviation and range of a numeric column.
+        Number of missing cells, 0 for an ignored column; mean, standard deviation and range of a numeric column.
     counts : ndarray (K,) or None
         Number of rows of each category.
     """
@@ -64,6 +64,9 @@ def column_facts(estimator: Any, X: Any) -> list[ColumnFacts]:
     continuous = schema.of_kind("continuous")
     facts = []
     for j, column in enumerate(schema.columns):
+        if column.is_ignored:
+            facts.append(ColumnFacts(column, "ignored", Cells(0, 0)))
+            continue
         distribution = name_of.get(j, "pooled")
         if column.kind == "continuous":
             facts.append(ColumnFacts(column, distribution, tally.numbers.column(continuous.index(j))))

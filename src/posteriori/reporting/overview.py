@@ -118,6 +118,8 @@ def columns_table(facts: Sequence[ColumnFacts], n_rows: int) -> Html:
 
 
 def _kind(facts: ColumnFacts) -> str:
+    if facts.column.is_ignored:
+        return "ignored"
     if facts.column.kind == "categorical":
         return "category"
     if facts.column.is_binned:
@@ -127,6 +129,8 @@ def _kind(facts: ColumnFacts) -> str:
 
 
 def _values(facts: ColumnFacts) -> str:
+    if facts.column.is_ignored:
+        return facts.column.reason
     if facts.counts is not None:
         return _categories(facts)
     cells = facts.cells

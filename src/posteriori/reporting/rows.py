@@ -89,8 +89,9 @@ def _log_marginals(subject: ReportData, rows: Array) -> tuple[Array, Array]:
     schema = source.schema
 
     def read(batch: Batch) -> Array:
-        cells = np.empty((len(batch), len(schema.columns)))
-        for j, column in enumerate(schema.columns):
+        cells = np.full((len(batch), len(schema.columns)), np.nan)
+        for j in schema.modelled:
+            column = schema.columns[j]
             if column.kind == "continuous":
                 cells[:, j] = batch.numbers.values[:, schema.of_kind("continuous").index(j)]
             else:

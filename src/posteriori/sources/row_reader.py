@@ -103,7 +103,7 @@ class RowReader:
             yield from ((self, labelling, rows) for rows in slices)
             return
         label_column = labelling.column_of(self.table)
-        read = self.schema.of_kind("continuous") if self.numeric_only else range(len(self.positions))
+        read = self.schema.of_kind("continuous") if self.numeric_only else self.schema.modelled
         positions = [read.index(j) if j in read else -1 for j in range(len(self.positions))]
         columns = [self.positions[j] for j in read] + ([] if label_column is None else [label_column.position])
         from_first_rows = isinstance(self.table, Scan) and self.table.from_first_rows

@@ -6,7 +6,7 @@ from posteriori.tables.files import Scan, scan
 from posteriori.tables.label_model import LabelModel
 from posteriori.tables.labels import Labels, PartialLabels, read_labels, read_teaching_labels
 from posteriori.tables.reading import infer_schema, open_table, read_table
-from posteriori.tables.schema import Cell, Column, Schema, quote
+from posteriori.tables.schema import Cell, Column, IgnoredColumnWarning, Schema, quote
 from posteriori.tables.table import Table
 from posteriori.tables.targets import TargetCuts, quantile_classes
 from posteriori.tables.weights import check_weights
@@ -17,6 +17,7 @@ __all__ = [
     "Cell",
     "Codes",
     "Column",
+    "IgnoredColumnWarning",
     "LabelLikelihood",
     "LabelModel",
     "Labels",

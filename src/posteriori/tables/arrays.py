@@ -15,7 +15,15 @@ from posteriori.tables.encoding import (
     encode_integer_tile,
     encode_numbers,
 )
-from posteriori.tables.objects import encode_objects, is_missing, object_column, object_numbers, plain_cell
+from posteriori.tables.objects import (
+    encode_objects,
+    hash_strings,
+    is_missing,
+    object_column,
+    object_numbers,
+    plain_cell,
+    whole_numbers,
+)
 from posteriori.tables.schema import Column, Schema, categorical_column
 from posteriori.typing import Array
 
@@ -78,6 +86,22 @@ class ArrayTable:
         if cells.dtype.kind == "O":
             return list({plain_cell(cell, self.names[j]) for cell in cells.tolist() if not is_missing(cell)})
         return distinct_numbers(cells) if cells.dtype.kind in "fiub" else np.unique(cells).tolist()
+
+    def data_type(self, j: int) -> str:
+        """Return the name of the data type of column j."""
+        return "object" if self.values.dtype.kind == "O" else self.values.dtype.str
+
+    def whole_numbers(self, j: int, n_rows: int | None) -> Array | None:
+        """Return the present integers of column j in the first rows; None if it does not hold integers."""
+        cells = self.values[:n_rows, j]
+        if cells.dtype.kind == "O":
+            return whole_numbers(cells.tolist())
+        return cells if cells.dtype.kind in "iu" else None
+
+    def hashes(self, j: int, n_rows: int | None) -> Array | None:
+        """Return hashes of the present cells of column j in the first rows; None if it does not hold strings."""
+        cells = self.values[:n_rows, j]
+        return hash_strings(cells.tolist()) if cells.dtype.kind in "OU" else None
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d): a view where the layout allows."""

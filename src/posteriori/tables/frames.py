@@ -12,7 +12,14 @@ import numpy as np
 import polars as pl
 
 from posteriori.tables.encoding import distinct_numbers, encode_distinct, encode_numbers, encode_present
-from posteriori.tables.objects import encode_objects, object_column, object_numbers, plain_cell
+from posteriori.tables.objects import (
+    encode_objects,
+    hash_strings,
+    object_column,
+    object_numbers,
+    plain_cell,
+    whole_numbers,
+)
 from posteriori.tables.schema import Column, Schema, categorical_column, kind_of
 from posteriori.typing import Array
 
@@ -59,7 +66,7 @@ class PolarsTable:
         """Infer column j, as a categorical one whatever its data type if `categorical`."""
         series = _cells(self.frame, j)
         name, dtype = self.names[j], series.dtype
-        label = self.arrow[j] if self.arrow else dtype.base_type().__name__
+        label = self.data_type(j)
         if isinstance(dtype, pl.Enum):
             return categorical_column(name, dtype.categories.to_list(), label, declared=True)
         if dtype in _STRINGS:
@@ -76,9 +83,29 @@ class PolarsTable:
             return categorical_column(name, _distinct_polars(series.drop_nulls()), label)
         raise _unusable(name, str(dtype))
 
+    def data_type(self, j: int) -> str:
+        """Return the name of the data type of column j."""
+        return self.arrow[j] if self.arrow else self.frame.dtypes[j].base_type().__name__
+
     def distinct(self, j: int) -> list[Any]:
         """Return the distinct cells of column j that are present."""
         return _cells(self.frame, j).drop_nulls().unique().to_list()
+
+    def whole_numbers(self, j: int, n_rows: int | None) -> Array | None:
+        """Return the present integers of column j in the first rows; None if it does not hold integers."""
+        series = _cells(self.frame, j).head(self.n_rows if n_rows is None else n_rows).drop_nulls()
+        if series.dtype == pl.Object:
+            return whole_numbers(series.to_list())
+        return series.to_numpy() if series.dtype.is_integer() and series.dtype not in _WIDE else None
+
+    def hashes(self, j: int, n_rows: int | None) -> Array | None:
+        """Return hashes of the present cells of column j in the first rows; None if it does not hold strings."""
+        series = _cells(self.frame, j).head(self.n_rows if n_rows is None else n_rows).drop_nulls()
+        if series.dtype == pl.Object:
+            return hash_strings(series.to_list())
+        if series.dtype in (pl.String, pl.Categorical):
+            return series.cast(pl.String).hash().to_numpy()
+        return None
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
@@ -135,12 +162,12 @@ class PandasTable:
 
     def column(self, j: int, categorical: bool) -> Column:
         """Infer column j, as a categorical one whatever its data type if `categorical`."""
-        series, name = self._columns[j], self.names[j]
-        dtype, label = series.dtype, str(series.dtype)
+        series, name, label = self._columns[j], self.names[j], self.data_type(j)
+        dtype = series.dtype
         kind = getattr(dtype, "kind", "O")
-        if label == "category":
+        if label in ("category", "ordered"):
             cells = [plain_cell(cell, name) for cell in dtype.categories]
-            return categorical_column(name, cells, "ordered" if dtype.ordered else label, declared=True)
+            return categorical_column(name, cells, label, declared=True)
         if label == "object":
             return object_column(name, series.tolist(), categorical)
         if _is_pandas_string(dtype):
@@ -161,6 +188,31 @@ class PandasTable:
         except TypeError:  # an unhashable cell, which `plain_cell` names
             return [plain_cell(cell, self.names[j]) for cell in present]
         return cells
+
+    def data_type(self, j: int) -> str:
+        """Return the name of the data type of column j."""
+        label = str(self._columns[j].dtype)
+        return "ordered" if label == "category" and self._columns[j].dtype.ordered else label
+
+    def whole_numbers(self, j: int, n_rows: int | None) -> Array | None:
+        """Return the present integers of column j in the first rows; None if it does not hold integers."""
+        present = self._columns[j].iloc[:n_rows].dropna()
+        if self.data_type(j) == "object":
+            return whole_numbers(present.tolist())
+        if getattr(present.dtype, "kind", "O") not in "iu":
+            return None
+        return np.asarray(present.to_numpy(dtype=_numpy_dtype(present.dtype)))
+
+    def hashes(self, j: int, n_rows: int | None) -> Array | None:
+        """Return hashes of the present cells of column j in the first rows; None if it does not hold strings."""
+        label, present = self.data_type(j), self._columns[j].iloc[:n_rows].dropna()
+        if label == "object":
+            return hash_strings(present.tolist())
+        if label != "category" and (label == "ordered" or not _is_pandas_string(present.dtype)):
+            return None
+        import pandas as pd
+
+        return np.asarray(pd.util.hash_pandas_object(present, index=False))
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""

@@ -85,6 +85,27 @@ class LazyTable(ABC):
             return self.cells(j).column(0, categorical or self._is_stated(j))
         return self.empty_column(j).column(0, categorical)
 
+    def data_type(self, j: int) -> str:
+        """Return the name of the data type of column j."""
+        return self.empty_column(j).data_type(0)
+
+    def holds_identifiers(self, j: int) -> bool:
+        """Return whether column j is of strings, integers or Python objects, and not declared as categorical."""
+        empty = self.empty_column(j)
+        if self._is_stated(j):
+            return False
+        if empty.data_type(0).lower() == "object":
+            return True
+        return empty.whole_numbers(0, None) is not None or empty.hashes(0, None) is not None
+
+    def whole_numbers(self, j: int, n_rows: int | None) -> Array | None:
+        """Raise ValueError, as `numbers`."""
+        return self.numbers([j], [], slice(0, n_rows))
+
+    def hashes(self, j: int, n_rows: int | None) -> Array | None:
+        """Raise ValueError, as `numbers`."""
+        return self.numbers([j], [], slice(0, n_rows))
+
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Raise ValueError: only `StreamedTable.parts` and partitions give numbers."""
         del columns, schema_columns, rows

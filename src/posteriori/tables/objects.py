@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import reprlib
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,32 @@ def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
     unseen = [cell for cell in (cells[i] for i in unmatched) if not is_missing(cell)]
     column.require_kinds({kind_of(plain_cell(cell, column.name)) for cell in unseen})
     return codes, len(unseen)
+
+
+def whole_numbers(cells: list[Any]) -> Array | None:
+    """Return the integers among cells of which some are missing; None if another cell is among them, or one too large.
+
+    Cells without a value are none of either kind: the result is None.
+    """
+    present = [cell for cell in cells if not is_missing(cell)]
+    kinds = set(map(type, present))
+    if not kinds or not all(issubclass(kind, Integral) and not issubclass(kind, bool) for kind in kinds):
+        return None
+    try:
+        return np.array(present, dtype=np.int64)
+    except OverflowError:
+        return None
+
+
+def hash_strings(cells: list[Any]) -> Array | None:
+    """Return a hash of 64 bits of each present cell, the same in every process; None unless all are strings."""
+    present = [cell for cell in cells if not is_missing(cell)]
+    if not present or not all(issubclass(kind, str) for kind in set(map(type, present))):
+        return None
+    hashes = b"".join(
+        hashlib.blake2b(cell.encode("utf-8", "surrogatepass"), digest_size=8).digest() for cell in present
+    )
+    return np.frombuffer(hashes, np.uint64)
 
 
 def _is_number(kind: type[Any]) -> bool:

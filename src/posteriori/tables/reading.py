@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -15,8 +16,9 @@ from posteriori.engines import engine_of
 from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.forking import require_threads
 from posteriori.tables.frames import PolarsTable, pandas_table
+from posteriori.tables.identifiers import find_identifiers
 from posteriori.tables.lazy import LazyTable
-from posteriori.tables.schema import Column, Schema, infinite_cell
+from posteriori.tables.schema import Column, IgnoredColumnWarning, Schema, infinite_cell, quote
 from posteriori.tables.table import Table, name_twice
 from posteriori.typing import Array
 
@@ -109,7 +111,13 @@ def _two_dimensional(values: Array) -> Array:
 
 
 def infer_schema(
-    table: Table, columns: Sequence[int] | None = None, categorical: Sequence[int] = (), target: str | None = None
+    table: Table,
+    columns: Sequence[int] | None = None,
+    categorical: Sequence[int] = (),
+    target: str | None = None,
+    *,
+    keep: Collection[int] | None = None,
+    ignored: Mapping[int, Column] | None = None,
 ) -> Schema:
     """Infer the schema of a table.
 
@@ -122,14 +130,28 @@ def infer_schema(
         The positions of columns that are categorical although their data type is numeric.
     target : str, optional
         The name of the column of labels, which the schema keeps.
+    keep : collection of int, optional
+        The positions of columns that are not ignored even if they identify rows (`find_identifiers`); None keeps all.
+    ignored : mapping of int to Column, optional
+        Columns that are known to be ignored, by their positions; they are not read.
+
+    Warns
+    -----
+    IgnoredColumnWarning
+        A column identifies rows, and is ignored.
     """
     declared = set(categorical)
     positions = range(len(table.names)) if columns is None else columns
+    ignored = dict(ignored or {})
+    if keep is not None:
+        ignored |= _identifiers(table, [j for j in positions if j not in ignored], declared.union(keep))
+    read = [j for j in positions if j not in ignored]
     if isinstance(table, LazyTable):
-        table.find_categories(positions, declared, target)
-    inferred = tuple(table.column(j, j in declared) for j in positions)
-    for j, column in zip(positions, inferred, strict=True):
+        table.find_categories(read, declared, target)
+    of_position = {j: table.column(j, j in declared) for j in read}
+    for j, column in of_position.items():
         _reject_infinite(table, j, column)
+    inferred = tuple((ignored | of_position)[j] for j in positions)
     return Schema(
         inferred,
         container=table.container,
@@ -137,6 +159,23 @@ def infer_schema(
         dtype=table.dtype,
         target=target,
     )
+
+
+def _identifiers(table: Table, positions: Sequence[int], keep: Collection[int]) -> dict[int, Column]:
+    """Return the columns that identify rows, with a warning; none if no other column is left to learn from."""
+    found = find_identifiers(table, [j for j in positions if j not in keep])
+    if not found or len(found) == len(positions):
+        return {}
+    names = [column.name for column in found.values()]
+    are, them = ("are", "them") if len(names) > 1 else ("is", "it")
+    reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in found.values())
+    kept = names if table.named else list(found)
+    warnings.warn(
+        f"{quote(names)} {are} ignored ({reasons}); to use {them}, pass keep={kept!r} (--keep on the command line)",
+        IgnoredColumnWarning,
+        stacklevel=7,
+    )
+    return found
 
 
 def _reject_infinite(table: Table, j: int, column: Column) -> None:

@@ -15,7 +15,7 @@ import polars as pl
 from posteriori.invariants import require
 from posteriori.typing import Array
 
-Kind = Literal["continuous", "categorical"]
+Kind = Literal["continuous", "categorical", "ignored"]
 CellKind = Literal["continuous", "categorical", "mixed"]  # the cells that a density reads
 Cell = str | bool | int | float
 
@@ -42,6 +42,9 @@ class Column:
     valueless : bool
         Whether no row had a value in this continuous column. Then its kind is unknown, whatever its data type:
         prediction takes all its cells as missing, and the first later values in training decide (`has_no_kind`).
+    reason : str
+        Why the column is ignored, as the end of a sentence ("it …"); empty if it is not. No density reads the cells of
+        an ignored column, and it influences no prediction.
     """
 
     name: str
@@ -51,6 +54,12 @@ class Column:
     dtype: str = ""
     cuts: tuple[float, ...] | None = None
     valueless: bool = False
+    reason: str = ""
+
+    @property
+    def is_ignored(self) -> bool:
+        """Whether the model does not read the column."""
+        return self.kind == "ignored"
 
     @property
     def has_no_kind(self) -> bool:
@@ -63,6 +72,7 @@ class Column:
         require(len(cells) <= MAX_CATEGORIES, f"column {name!r} has {len(cells):,} categories")
         require(not cells or self.kind == "categorical", f"column {name!r} of numbers has categories")
         require(self.cuts is None or self.kind == "continuous", f"column {name!r} of categories has cut points")
+        require(bool(self.reason) == self.is_ignored, f"column {name!r} is ignored without a reason, or has one")
         if cells:
             require(len(set(cells)) == len(cells), f"a category of column {name!r} occurs twice")
             require(all(cell == cell for cell in cells), f"a category of column {name!r} is NaN")
@@ -164,9 +174,10 @@ class Column:
     def extended(self, other: Column, mixed: bool = False) -> Column:
         """Return the column that covers the rows of both, with sorted categories: the order of the two does not matter.
 
-        A column without a value takes the kind of the other. `mixed` allows categories of several kinds.
+        A column without a value takes the kind of the other. `mixed` allows categories of several kinds. An ignored
+        column stays ignored.
         """
-        if other.has_no_kind:
+        if self.is_ignored or other.has_no_kind:
             return self
         if self.has_no_kind:
             same = self.kind == other.kind == "continuous"
@@ -267,8 +278,13 @@ class Schema:
         return self._positions[kind]
 
     @cached_property
+    def modelled(self) -> tuple[int, ...]:
+        """The positions of the columns that are not ignored."""
+        return tuple(j for j, column in enumerate(self.columns) if not column.is_ignored)
+
+    @cached_property
     def _positions(self) -> dict[Kind, tuple[int, ...]]:
-        kinds: tuple[Kind, ...] = ("continuous", "categorical")
+        kinds: tuple[Kind, ...] = ("continuous", "categorical", "ignored")
         return {kind: tuple(j for j, column in enumerate(self.columns) if column.kind == kind) for kind in kinds}
 
     @cached_property
@@ -347,6 +363,10 @@ class Schema:
             return self
         pairs = enumerate(zip(self.columns, other.columns, strict=True))
         return replace(self, columns=tuple(mine.extended(theirs, j in mixed) for j, (mine, theirs) in pairs))
+
+
+class IgnoredColumnWarning(UserWarning):
+    """A column of the training table is ignored, because it identifies rows."""
 
 
 class UnseenCategoryError(ValueError):

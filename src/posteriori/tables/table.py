@@ -38,6 +38,15 @@ class Table(Protocol):
     def distinct(self, j: int) -> list[Any]:
         """Return the distinct cells of column j that are present."""
 
+    def data_type(self, j: int) -> str:
+        """Return the name of the data type of column j."""
+
+    def whole_numbers(self, j: int, n_rows: int | None) -> Array | None:
+        """Return the present integers of column j in the first rows; None if it does not hold integers."""
+
+    def hashes(self, j: int, n_rows: int | None) -> Array | None:
+        """Return hashes of the present cells of column j in the first rows; None if it does not hold strings."""
+
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def write_table(schema: Schema, drawn: list[Array]) -> Any:
         numbers, unless cells are missing and the type cannot hold missing cells. If a number does not fit the type,
         the column has the 64-bit type of the same sign, and numbers beyond it become its largest or smallest number.
         Other numbers are floats of the same width and the same kind of type (NumPy, nullable, Arrow).
-        A column without a known category is missing throughout.
+        A column without a known category, or that the model ignores, is missing throughout.
     """
     writers: dict[str, Callable[[Schema, list[Array]], Any]] = {
         "numpy": _write_array,
@@ -67,7 +68,17 @@ def write_table(schema: Schema, drawn: list[Array]) -> Any:
         "polars": _write_polars,
         "pyarrow": _write_arrow,
     }
-    return writers[schema.container](schema, drawn)
+    return writers[schema.container](*_without_ignored(schema, drawn))
+
+
+def _without_ignored(schema: Schema, drawn: list[Array]) -> tuple[Schema, list[Array]]:
+    """Return ignored columns as columns of numbers or of no category, by their data types, with all cells missing."""
+    columns, cells = list(schema.columns), list(drawn)
+    for j in schema.of_kind("ignored"):
+        is_numeric = _number_type(columns[j].dtype) is not None
+        columns[j] = replace(columns[j], kind="continuous" if is_numeric else "categorical", reason="")
+        cells[j] = np.full(len(drawn[j]), np.nan) if is_numeric else np.zeros(len(drawn[j]), np.uint16)
+    return replace(schema, columns=tuple(columns)), cells
 
 
 def _objects(cells: list[Any]) -> Array:
