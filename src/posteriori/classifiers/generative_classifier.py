@@ -48,7 +48,7 @@ from posteriori.model_selection.out_of_fold_predictions import OutOfFold, result
 from posteriori.model_selection.scores import scores_of
 from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
-from posteriori.tables import Batch, Column, Schema, Table, read_table
+from posteriori.tables import Batch, Column, Schema, Table, read_rows
 from posteriori.tables.matching import matched_places
 from posteriori.tables.writing import decode, write_table
 from posteriori.typing import Array
@@ -499,9 +499,9 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
 
     def _source(self, X: Any) -> LabelledSource:
         check_is_fitted(self, "members_")
-        table = read_table(X)
-        positions = self._places(table, self.schema_.target)
-        return source_of(table, self.schema_, positions, n_jobs=self.n_jobs)
+        schema = self.schema_
+        table = read_rows(X, schema, type(self).__name__)
+        return source_of(table, schema, self._places(table, schema.target), n_jobs=self.n_jobs)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

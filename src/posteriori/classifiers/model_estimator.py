@@ -17,7 +17,7 @@ from posteriori.invariants import require
 from posteriori.model import Block, GenerativeModel
 from posteriori.sources import LabelledSource, source_of
 from posteriori.statistics import ColumnRanges, JointStatistics
-from posteriori.tables import Batch, Column, Schema, Table, read_table
+from posteriori.tables import Batch, Column, Schema, Table, read_rows
 from posteriori.tables.matching import matched_places
 from posteriori.typing import Array
 
@@ -100,9 +100,9 @@ class ModelEstimator(BaseEstimator, ABC):
 
     def _source(self, X: Any) -> LabelledSource:
         check_is_fitted(self, "model_")
-        table = read_table(X)
-        positions = self._places(table, self.model_.schema.target)
-        return source_of(table, self.model_.schema, positions, n_jobs=self.n_jobs)
+        schema = self.model_.schema
+        table = read_rows(X, schema, type(self).__name__)
+        return source_of(table, schema, self._places(table, schema.target), n_jobs=self.n_jobs)
 
     def _map(self, X: Any, score: Callable[[GenerativeModel], Callable[[Batch], Array]]) -> Array:
         source = self._source(X)
