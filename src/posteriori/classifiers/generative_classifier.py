@@ -46,6 +46,7 @@ from posteriori.model_selection.folded_data import (
 )
 from posteriori.model_selection.out_of_fold_predictions import OutOfFold, results_of
 from posteriori.model_selection.scores import scores_of
+from posteriori.scoring import ModelRows, Posterior, Scorer
 from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.tables import Batch, Column, Schema, Table, read_rows
@@ -316,17 +317,22 @@ class GenerativeClassifier(ClassifierMixin, MeasuresImportance, BaseEstimator):
     @supports_partitions("log_probability")
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
-        return self._source(X).map(self._log_posterior)
+        return self._source(X).map(self._posterior.log_posterior)
 
-    def _log_posterior(self, batch: Batch) -> Array:
-        each = [model.log_posterior(batch.with_schema(model.schema)) for model in self._models()]
-        return self._pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)))
+    def scorer(self) -> Scorer:
+        """Return a picklable function from one row, a dict, to p(y | x) of each class, a dict, for services."""
+        return Scorer(tuple(self.classes_.tolist()), ModelRows(self._posterior, type(self).__name__))
+
+    @property
+    def _posterior(self) -> Posterior:
+        return Posterior(tuple(self._models()), self._pool)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
+        posterior = self._posterior
 
         def best(batch: Batch) -> Array:
-            return self._log_posterior(batch).argmax(axis=1)
+            return posterior.log_posterior(batch).argmax(axis=1)
 
         return accuracy_of(self._source(X), y, sample_weight, self.target_, best, 0).share
 

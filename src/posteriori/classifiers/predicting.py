@@ -17,6 +17,7 @@ from posteriori.classifiers.validation import require_in_memory
 from posteriori.draws import check_draw, generator
 from posteriori.explain import Explanation
 from posteriori.model import log_sum
+from posteriori.scoring import ModelRows, Posterior, Scorer
 from posteriori.tables import Batch
 from posteriori.tables.writing import decode, write_table
 from posteriori.typing import Array
@@ -103,6 +104,10 @@ class PredictingEstimator(ClassifierMixin, ModelEstimator):
         return Explanation(
             self.classes_, model.schema.names, values, model.bias, log_factors, model.given, model.weights is not None
         )
+
+    def scorer(self) -> Scorer:
+        """Return a picklable function from one row, a dict, to p(y | x) of each class, a dict, for services."""
+        return Scorer(tuple(self.classes_.tolist()), ModelRows(Posterior((self._fitted,)), type(self).__name__))
 
     def _warn_of_impossible(self, impossible: Array) -> Array:
         if impossible.any():

@@ -155,7 +155,7 @@ def predictions(
 def _scorer(estimator: Any) -> Callable[[Batch], Array]:
     """Return the function to what is a constant a row away from log p(y | x)."""
     if isinstance(estimator, GenerativeClassifier):
-        return estimator._log_posterior
+        return estimator._posterior.log_posterior
     return estimator.model_.scores
 
 

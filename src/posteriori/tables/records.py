@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from posteriori.suggestions import similar
 from posteriori.tables.objects import encode_objects, is_missing, object_column, object_numbers, plain_cell
 from posteriori.tables.schema import Column, Schema, quote
 from posteriori.typing import Array
+
+_PLAIN = {float, int, type(None)}  # types of cells that NumPy converts as `object_numbers` does
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,11 @@ class RecordTable:
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
+        names = [self.names[j] for j in columns]
+        cells = [[record.get(name) for name in names] for record in self.records[rows]]
+        if _PLAIN.issuperset(type(cell) for row in cells for cell in row):
+            with suppress(OverflowError):  # an integer too large for a float, which `object_numbers` names
+                return np.array(cells, np.float64)  # None becomes NaN
         start = rows.start or 0
         pairs = zip(columns, schema_columns, strict=True)
         return np.stack([object_numbers(self._cells(j, rows), column, start) for j, column in pairs], axis=1)
@@ -62,10 +70,13 @@ class RecordTable:
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
     ) -> tuple[Array, dict[str, int]]:
         """Return categorical columns of some rows as codes (n, d), and the number of unseen categories per column."""
-        pairs = zip(columns, schema_columns, strict=True)
-        encoded = [(column.name, *encode_objects(self._cells(j, rows), column)) for j, column in pairs]
-        codes = np.stack([codes for _, codes, _ in encoded], axis=1).astype(schema.code_dtype)
-        return codes, {name: n_unseen for name, _, n_unseen in encoded if n_unseen}
+        codes = np.empty((len(self.records[rows]), len(columns)), schema.code_dtype)
+        unseen = {}
+        for position, (j, column) in enumerate(zip(columns, schema_columns, strict=True)):
+            codes[:, position], n_unseen = encode_objects(self._cells(j, rows), column)
+            if n_unseen:
+                unseen[column.name] = n_unseen
+        return codes, unseen
 
 
 def read_records(
@@ -98,9 +109,8 @@ def read_records(
         return None
     for row, record in enumerate(X):
         if not isinstance(record, Mapping):
-            raise TypeError(
-                f"row {row} of X is a {type(record).__name__}, and row 0 is a dict; give each row as a dict"
-            )
+            found = type(record).__name__
+            raise TypeError(f"row {row} of X is a {found}, and row 0 is a dict; give each row as a dict")
     warn_of_unknown_keys(X, names, model, target, stacklevel=6)
     return RecordTable(X, names, named)
 
