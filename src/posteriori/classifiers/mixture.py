@@ -294,6 +294,10 @@ class MixtureModel(DensityMixin, ModelEstimator):
         """Return the most probable component of each row, (n,)."""
         return self.predict_proba(X).argmax(axis=1)
 
+    @property
+    def _posterior(self) -> Posterior:
+        return Posterior((self._fitted,))
+
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the most probable component of each row, (n,)."""
         return self.fit(X, y, sample_weight).predict(X)

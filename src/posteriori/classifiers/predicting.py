@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from posteriori.draws import check_draw, generator
 from posteriori.explain import Explanation
 from posteriori.model import log_sum
 from posteriori.scoring import ModelRows, Posterior, Scorer
+from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.tables import Batch
 from posteriori.tables.writing import decode, write_table
 from posteriori.typing import Array
@@ -107,7 +107,11 @@ class PredictingEstimator(ClassifierMixin, ModelEstimator):
 
     def scorer(self) -> Scorer:
         """Return a picklable function from one row, a dict, to p(y | x) of each class, a dict, for services."""
-        return Scorer(tuple(self.classes_.tolist()), ModelRows(Posterior((self._fitted,)), type(self).__name__))
+        return Scorer(tuple(self.classes_.tolist()), ModelRows(self._posterior, type(self).__name__))
+
+    @property
+    def _posterior(self) -> Posterior:
+        return Posterior((self._fitted,))
 
     def _warn_of_impossible(self, impossible: Array) -> Array:
         if impossible.any():
@@ -246,21 +250,3 @@ class PredictingEstimator(ClassifierMixin, ModelEstimator):
             raise ImportError("to_sql needs sqlglot: pip install 'posteriori[sql]'") from error
         labels = self.classes_.tolist()
         return select_posterior(self.model_, labels, table, dialect, columns, type(self).__name__)
-
-
-def most_probable(scores: Array) -> Array:
-    """Return the place of the largest of each row's scores, (n,), −1 where all are −inf."""
-    best = scores.argmax(axis=1)
-    best[np.isneginf(scores[np.arange(len(best)), best])] = -1
-    return best
-
-
-def warn_of_impossible(first: int, count: int, stacklevel: int = 3) -> None:
-    """Warn of rows that no class can produce, by the number of the first."""
-    warnings.warn(
-        f"row {first}{f' and {count - 1} more' if count > 1 else ''} cannot be produced by any "
-        "class, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0, or "
-        "correct a number that lies absurdly far from all others",
-        UserWarning,
-        stacklevel=stacklevel,
-    )

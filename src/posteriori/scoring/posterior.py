@@ -44,6 +44,10 @@ class Posterior:
         schema = self.models[0].schema
         return schema if self.pool is None else schema.uncut()
 
+    def scores(self, batch: Batch) -> Array:
+        """Return log p(y | x) + constant per row in nats, (n, C)."""
+        return self.models[0].scores(batch) if self.pool is None else self.log_posterior(batch)
+
     def log_posterior(self, batch: Batch) -> Array:
         """Return log p(y | x) in nats, (n, C); without a pool NaN in a row that no class can produce."""
         if self.pool is None:
