@@ -31,6 +31,7 @@ from posteriori.learning.fit import Collect
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.restarts import best_of
 from posteriori.model import Block, GenerativeModel, Prior
+from posteriori.scoring import Posterior
 from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.statistics.resolution import rounding_variance

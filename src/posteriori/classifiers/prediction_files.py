@@ -68,9 +68,6 @@ def predict_to(
 
 
 def _fitted_posterior(estimator: GenerativeEstimator | MixtureModel | GenerativeClassifier) -> FittedPosterior:
-    posterior = estimator._posterior
-    is_mixture = isinstance(estimator, MixtureModel)
+    mixture, name = isinstance(estimator, MixtureModel), type(estimator).__name__
     learned = hasattr(estimator, "statistics_") or isinstance(estimator, GenerativeClassifier)
-    return FittedPosterior(
-        posterior, estimator.target_, type(estimator).__name__, is_mixture, estimator.n_jobs, learned
-    )
+    return FittedPosterior(estimator._posterior, estimator.target_, name, mixture, estimator.n_jobs, learned)
