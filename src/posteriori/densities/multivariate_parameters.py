@@ -80,6 +80,11 @@ class MultivariateGaussianParameters:
         pairs = zip(self.mean, (self.group(z) for z in range(len(self.mean))), strict=True)
         return np.stack([(mean - self.middle) @ self.whitener[g] for mean, g in pairs])
 
+    @cached_property
+    def groups(self) -> Array:
+        """The index of the covariance of each component, (Z,)."""
+        return np.array([self.group(z) for z in range(len(self.mean))])
+
     def group(self, z: int) -> int:
         """Return the index of the covariance of component z."""
         return 0 if len(self.covariance) == 1 else z
@@ -89,7 +94,7 @@ def squared_distances(parameters: MultivariateGaussianParameters, values: Array)
     """Return squared Mahalanobis distances (n, Z), log |Σ_oo| (n, Z) or (Z,), and the number of present cells (n,)."""
     n, d = values.shape
     distance = np.empty((n, len(parameters.mean)))
-    group = np.array([parameters.group(z) for z in range(len(parameters.mean))])
+    group = parameters.groups
     width = parameters.whiteners.shape[1]
     size = max(1, min(n, _BLOCK_CELLS // width))
     # All blocks reuse the same buffers, which stay in the cache.
