@@ -2,6 +2,8 @@
 
 import functools
 import pickle
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -194,3 +196,38 @@ def test_the_scorer_of_a_network_gives_the_numbers_of_predict_proba(row):
 def test_a_network_refuses_a_cell_that_is_no_state():
     with pytest.raises(ValueError, match="'damp', which is no state of 'wet'"):
         network().predict_proba({"wet": "damp"})
+
+
+@pytest.mark.parametrize("name", ["nb parts", "tan", "nb binned", "pool"])
+def test_a_scorer_from_a_file_is_that_of_the_model(name, tmp_path):
+    model, path = fitted(name), tmp_path / "model.posteriori"
+    po.save(model, path)
+    loaded = po.load_scorer(path)
+    for row in table().drop("y").head(5).to_dicts():
+        assert loaded(row) == model.scorer()(row)
+
+
+def test_a_file_of_a_network_has_no_scorer(tmp_path):
+    path = tmp_path / "net.posteriori"
+    po.save(network().network_, path)
+    with pytest.raises(ValueError, match="holds a Bayesian network"):
+        po.load_scorer(path)
+
+
+def test_a_file_whose_classes_do_not_fit_is_refused(tmp_path):
+    model, path = po.NaiveBayes().fit([["u"], ["v"], ["v"]], ["k", "l", "l"]), tmp_path / "model.posteriori"
+    model.target_ = po.NaiveBayes().fit([["u"], ["v"], ["v"]], ["k", "l", "m"]).target_
+    po.save(model, path)
+    with pytest.raises(ValueError, match="the model has not one component or more for each class"):
+        po.load_scorer(path)
+
+
+def test_a_scorer_from_a_file_needs_no_heavy_module(tmp_path):
+    path = tmp_path / "model.posteriori"
+    po.save(fitted("pool"), path)
+    code = (
+        "import sys, posteriori as po; po.load_scorer(sys.argv[1])({'a': 1.0, 'c': 'u'}); "
+        "print([name for name in ('sklearn', 'pandas', 'narwhals', 'joblib', 'scipy.stats') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
