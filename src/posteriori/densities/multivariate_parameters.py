@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from posteriori import kernels
 from posteriori.invariants import LARGEST_SQUARE, check_numbers, require
@@ -46,6 +45,8 @@ class MultivariateGaussianParameters:
     @cached_property
     def whitener(self) -> Array:
         """W = L⁻ᵀ for covariance = L·Lᵀ, (G, d, d): (x − mean)ᵀW has unit covariance. Upper triangular."""
+        from scipy.linalg import solve_triangular  # imported here, because few predictions need it
+
         identity = np.eye(self.mean.shape[1])
         return np.stack(
             [
