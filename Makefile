@@ -68,6 +68,7 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m benchmarks.hidden
 	$(PYTHON) -m benchmarks.pool
 	$(PYTHON) -m benchmarks.sources
+	$(PYTHON) -m benchmarks.one_row
 
 .PHONY: tables
 tables: .venv ## Measure the figures of docs/ again (minutes; real tables need the data folder)

@@ -27,6 +27,7 @@ if _typing.TYPE_CHECKING:
     from posteriori.persistence import load, save
     from posteriori.preprocessing import MDLPDiscretizer
     from posteriori.reporting import Report, report
+    from posteriori.scoring.fitted import load_scorer
     from posteriori.tables import IgnoredColumnWarning, Query, Scan, TargetCuts, quantile_classes, scan, scan_sql
 
 __version__ = "0.1.0"
@@ -62,6 +63,7 @@ _HOMES = {
     "learn_network": "networks",
     "leave_one_out": "model_selection",
     "load": "persistence",
+    "load_scorer": "scoring.fitted",
     "merge": "classifiers.merging",
     "predict_to": "classifiers.prediction_files",
     "quantile_classes": "tables",
@@ -107,6 +109,7 @@ __all__ = [
     "learn_network",
     "leave_one_out",
     "load",
+    "load_scorer",
     "merge",
     "networks",
     "plotting",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -35,6 +34,8 @@ def atomic_write(path: Path) -> Iterator[Path]:
                     shutil.copyfileobj(whole, device)
         return
     final = path.resolve()
+    import secrets  # imported here, because it loads the hashes of OpenSSL, which the command line does not need
+
     # The name is chosen before the file is made, so that an interrupt at any point leaves nothing behind.
     part = final.with_name(f".{final.name[:100]}.{secrets.token_hex(4)}.part")
     try:

@@ -263,7 +263,8 @@ class GenerativeModel:
         return self.by_class(self._log_joint(batch, with_shared=True))
 
     def _log_joint(self, batch: Batch, with_shared: bool) -> Array:
-        total = np.tile(self.log_prior, (len(batch), 1))
+        total = np.empty((len(batch), self.n_components))
+        total[:] = self.log_prior
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             left_out = block.shared and not with_shared
             if left_out or not block.density.has_full_support:

@@ -41,6 +41,7 @@ from posteriori.model_selection.folded_data import (
 )
 from posteriori.model_selection.out_of_fold_predictions import OutOfFold, results_of
 from posteriori.model_selection.scores import scores_of
+from posteriori.scoring import ModelRows, Posterior, Scorer
 from posteriori.sources.threads import blas
 from posteriori.tables import Batch, Column, Schema
 from posteriori.typing import Array
@@ -316,14 +317,20 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
     @supports_partitions("log_probability")
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
-        return self._source(X).map(self._log_posterior)
+        return self._source(X).map(self._posterior.log_posterior)
 
-    def _log_posterior(self, batch: Batch) -> Array:
-        each = [model.log_posterior(batch.with_schema(model.schema)) for model in self._models()]
-        return self._pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)))
+    def scorer(self) -> Scorer:
+        """Return a picklable function from one row, a dict, to p(y | x) of each class, a dict, for services."""
+        return Scorer(tuple(self.classes_.tolist()), ModelRows(self._posterior, type(self).__name__))
+
+    @property
+    def _posterior(self) -> Posterior:
+        return Posterior(tuple(self._models()), self._pool)
 
     def _best(self) -> tuple[Callable[[Batch], Array], int]:
-        return lambda batch: self._log_posterior(batch).argmax(axis=1), 0  # posteriors are clipped, so all classes can
+        return lambda batch: self._posterior.log_posterior(batch).argmax(
+            axis=1
+        ), 0  # posteriors are clipped, so all classes can
 
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:

@@ -32,6 +32,7 @@ from posteriori.learning.fit import Collect
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.restarts import best_of
 from posteriori.model import Block, GenerativeModel, Prior
+from posteriori.scoring import Posterior
 from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.statistics.resolution import rounding_variance
@@ -300,6 +301,10 @@ class MixtureModel(DensityMixin, ModelEstimator):
         """Return the most probable component of each row, (n,)."""
         component: Array = self.predict_proba(X).argmax(axis=1)
         return component
+
+    @property
+    def _posterior(self) -> Posterior:
+        return Posterior((self._fitted,))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the most probable component of each row, (n,)."""

@@ -10,8 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.model_estimator import ModelEstimator
 from posteriori.classifiers.partition_methods import supports_partitions
-from posteriori.classifiers.table_classifier import ExplanationTerms, TableClassifier, warn_of_impossible
+from posteriori.classifiers.table_classifier import ExplanationTerms, TableClassifier
 from posteriori.model import log_sum
+from posteriori.scoring import ModelRows, Posterior, Scorer
+from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.tables import Batch
 from posteriori.typing import Array
 
@@ -66,6 +68,14 @@ class PredictingEstimator(TableClassifier, ModelEstimator):
             return factors if model.weights is None else model.weights.weighted(factors)
 
         return ExplanationTerms(model.bias, factors, model.given, model.weights is not None)
+
+    def scorer(self) -> Scorer:
+        """Return a picklable function from one row, a dict, to p(y | x) of each class, a dict, for services."""
+        return Scorer(tuple(self.classes_.tolist()), ModelRows(self._posterior, type(self).__name__))
+
+    @property
+    def _posterior(self) -> Posterior:
+        return Posterior((self._fitted,))
 
     def _warn_of_impossible(self, impossible: Array) -> Array:
         if impossible.any():
@@ -161,10 +171,3 @@ class PredictingEstimator(TableClassifier, ModelEstimator):
             raise ImportError("to_sql needs sqlglot: pip install 'posteriori[sql]'") from error
         labels = self.classes_.tolist()
         return select_posterior(self.model_, labels, table, dialect, columns, type(self).__name__)
-
-
-def most_probable(scores: Array) -> Array:
-    """Return the position of the largest score of each row, (n,), −1 if all are −inf."""
-    best: Array = scores.argmax(axis=1)
-    best[np.isneginf(scores[np.arange(len(best)), best])] = -1
-    return best

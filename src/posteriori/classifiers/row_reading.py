@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.sources import LabelledSource, source_of
 from posteriori.table_estimator import TableEstimator
-from posteriori.tables import Schema, Table, read_table
+from posteriori.tables import Schema, Table, read_rows
 from posteriori.tables.matching import matched_places
 
 
@@ -36,5 +36,6 @@ class RowReadingEstimator(TableEstimator, ABC):
 
     def _source(self, X: Any) -> LabelledSource:
         check_is_fitted(self, self._fitted_attribute)
-        table, schema = read_table(X), self.schema_
+        schema = self.schema_
+        table = read_rows(X, schema, type(self).__name__)
         return source_of(table, schema, self._places(table, schema.target), n_jobs=self.n_jobs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from posteriori.classifiers.row_reading import RowReadingEstimator
 from posteriori.classifiers.validation import require_in_memory
 from posteriori.draws import check_draw, generator
 from posteriori.explain import Explanation
+from posteriori.scoring.fitted import warn_of_impossible
 from posteriori.tables import Batch, Column
 from posteriori.tables.writing import decode, write_table
 from posteriori.typing import Array
@@ -149,14 +149,3 @@ class TableClassifier(ClassifierMixin, RowReadingEstimator, ABC):
         n = check_draw(n, len(self.schema_.columns))
         columns, labels = self._draw(n, y, generator(random_state), respect_ranges)
         return write_table(self.schema_, columns), labels
-
-
-def warn_of_impossible(first: int, count: int, stacklevel: int = 3) -> None:
-    """Warn of rows that no class can produce; `first` is the number of the first such row."""
-    warnings.warn(
-        f"row {first}{f' and {count - 1} more' if count > 1 else ''} cannot be produced by any "
-        "class, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0, or "
-        "correct a number that lies absurdly far from all others",
-        UserWarning,
-        stacklevel=stacklevel,
-    )

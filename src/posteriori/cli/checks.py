@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.classifiers import GenerativeEstimator
-    from posteriori.tables import Scan, TargetCuts
+    from posteriori.scoring.fitted import FittedPosterior
+    from posteriori.tables import Column, Scan, Schema, TargetCuts
 
 
 def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
@@ -27,8 +28,7 @@ def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
     UserError
         There is no such file, or it holds another kind of model.
     """
-    if not path.is_file():
-        raise UserError(f"{str(path)!r} is a folder" if path.is_dir() else f"there is no file {str(path)!r}")
+    _require_file(path)
     from posteriori.classifiers import MixtureModel
     from posteriori.networks import BayesianNetwork
     from posteriori.persistence import load
@@ -43,6 +43,29 @@ def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
     return model
 
 
+def load_posterior(path: Path) -> FittedPosterior:
+    """Load what predicts, of a classifier or a mixture, without scikit-learn.
+
+    Raises
+    ------
+    UserError
+        There is no such file, or it holds a network.
+    """
+    _require_file(path)
+    from posteriori.scoring.fitted import load_posterior
+
+    with as_user_errors():
+        fitted = load_posterior(path)
+    if fitted is None:
+        raise UserError(f"{str(path)!r} holds a Bayesian network; a classifier is needed here")
+    return fitted
+
+
+def _require_file(path: Path) -> None:
+    if not path.is_file():
+        raise UserError(f"{str(path)!r} is a folder" if path.is_dir() else f"there is no file {str(path)!r}")
+
+
 def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = None) -> pl.DataFrame:
     """Read a table with the column types of the training rows of a model, including its target."""
     labels = estimator.target_
@@ -51,20 +74,20 @@ def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = No
     return read_frame(path, estimator.schema_, dataclasses.replace(labels, name=name) if name else None)
 
 
-def scan_for(estimator: GenerativeEstimator, tables: Sequence[str]) -> Scan:
+def scan_for(schema: Schema, target: Column, tables: Sequence[str]) -> Scan:
     """Open files with the column types of the training rows of a model, and select the columns of the model."""
-    scan, _ = open_and_summarise(tables, lambda scan: None, estimator.schema_, estimator.target_)
-    return scan.narrowed(known_columns(scan.names, estimator)) if estimator.schema_.named else scan
+    scan, _ = open_and_summarise(tables, lambda scan: None, schema, target)
+    return scan.narrowed(known_columns(scan.names, schema)) if schema.named else scan
 
 
 def align(frame: pl.DataFrame, estimator: GenerativeEstimator) -> pl.DataFrame:
     """Select the columns of a model, as `known_columns` does."""
     from posteriori.tables.names import exactly
 
-    return frame.select(exactly(*known_columns(frame.columns, estimator))) if estimator.schema_.named else frame
+    return frame.select(exactly(*known_columns(frame.columns, estimator.schema_))) if estimator.schema_.named else frame
 
 
-def known_columns(names: Sequence[str], estimator: GenerativeEstimator) -> list[str]:
+def known_columns(names: Sequence[str], schema: Schema) -> list[str]:
     """Return which columns of a table the model has, and warn about others except the target.
 
     Raises
@@ -72,7 +95,6 @@ def known_columns(names: Sequence[str], estimator: GenerativeEstimator) -> list[
     UserError
         The table lacks a column of the model.
     """
-    schema = estimator.schema_
     extra = [name for name in names if name not in schema.names and name != schema.target]
     absent = [name for name in schema.names if name not in names]
     from posteriori.tables import quote

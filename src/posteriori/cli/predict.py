@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from posteriori.cli.checks import load_model, scan_for
+from posteriori.cli.checks import load_posterior, scan_for
 from posteriori.cli.messages import as_user_errors
 from posteriori.cli.options import ModelPath, OutputTable, TablePaths
 from posteriori.cli.progress import progress_bar
@@ -33,15 +33,15 @@ def predict(
     """
     if output is not None:
         check_output(output, model, *map(Path, table))
-    estimator = load_model(model, mixtures=True)
-    scan = scan_for(estimator, table)
+    fitted = load_posterior(model)
+    scan = scan_for(fitted.schema, fitted.target, table)
 
-    from posteriori.classifiers.prediction_files import predict_to, predictions
+    from posteriori.scoring.files import predictions, write_predictions
 
     apart = output is not None or not sys.stdout.isatty()
     with as_user_errors(), progress_bar("predicting", scan.n_rows, wanted=apart) as progress:
         if output is not None:
-            predict_to(estimator, scan, output, proba, progress)
+            write_predictions(fitted, scan, output, proba, progress)
             return
-        for number, frame in enumerate(predictions(estimator, scan, proba, progress)):
+        for number, frame in enumerate(predictions(fitted, scan, proba, progress)):
             write_out(frame.write_csv(include_header=not number))

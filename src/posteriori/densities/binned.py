@@ -15,8 +15,8 @@ from posteriori import kernels
 from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.invariants import check_equal, check_numbers
 from posteriori.statistics.tail_moments import TailMoments
-from posteriori.tables.batch import Numbers, flat_cuts
-from posteriori.tables.schema import CellKind, Column
+from posteriori.tables.batch import Numbers
+from posteriori.tables.schema import CellKind, Column, flat_cuts
 from posteriori.typing import Array
 
 Bins = int | Literal["mdlp"] | tuple[float, ...]

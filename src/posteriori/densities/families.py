@@ -211,7 +211,7 @@ class FamilyTables:
 
     def dropped(self, codes: Array, most_cells: int) -> Array:
         """Return which columns `sum_out` drops in some row, (d,), because its tables would be too large."""
-        bits = np.log2(np.maximum(self.families.cardinalities[self.inner], 2))
+        bits = self._bits
         # The tables that eliminate columns of b bits together have fewer than 2^(b + 1) cells in all.
         most_each = self._most_each(most_cells)
         small = math.log2(most_each) - 1.0
@@ -220,6 +220,11 @@ class FamilyTables:
         rows = self.rows_to_sum(codes)
         rows = rows[(codes[np.ix_(rows, self.inner)] == 0) @ bits > small]
         return np.asarray(kernels.columns_dropped(codes, rows, self.families, most_each))
+
+    @cached_property
+    def _bits(self) -> Array:
+        """The binary logarithm of the number of categories of each inner column."""
+        return np.asarray(np.log2(np.maximum(self.families.cardinalities[self.inner], 2)))
 
     def _most_each(self, most_cells: int) -> int:
         """Return the number of cells that the tables of a row may have per component."""

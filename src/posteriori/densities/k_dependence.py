@@ -125,7 +125,8 @@ class KDependence:
         codes = tile.values
         factors = parameters.log_factors(codes)
         summed = _SummedCells.of(parameters, codes)
-        summed.write(factors, parameters.sum_out(codes, summed.rows, summed.upto, MOST_CELLS))
+        if len(summed.rows):
+            summed.write(factors, parameters.sum_out(codes, summed.rows, summed.upto, MOST_CELLS))
         return factors
 
     def approximated(self, parameters: FamilyTables, tile: Codes) -> Array:
@@ -220,6 +221,8 @@ class _SummedCells:
     def of(cls, parameters: FamilyTables, codes: Array) -> _SummedCells:
         """Return the cells of these rows."""
         families, rows = parameters.families, parameters.rows_to_sum(codes)
+        if not len(rows):
+            return cls(rows, rows, rows)
         missing = (codes[rows] == 0) & (families.cardinalities > 0)
         parent_missing = np.logical_or.reduceat(missing[:, families.members], families.starts[:-1], axis=1)
         order = families.order

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from posteriori import kernels
 from posteriori.densities.capabilities import LinearTerms
@@ -175,6 +174,8 @@ class MultivariateGaussian:
 
     def log_factors(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return log p(x_j | x_1 … x_{j−1}, z) in nats, (n, Z, d), over the present cells, in column order."""
+        from scipy.linalg import solve_triangular  # imported here, because few predictions need it
+
         n, d = tile.values.shape
         factors = np.zeros((n, len(parameters.mean), d))
         patterns, pattern = np.unique(~np.isnan(tile.values), axis=0, return_inverse=True)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from posteriori import kernels
 from posteriori.densities.pooling import Pooling
@@ -59,6 +58,8 @@ def chain_left_out(pooling: Pooling, ddof: int, statistics: Scatter, values: Arr
     Sherman & Morrison, Adjustment of an inverse matrix, Annals of Mathematical Statistics 21 (1950). Ripley, Pattern
     Recognition and Neural Networks, section 2.4 (leave-one-out of discriminant analysis).
     """
+    from scipy.linalg import solve_triangular  # imported here, because few predictions need it
+
     n, d = values.shape
     values = np.asarray(values, np.float64)
     n_components = len(statistics.weight)

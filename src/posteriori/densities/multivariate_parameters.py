@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from posteriori import kernels
 from posteriori.invariants import LARGEST_SQUARE, check_numbers, require
@@ -46,6 +45,8 @@ class MultivariateGaussianParameters:
     @cached_property
     def whitener(self) -> Array:
         """W = L⁻ᵀ for covariance = L·Lᵀ, (G, d, d): (x − mean)ᵀW has unit covariance. Upper triangular."""
+        from scipy.linalg import solve_triangular  # imported here, because few predictions need it
+
         identity = np.eye(self.mean.shape[1])
         return np.stack(
             [
@@ -80,6 +81,11 @@ class MultivariateGaussianParameters:
         pairs = zip(self.mean, (self.group(z) for z in range(len(self.mean))), strict=True)
         return np.stack([(mean - self.middle) @ self.whitener[g] for mean, g in pairs])
 
+    @cached_property
+    def groups(self) -> Array:
+        """The index of the covariance of each component, (Z,)."""
+        return np.array([self.group(z) for z in range(len(self.mean))])
+
     def group(self, z: int) -> int:
         """Return the index of the covariance of component z."""
         return 0 if len(self.covariance) == 1 else z
@@ -89,7 +95,7 @@ def squared_distances(parameters: MultivariateGaussianParameters, values: Array)
     """Return squared Mahalanobis distances (n, Z), log |Σ_oo| (n, Z) or (Z,), and the number of present cells (n,)."""
     n, d = values.shape
     distance = np.empty((n, len(parameters.mean)))
-    group = np.array([parameters.group(z) for z in range(len(parameters.mean))])
+    group = parameters.groups
     width = parameters.whiteners.shape[1]
     size = max(1, min(n, _BLOCK_CELLS // width))
     # All blocks reuse the same buffers, which stay in the cache.

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln, xlogy
 
 from posteriori import kernels
 from posteriori.densities.capabilities import LinearTerms
@@ -103,6 +102,8 @@ class Poisson:
 
     def log_factors(self, parameters: PoissonParameters, tile: Numbers) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d)."""
+        from scipy.special import gammaln, xlogy  # imported here, because few predictions need it
+
         x = tile.values.astype(np.float64)[:, np.newaxis, :]
         factors = xlogy(x, parameters.rate) - parameters.rate - gammaln(x + 1.0)
         return np.where(np.isnan(x), 0.0, factors)

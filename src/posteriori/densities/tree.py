@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from scipy.special import logsumexp
 
 from posteriori import kernels
 from posteriori.densities.conditional import BackOff, draw, without_missing
@@ -224,6 +223,8 @@ class Tree:
 
     def from_unconstrained(self, vector: Array, reference: TreeParameters, statistics: Pairs) -> TreeParameters:
         """Return the parameters of these log-probabilities, normalised."""
+        from scipy.special import logsumexp  # imported here, because few predictions need it
+
         del statistics
         table = np.zeros_like(vector)
         for j, width in enumerate(reference.widths.tolist()):

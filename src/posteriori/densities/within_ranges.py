@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from posteriori.statistics.column_ranges import ColumnRanges
 from posteriori.tables.schema import Schema
@@ -137,6 +136,8 @@ def _redraw_cells(draw: Callable[[Array], Array], drawn: Array, box: Box) -> Arr
 
 def truncated_normal(mean: Array, sd: Array, low: Any, high: Any, rng: np.random.Generator) -> Array:
     """Draw from N(mean, sd²) truncated to [low, high], by inversion of its distribution function."""
+    from scipy.special import ndtr, ndtri  # imported here, because few predictions need it
+
     with np.errstate(invalid="ignore"):
         a, b = (low - mean) / sd, (high - mean) / sd
     upper = a > 0.0  # mirror the upper tail: near 1 the distribution function loses digits

@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
 
 from posteriori import kernels
 from posteriori.sources.threads import blas
@@ -121,6 +119,8 @@ def fit_log_linear(
         optimum = None if len(position) > _MOST_NEWTON else _newton(problem, position, n_classes, tolerance)
         if optimum is None:
             bounds = [(None, None)] * n_classes + [(0.0, None)] * d
+            from scipy.optimize import minimize  # imported here, because prediction does not need it
+
             optimum = minimize(problem, position, jac=True, method="L-BFGS-B", bounds=bounds, options=_LIMITS).x
     return LogLinear(optimum[:n_classes], optimum[n_classes:])
 
@@ -158,6 +158,8 @@ def _bounded_step(gradient: Array, hessian: Array, position: Array, bounded: Arr
     Bertsekas (1982) projects a Newton step on the free parameters. Here the quadratic is minimised exactly: parameters
     that would become negative are fixed at 0, and freed again where the gradient of the quadratic is negative.
     """
+    from scipy.linalg import cho_factor, cho_solve
+
     held = bounded & (position <= 0.0) & (gradient > 0.0)
     step = np.zeros(len(position))
     for _ in range(4 * len(position)):  # a guard against cycling; active sets usually settle in a few rounds

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,8 +15,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.networks.naming import require_variable
 from posteriori.networks.network import BayesianNetwork
+from posteriori.scoring import Scorer
 from posteriori.table_estimator import TableEstimator
 from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class NetworkRows:
+    """Rows under a network: findings about its variables except the target."""
+
+    network: BayesianNetwork
+    target: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The other variables, which are keys of a row."""
+        return tuple(name for name in self.network.variables if name != self.target)
+
+    def log_posterior(self, row: Mapping[str, Any]) -> Array:
+        """Return log p(target | row) in nats, (C,); NaN, with a warning, for a row that the network cannot produce."""
+        with np.errstate(divide="ignore"):
+            log_posterior: Array = np.log(self.network.predict_proba([row], self.target, n_jobs=1)[0])
+        return log_posterior
 
 
 class NetworkClassifier(ClassifierMixin, TableEstimator):
@@ -98,6 +120,11 @@ class NetworkClassifier(ClassifierMixin, TableEstimator):
         """Return p(target | the row), (n, C); NaN in rows of probability 0."""
         check_is_fitted(self, "network_")
         return self.network_.predict_proba(X, self.target, n_jobs=self.n_jobs)
+
+    def scorer(self) -> Scorer:
+        """Return a picklable function from one row, a dict, to p(target | row) of each state, a dict, for services."""
+        check_is_fitted(self, "network_")
+        return Scorer(tuple(self.classes_.tolist()), NetworkRows(self.network_, self.target))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(target | the row) in nats, (n, C)."""

@@ -14,6 +14,7 @@ from posteriori.networks.naming import States, require_variable, state_code
 from posteriori.suggestions import closest
 from posteriori.tables import Column, Schema, read_table
 from posteriori.tables.objects import is_missing
+from posteriori.tables.records import read_records
 from posteriori.typing import Array
 
 
@@ -145,7 +146,8 @@ def read_codes(table: Any, states: Mapping[str, States], ignored: str | None = N
     ValueError
         A column is no variable, or a cell no state of its variable.
     """
-    opened = read_table(table)
+    records = read_records(table, tuple(states), "the network")
+    opened = read_table(table) if records is None else records
     names = opened.names if opened.named else tuple(states)
     if len(names) != len(opened.names):
         raise ValueError(

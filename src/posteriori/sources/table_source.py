@@ -6,9 +6,9 @@ import operator
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -136,7 +136,7 @@ def _categories(batch: Batch) -> Array:
     return batch.codes.values[:, [schema.coded.index(j) for j in schema.of_kind("categorical")]]
 
 
-def warn_of_unseen(unseen: Counter[Any]) -> None:
+def warn_of_unseen(unseen: Mapping[str, int]) -> None:
     """Warn of cells whose category was unseen in training, with their number per column."""
     cells = ", ".join(f"{count} cell{'s' if count > 1 else ''} of {quote([name])}" for name, count in unseen.items())
     warnings.warn(f"categories unseen in training count as missing: {cells}", UserWarning, stacklevel=2)

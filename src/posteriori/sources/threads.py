@@ -6,10 +6,10 @@ import functools
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import joblib
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Part = TypeVar("Part")
 T = TypeVar("T")
@@ -37,10 +37,14 @@ def in_order(parts: Iterable[Part], work: Callable[[Part], T], n_jobs: int) -> G
 
 def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads for a parameter `n_jobs`: None or −1 is one per core."""
+    import joblib
+
     return int(joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
 
 
 @functools.cache
 def blas() -> ThreadpoolController:
     """Return the controller that limits the threads of BLAS."""
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()

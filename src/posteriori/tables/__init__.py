@@ -5,7 +5,7 @@ from posteriori.tables.database import Query, scan_sql
 from posteriori.tables.files import Scan, scan
 from posteriori.tables.label_model import LabelModel
 from posteriori.tables.labels import Labels, PartialLabels, read_labels, read_teaching_labels
-from posteriori.tables.reading import infer_schema, open_table, read_table
+from posteriori.tables.reading import infer_schema, open_table, read_rows, read_table
 from posteriori.tables.schema import Cell, Column, IgnoredColumnWarning, Schema, quote
 from posteriori.tables.table import Table
 from posteriori.tables.targets import TargetCuts, quantile_classes
@@ -35,6 +35,7 @@ __all__ = [
     "quantile_classes",
     "quote",
     "read_labels",
+    "read_rows",
     "read_table",
     "read_teaching_labels",
     "scan",

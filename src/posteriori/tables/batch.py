@@ -205,7 +205,7 @@ class Batch:
         fold: Array | None = None,
     ) -> Batch:
         """Return a batch of continuous cells and of the codes of categorical cells."""
-        continuous = Numbers(numbers, _cuts_of(schema))
+        continuous = Numbers(numbers, schema.cuts)
         return cls(schema, start, continuous, _coded(schema, numbers, categories), unseen, assignment, fold)
 
     def take(self, columns: Sequence[int], view: CellKind) -> Tile:
@@ -254,12 +254,14 @@ class Batch:
         """Return the same rows with the cut points of another schema of the same columns."""
         if schema is self.schema:
             return self
-        categorical = [self.schema.coded.index(j) for j in self.schema.of_kind("categorical")]
+        codes = self.codes.values
+        if self.schema.binning is not None:
+            codes = codes[:, self.schema.coded_categories]
         return replace(
             self,
             schema=schema,
-            numbers=Numbers(self.numbers.values, _cuts_of(schema)),
-            codes=_coded(schema, self.numbers.values, self.codes.values[:, categorical]),
+            numbers=Numbers(self.numbers.values, schema.cuts),
+            codes=_coded(schema, self.numbers.values, codes),
         )
 
     def rows(self, chosen: Array | slice) -> Batch:
@@ -291,34 +293,12 @@ def joined(batches: Sequence[Batch]) -> Batch:
     )
 
 
-def _cuts_of(schema: Schema) -> tuple[tuple[float, ...] | None, ...]:
-    """Return the cut points of each continuous column; an empty tuple where no column is binned."""
-    cuts = tuple(schema.columns[j].cuts for j in schema.of_kind("continuous"))
-    return cuts if any(points is not None for points in cuts) else ()
-
-
 def _coded(schema: Schema, numbers: Array, categories: Array) -> Codes:
     """Return the given codes of the categorical columns, and the codes of the binned columns from their numbers."""
-    coded, continuous = schema.coded, schema.of_kind("continuous")
-    cardinalities = schema.cardinalities(coded)
-    binned = [j for j in coded if schema.columns[j].is_binned]
-    if not binned:
-        return Codes(categories, cardinalities)
-    codes = np.empty((len(numbers), len(coded)), schema.code_dtype)
-    codes[:, [coded.index(j) for j in schema.of_kind("categorical")]] = categories
-    starts, cuts = flat_cuts([schema.columns[j].cuts or () for j in binned])
-    kernels.digitise(
-        numbers,
-        np.array([continuous.index(j) for j in binned]),
-        starts,
-        cuts,
-        np.array([coded.index(j) for j in binned]),
-        codes,
-    )
-    return Codes(codes, cardinalities)
-
-
-def flat_cuts(cuts: Sequence[Sequence[float]]) -> tuple[Array, Array]:
-    """Return the start of each column's cut points in one flat array, and this array."""
-    starts = np.concatenate([[0], np.cumsum([len(points) for points in cuts])]).astype(np.int64)
-    return starts, np.array([point for points in cuts for point in points], np.float64)
+    binning = schema.binning
+    if binning is None:
+        return Codes(categories, schema.coded_cardinalities)
+    codes = np.empty((len(numbers), len(schema.coded)), schema.code_dtype)
+    codes[:, schema.coded_categories] = categories
+    kernels.digitise(numbers, binning.numbers, binning.starts, binning.cuts, binning.codes, codes)
+    return Codes(codes, schema.coded_cardinalities)

@@ -21,6 +21,7 @@ from posteriori.tables.objects import (
     whole_numbers,
 )
 from posteriori.tables.schema import Column, Schema, categorical_column, kind_of
+from posteriori.tables.table import name_twice
 from posteriori.typing import Array
 
 _WIDE = (pl.Int128, pl.UInt128)  # NumPy has no such integers
@@ -151,18 +152,36 @@ class PandasTable:
         return len(self.frame)
 
     @cached_property
-    def _columns(self) -> list[Any]:
-        return [self.frame.iloc[:, j] for j in range(self.frame.shape[1])]
+    def _columns(self) -> dict[int, Any]:
+        return {}
 
     @cached_property
-    def _arrays(self) -> list[Array | None]:
-        """The columns of NumPy numbers as arrays without a copy, which are cheap to slice; None for other columns."""
-        plain = (isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf" for series in self._columns)
-        return [np.asarray(series) if is_plain else None for series, is_plain in zip(self._columns, plain, strict=True)]
+    def _arrays(self) -> dict[int, Array | None]:
+        return {}
+
+    def _column(self, j: int) -> Any:
+        """Return column j as a Series; kept, because pandas takes 30 µs to make one."""
+        if j not in self._columns:
+            self._columns[j] = self.frame.iloc[:, j]
+        return self._columns[j]
+
+    def _array(self, j: int) -> Array | None:
+        """Return a column of NumPy numbers as an array without a copy, which is cheap to slice; None for another."""
+        if j not in self._arrays:
+            series = self._column(j)
+            is_plain = isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf"
+            self._arrays[j] = np.asarray(series) if is_plain else None
+        return self._arrays[j]
+
+    @cached_property
+    def _is_uniform(self) -> bool:
+        """Whether all columns have one NumPy type of numbers, so that pandas converts rows to one array at once."""
+        dtypes = set(self.frame.dtypes)
+        return len(dtypes) == 1 and isinstance(dtype := dtypes.pop(), np.dtype) and dtype.kind in "iuf"
 
     def column(self, j: int, categorical: bool) -> Column:
         """Infer column j, as a categorical one whatever its data type if `categorical`."""
-        series, name, label = self._columns[j], self.names[j], self.data_type(j)
+        series, name, label = self._column(j), self.names[j], self.data_type(j)
         dtype = series.dtype
         kind = getattr(dtype, "kind", "O")
         if label in ("category", "ordered"):
@@ -182,7 +201,7 @@ class PandasTable:
 
     def distinct(self, j: int) -> list[Any]:
         """Return the distinct cells of column j that are present."""
-        present = self._columns[j].dropna()
+        present = self._column(j).dropna()
         try:
             cells: list[Any] = present.unique().tolist()
         except TypeError:  # an unhashable cell, which `plain_cell` names
@@ -191,12 +210,12 @@ class PandasTable:
 
     def data_type(self, j: int) -> str:
         """Return the name of the data type of column j."""
-        label = str(self._columns[j].dtype)
-        return "ordered" if label == "category" and self._columns[j].dtype.ordered else label
+        label = str(self._column(j).dtype)
+        return "ordered" if label == "category" and self._column(j).dtype.ordered else label
 
     def whole_numbers(self, j: int, n_rows: int | None) -> Array | None:
         """Return the present integers of column j in the first rows; None if it does not hold integers."""
-        present = self._columns[j].iloc[:n_rows].dropna()
+        present = self._column(j).iloc[:n_rows].dropna()
         if self.data_type(j) == "object":
             return whole_numbers(present.tolist())
         if getattr(present.dtype, "kind", "O") not in "iu":
@@ -205,7 +224,7 @@ class PandasTable:
 
     def hashes(self, j: int, n_rows: int | None) -> Array | None:
         """Return hashes of the present cells of column j in the first rows; None if it does not hold strings."""
-        label, present = self.data_type(j), self._columns[j].iloc[:n_rows].dropna()
+        label, present = self.data_type(j), self._column(j).iloc[:n_rows].dropna()
         if label == "object":
             return hash_strings(present.tolist())
         if label != "category" and (label == "ordered" or not _is_pandas_string(present.dtype)):
@@ -216,11 +235,15 @@ class PandasTable:
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
+        if self._is_uniform:
+            cells = self.frame.iloc[rows].to_numpy()
+            cells = cells if list(columns) == list(range(cells.shape[1])) else cells[:, columns]
+            return np.require(cells, np.float32 if cells.dtype == np.float32 else np.float64, ["C", "A", "W"])
         arrays = []
         for j, column in zip(columns, schema_columns, strict=True):
-            array = self._arrays[j]
+            array = self._array(j)
             if array is None:
-                arrays.append(_pandas_numbers(self._columns[j].iloc[rows], column, self.offset + (rows.start or 0)))
+                arrays.append(_pandas_numbers(self._column(j).iloc[rows], column, self.offset + (rows.start or 0)))
             else:
                 arrays.append(array[rows])
         return _tile(arrays, len(range(*rows.indices(self.n_rows))))
@@ -231,9 +254,9 @@ class PandasTable:
         """Return categorical columns of some rows as codes (n, d), and the number of unseen categories per column."""
         encoded = []
         for j, column in zip(columns, schema_columns, strict=True):
-            array = self._arrays[j]
+            array = self._array(j)
             if array is None:
-                encoded.append(_pandas_codes(self._columns[j].iloc[rows], column))
+                encoded.append(_pandas_codes(self._column(j).iloc[rows], column))
             else:
                 encoded.append(encode_numbers(array[rows], column))
         return _code_tile(encoded, schema, schema_columns, len(range(*rows.indices(self.n_rows))))
@@ -251,11 +274,16 @@ def pandas_table(native: Any) -> PandasTable:
     ------
     TypeError
         Some column names are strings, and others are not.
+    ValueError
+        Two columns share a name.
     """
-    named = all(isinstance(name, str) for name in native.columns)
-    if not named and any(isinstance(name, str) for name in native.columns):
+    titles = native.columns.tolist()
+    if not native.columns.is_unique and (twice := name_twice(titles)):
+        raise twice
+    named = all(isinstance(name, str) for name in titles)
+    if not named and any(isinstance(name, str) for name in titles):
         raise TypeError("column names are partly strings; make all of them strings: X.columns = X.columns.astype(str)")
-    names = tuple(native.columns) if named else tuple(f"x{j}" for j in range(native.shape[1]))
+    names = tuple(titles) if named else tuple(f"x{j}" for j in range(native.shape[1]))
     return PandasTable(native, names, named)
 
 
@@ -362,11 +390,11 @@ def _pandas_codes(series: Any, column: Column) -> tuple[Array, int]:
     import pandas as pd
 
     label, kind = str(series.dtype), getattr(series.dtype, "kind", "O")
-    if label == "object":
-        return encode_objects(series.tolist(), column)
     if label == "category":
         local, distinct = series.array.codes, list(series.dtype.categories)
-    elif _is_pandas_string(series.dtype):
+    elif label == "object" or _is_pandas_string(series.dtype):
+        if label == "object" or len(series) <= _FEW:  # look-ups of few cells are faster than a hash table of all
+            return encode_objects(series.tolist(), column)
         local, distinct = pd.factorize(series)
     elif kind in "iufb":
         if isinstance(series.dtype, np.dtype):

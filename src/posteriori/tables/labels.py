@@ -6,9 +6,7 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
-import narwhals as nw
 import numpy as np
-from sklearn.exceptions import DataConversionWarning
 
 from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.frames import PandasTable, PolarsTable
@@ -213,6 +211,8 @@ def _read_mask(y: Any) -> PartialLabels | None:
         if y.ndim == 2 and y.shape[1] > 1 and y.dtype == np.bool_:
             return PartialLabels(y, tuple(range(y.shape[1])))
         return None
+    import narwhals as nw
+
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or len(frame.columns) < 2:
         return None
@@ -247,6 +247,8 @@ def read_labels(y: Any, table: Table) -> Labels:
 
 def _open_labels(y: Any) -> Table:
     if not isinstance(y, np.ndarray):
+        import narwhals as nw
+
         series = nw.from_native(y, pass_through=True, allow_series=True)
         if isinstance(series, nw.Series):
             if series.implementation.is_pandas_like():
@@ -270,6 +272,8 @@ def _one_column(y: Array) -> Array:
     if y.ndim == 1:
         return y.reshape(-1, 1)
     if y.ndim == 2 and y.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning  # imported here, because scikit-learn takes over a second
+
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected; pass y.ravel()",
             DataConversionWarning,

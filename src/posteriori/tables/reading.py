@@ -7,10 +7,8 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import polars as pl
-import scipy.sparse
 
 from posteriori.engines import engine_of
 from posteriori.tables.arrays import ArrayTable, plain_array
@@ -18,6 +16,7 @@ from posteriori.tables.forking import require_threads
 from posteriori.tables.frames import PolarsTable, pandas_table
 from posteriori.tables.identifiers import find_identifiers
 from posteriori.tables.lazy import LazyTable
+from posteriori.tables.records import read_records
 from posteriori.tables.schema import Column, IgnoredColumnWarning, Schema, infinite_cell, quote
 from posteriori.tables.table import Table, name_twice
 from posteriori.typing import Array
@@ -33,7 +32,7 @@ def read_table(X: Any) -> Table:
     ValueError
         X is not two-dimensional, is empty, or two columns share a name.
     """
-    if scipy.sparse.issparse(X):
+    if type(X).__module__.startswith("scipy.sparse"):
         raise TypeError("X is sparse, and a dense table is required; use X.toarray() where it fits")
     table = open_table(X)
     shape = (table.n_rows, len(table.names))
@@ -42,6 +41,16 @@ def read_table(X: Any) -> Table:
     if not shape[0]:
         raise ValueError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
     return table
+
+
+def read_rows(X: Any, schema: Schema, model: str) -> Table:
+    """Open rows to predict: a table as `read_table` does, a dict for one row, or a list of dicts.
+
+    Of dicts, the keys are the columns of the schema. A key that a row lacks is a missing cell; other keys are ignored,
+    with a warning.
+    """
+    records = read_records(X, schema.names, model, named=schema.named, target=schema.target)
+    return read_table(X) if records is None else records
 
 
 def open_table(X: Any) -> Table:
@@ -54,6 +63,17 @@ def open_table(X: Any) -> Table:
         return opened
     if isinstance(X, np.ndarray):
         return ArrayTable(_two_dimensional(X))
+    if isinstance(X, pl.DataFrame):
+        return PolarsTable(X)
+    if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "iloc") and hasattr(X, "columns"):
+        return pandas_table(X)
+    return _open_foreign(X)
+
+
+def _open_foreign(X: Any) -> Table:
+    """Open an object of another library: a frame that narwhals reads, an Arrow table, or rows of cells."""
+    import narwhals as nw
+
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError as error:
@@ -69,6 +89,8 @@ def open_table(X: Any) -> Table:
         return PolarsTable(pl.DataFrame(X), container="pyarrow")
     if isinstance(X, str | bytes | dict) or X is None:
         raise TypeError(f"X is a {type(X).__name__}, not a table; pass an array or a data frame")
+    if isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X):
+        raise TypeError("X is a list of dicts, which have no fixed columns; make a table of it: polars.DataFrame(X)")
     return ArrayTable(_two_dimensional(_array_of_rows(X)))
 
 
@@ -85,7 +107,7 @@ def _array_of_rows(X: Any) -> Array:
     return values
 
 
-def _open_frame(frame: nw.DataFrame[Any]) -> Table:
+def _open_frame(frame: Any) -> Table:
     native = frame.to_native()
     implementation = frame.implementation
     if implementation.is_pandas_like():

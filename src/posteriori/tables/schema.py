@@ -298,9 +298,46 @@ class Schema:
 
     def uncut(self) -> Schema:
         """Return the schema of the same columns, none of them binned."""
-        if all(column.cuts is None for column in self.columns):
-            return self
-        return replace(self, columns=tuple(replace(column, cuts=None) for column in self.columns))
+        return self._uncut or self
+
+    @cached_property
+    def _uncut(self) -> Schema | None:
+        """The schema without cut points, with its look-ups; None where there are none, to be no reference to itself."""
+        if not any(column.is_binned for column in self.columns):
+            return None
+        columns = (replace(column, cuts=None) if column.is_binned else column for column in self.columns)
+        return replace(self, columns=tuple(columns))
+
+    @cached_property
+    def cuts(self) -> tuple[tuple[float, ...] | None, ...]:
+        """The cut points of each continuous column; an empty tuple where no column is binned."""
+        cuts = tuple(self.columns[j].cuts for j in self.of_kind("continuous"))
+        return cuts if any(points is not None for points in cuts) else ()
+
+    @cached_property
+    def binning(self) -> Binning | None:
+        """The binned columns as arrays; None where no column is binned."""
+        binned = [j for j in self.coded if self.columns[j].is_binned]
+        if not binned:
+            return None
+        continuous = self.of_kind("continuous")
+        starts, cuts = flat_cuts([self.columns[j].cuts or () for j in binned])
+        return Binning(
+            np.array([continuous.index(j) for j in binned]),
+            starts,
+            cuts,
+            np.array([self.coded.index(j) for j in binned]),
+        )
+
+    @cached_property
+    def coded_categories(self) -> Array:
+        """The position of each categorical column among the coded columns."""
+        return np.array([self.coded.index(j) for j in self.of_kind("categorical")], np.int64)
+
+    @cached_property
+    def coded_cardinalities(self) -> tuple[int, ...]:
+        """The number of categories or bins of each coded column."""
+        return self.cardinalities(self.coded)
 
     def with_cuts(self, cuts: Mapping[int, Sequence[float]]) -> Schema:
         """Return the schema in which some continuous columns, by their positions, are binned."""
@@ -316,7 +353,7 @@ class Schema:
     @cached_property
     def code_dtype(self) -> type[np.unsignedinteger[Any]]:
         """The smallest unsigned integer that holds every code."""
-        largest = max(self.cardinalities(self.coded), default=0)
+        largest = max(self.coded_cardinalities, default=0)
         return np.uint8 if largest < 256 else np.uint16
 
     def with_values_in(self, seen: Sequence[bool]) -> Schema:
@@ -367,6 +404,34 @@ class Schema:
 
 class IgnoredColumnWarning(UserWarning):
     """A column of the training table is ignored, because it identifies rows."""
+
+
+@dataclass(frozen=True)
+class Binning:
+    """The binned columns of a schema, as the kernel that digitises numbers reads them.
+
+    Attributes
+    ----------
+    numbers : ndarray of int (B,)
+        The position of each binned column among the continuous columns.
+    starts : ndarray of int (B + 1,)
+        Where the cut points of each begin in `cuts`.
+    cuts : ndarray
+        The cut points of all of them.
+    codes : ndarray of int (B,)
+        The position of each among the coded columns.
+    """
+
+    numbers: Array
+    starts: Array
+    cuts: Array
+    codes: Array
+
+
+def flat_cuts(cuts: Sequence[Sequence[float]]) -> tuple[Array, Array]:
+    """Return the start of each column's cut points in one flat array, and this array."""
+    starts = np.concatenate([[0], np.cumsum([len(points) for points in cuts])]).astype(np.int64)
+    return starts, np.array([point for points in cuts for point in points], np.float64)
 
 
 class UnseenCategoryError(ValueError):

@@ -1,0 +1,180 @@
+"""Read model files: safetensors with a JSON header. Nothing is executed, and no estimator is made.
+
+`posteriori.persistence` makes estimators of what is read here, and `posteriori.scoring` makes posteriors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import math
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from posteriori import densities
+from posteriori.conformity import check_fields
+from posteriori.typing import Array
+
+FORMAT = 1
+
+_UNWRITTEN = {repr(number): number for number in (math.inf, -math.inf, math.nan)}  # which JSON cannot write
+
+_PLAIN = {str, bool, int, type(None)}  # which JSON writes as they are
+
+# What a file may name, with the modules that hold it: these dataclasses, and those of registered densities.
+_DATACLASSES = {
+    "Importance": "posteriori.learning.importance",
+    "Block": "posteriori.model",
+    "FactorWeights": "posteriori.model",
+    "GenerativeModel": "posteriori.model",
+    "CPT": "posteriori.networks",
+    "ColumnRanges": "posteriori.statistics",
+    "Counts": "posteriori.statistics",
+    "JointCounts": "posteriori.statistics",
+    "JointStatistics": "posteriori.statistics",
+    "Moments": "posteriori.statistics",
+    "PairMoments": "posteriori.statistics",
+    "Pairs": "posteriori.statistics",
+    "TailMoments": "posteriori.statistics",
+    "Scatter": "posteriori.statistics",
+    "Column": "posteriori.tables",
+    "Schema": "posteriori.tables",
+    "TargetCuts": "posteriori.tables",
+}
+# Names of these dataclasses in files of version 0.1.
+_FORMER_NAMES = {
+    "Between": "Regularized",
+    "InTurn": "Chain",
+    "OuterBins": "TailMoments",
+    "TowardsSphere": "ShrinkToIdentity",
+    "TowardsUnits": "ShrinkToDiagonal",
+}
+# Names of parameters and of fitted attributes of estimators in files of version 0.1.
+FORMER_PARAMETERS = {"weights": "feature_weights", "components": "components_per_class"}
+FORMER_STATE = {"weights_": "member_weights_", "left_out_": "skipped_"}
+
+
+Content = dict[str, Any]
+ToEstimator = Callable[[Content, dict[str, Array]], Any]
+
+
+@contextmanager
+def refuse_unknown(path: Path) -> Iterator[None]:
+    """Convert the errors of a file whose content is inconsistent to a ValueError that names the file."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        known = isinstance(error, ValueError) and str(error)
+        reason = textwrap.shorten(str(error) if known else repr(error), 200, placeholder=" …")
+        raise ValueError(f"{str(path)!r} does not hold a model that this version knows: {reason}") from None
+
+
+def parse(content: str) -> Content:
+    """Return the JSON of a header; raise ValueError for a name that occurs twice, or for NaN."""
+    parsed: Content = json.loads(content, object_pairs_hook=distinct, parse_constant=_no_constant)
+    return parsed
+
+
+def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of a JSON object; raise ValueError if a name occurs twice."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a name occurs twice in a JSON object")
+    return members
+
+
+def _no_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+def with_new_names(members: dict[str, Any], former: dict[str, str]) -> dict[str, Any]:
+    """Return the members with the names of this version; raise ValueError if one has both names."""
+    return distinct([(former.get(name, name), value) for name, value in members.items()])
+
+
+def read_file(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
+    """Read the header and the arrays of a model file, and verify its checksum."""
+    shown = repr(str(path))
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {shown}")
+    if path.is_dir():
+        raise ValueError(f"{shown} is a folder; name the file of a model in it")
+    written = path.read_bytes()
+    try:
+        with safetensors.safe_open(path, framework="numpy") as opened:
+            header = opened.metadata() or {}
+            known = set(header) >= {"posteriori", "format", "content", "sha256"}
+            arrays = {name: np.array(opened.get_tensor(name)) for name in opened.keys() if known}  # noqa: SIM118
+    except (safetensors.SafetensorError, OSError, ValueError, TypeError) as error:
+        raise ValueError(f"{shown} is not a posteriori model, or is cut short: {error}") from None
+    if not known:
+        raise ValueError(f"{shown} is a safetensors file, but not a posteriori model")
+    if not header["format"].isdecimal() or int(header["format"]) > FORMAT:
+        raise ValueError(
+            f"{shown} was written by posteriori {header['posteriori']}, which is newer than this one; upgrade"
+        )
+    checksum, placeholder = header["sha256"], stand_in(header["content"])
+    if digest(written.replace(checksum.encode(), placeholder.encode(), 1)) != checksum:
+        raise ValueError(f"{shown} is damaged: its content does not match its checksum; save the model again")
+    return header, arrays
+
+
+def stand_in(content: str) -> str:
+    """Return the placeholder of the checksum while the file is hashed: same length, and unique in the file."""
+    return digest(content.encode())
+
+
+def digest(written: bytes) -> str:
+    """Return the SHA-256 checksum in hexadecimal digits."""
+    return hashlib.sha256(written).hexdigest()
+
+
+def stored_dataclass(name: str) -> type[Any] | None:
+    """Return the dataclass that a file may name; None if it is not registered."""
+    module = _DATACLASSES.get(name)
+    return densities.find_stored_class(name) if module is None else getattr(importlib.import_module(module), name)
+
+
+def unpack(value: Any, arrays: dict[str, Array], to_estimator: ToEstimator) -> Any:
+    """Return the value that a file holds as JSON and arrays; check the fields of every dataclass.
+
+    `to_estimator` makes an estimator of its name, its parameters and its fitted attributes.
+    """
+    if type(value) in _PLAIN:
+        return value
+    if type(value) is not dict:
+        if type(value) is float and math.isfinite(value):
+            return value
+        raise ValueError(f"{value!r} stands where a value is expected")
+    if "type" in value:
+        name: str = value["type"]
+        kind = stored_dataclass(_FORMER_NAMES.get(name, name))
+        if kind is None:
+            raise ValueError(f"it holds a {name!r}, which is not registered")
+        fields = {name: unpack(field, arrays, to_estimator) for name, field in value["fields"].items()}
+        check_fields(kind, fields)
+        unpacked = kind(**fields)
+        if hasattr(unpacked, "check"):
+            unpacked.check()
+        return unpacked
+    ((form, content),) = value.items()
+    if form in ("tuple", "list") and type(content) is list:
+        items = [item if type(item) in _PLAIN else unpack(item, arrays, to_estimator) for item in content]
+        return tuple(items) if form == "tuple" else items
+    if form == "array":
+        return arrays[content]
+    if form == "estimator":
+        return to_estimator(content, arrays)
+    if form == "float":
+        return _UNWRITTEN[content]
+    if form == "dict" and type(content) is list:
+        return distinct([(unpack(k, arrays, to_estimator), unpack(v, arrays, to_estimator)) for k, v in content])
+    raise ValueError(f"a {form!r} of a {type(content).__name__} stands where a value is expected")

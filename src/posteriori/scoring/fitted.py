@@ -1,0 +1,196 @@
+"""The posterior of a fitted model with the names of its classes, made of a model file without an estimator."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from posteriori.invariants import check_not_negative, check_numbers, require
+from posteriori.learning.pool import Pool
+from posteriori.model import GenerativeModel
+from posteriori.model_files import FORMER_STATE, Content, parse, read_file, refuse_unknown, unpack, with_new_names
+from posteriori.scoring.posterior import ModelRows, Posterior, Scorer
+from posteriori.sources import LabelledSource, source_of
+from posteriori.tables import Column, Schema, read_rows
+from posteriori.tables.matching import matched_places
+from posteriori.tables.writing import write_column
+from posteriori.typing import Array
+
+_NETWORK = "BayesianNetwork"
+_MIXTURE = "MixtureModel"
+
+
+@dataclass(frozen=True)
+class FittedPosterior:
+    """p(y | x) of a fitted model, with its classes.
+
+    Attributes
+    ----------
+    posterior : Posterior
+    target : Column
+        The classes.
+    model : str
+        The name of the model in messages.
+    is_mixture : bool
+        Whether the classes are components of a mixture, which have no names.
+    n_jobs : int, optional
+        The number of threads; None or −1 for one per core.
+    learned : bool
+        Whether the model was learned from rows; then rows without the names of its columns give a warning.
+    """
+
+    posterior: Posterior
+    target: Column
+    model: str
+    is_mixture: bool = False
+    n_jobs: int | None = None
+    learned: bool = True
+
+    def check(self) -> None:
+        """Raise ValueError unless models, pool and classes fit together; for a model from a file."""
+        models, pool, target = self.posterior.models, self.posterior.pool, self.target
+        require(len(models) > 0, "members or weights are missing")
+        require(target.kind == "categorical", "the target is no column of classes")
+        require(len(target.kinds) <= 1, "the classes are of several kinds")
+        for model in models:
+            require(isinstance(model, GenerativeModel), "model_ is of the wrong kind")
+            require(model.schema.uncut() == models[0].schema.uncut(), "the members are of different columns")
+            require(model.n_classes == len(target.categories), "the model has not one component or more for each class")
+        if pool is None:
+            require(len(models) == 1, "members or weights are missing")
+            return
+        check_numbers("the weights of the members", pool.weight, (len(models),), 0.0)
+        check_numbers("the biases of classes", pool.bias, (len(target.categories),))
+
+    @property
+    def schema(self) -> Schema:
+        """The columns, without cut points if there are several models."""
+        return self.posterior.schema
+
+    @cached_property
+    def labels(self) -> list[Any]:
+        """The classes as Python values, or the numbers of the components of a mixture."""
+        return list(range(len(self.target.categories))) if self.is_mixture else write_column(self.target).tolist()
+
+    @property
+    def fallback(self) -> int:
+        """The index of the class that is predicted for a row that no class can produce."""
+        return 0 if self.is_mixture else int(self.posterior.models[0].class_log_prior.argmax())
+
+    def source(self, X: Any) -> LabelledSource:
+        """Return rows to predict as a source; X is anything that `predict` takes."""
+        schema = self.schema
+        table = read_rows(X, schema, self.model)
+        positions = matched_places(table, schema, self.model, schema.target, warn_of_lost_names=self.learned)
+        return source_of(table, schema, positions, n_jobs=self.n_jobs)
+
+    def scorer(self) -> Scorer:
+        """Return a function from one row, a dict, to p(y | x) of each class, a dict."""
+        return Scorer(tuple(self.labels), ModelRows(self.posterior, self.model))
+
+
+def load_posterior(path: Path) -> FittedPosterior | None:
+    """Read the posterior of a model that `posteriori.save` wrote, without scikit-learn; None for a network.
+
+    Parameters of the estimator and statistics are not read, and not checked.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As `posteriori.load`.
+    """
+    metadata, arrays = read_file(path)
+    with refuse_unknown(path):
+        content = parse(metadata["content"])
+        if content["model"] == _NETWORK:
+            return None
+        fitted = _posterior_of(content, arrays)
+        fitted.check()
+        return fitted
+
+
+def load_scorer(path: Any) -> Scorer:
+    """Read a function from one row to the posterior out of a model file: for services.
+
+    Scikit-learn and pandas are not imported, so that the process starts in about half the time.
+
+    Parameters
+    ----------
+    path : path
+        A file that `posteriori.save` or ``posteriori fit`` wrote.
+
+    Returns
+    -------
+    Scorer
+        That of `model.scorer()`.
+
+    Raises
+    ------
+    FileNotFoundError
+        The file does not exist.
+    ValueError
+        As `posteriori.load`; or the file holds a Bayesian network: use ``load(path).as_classifier(target).scorer()``.
+
+    Examples
+    --------
+    >>> import os, tempfile, posteriori as po
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.posteriori")
+    >>> po.save(po.NaiveBayes().fit([["u"], ["u"], ["v"]], ["a", "a", "b"]), path)
+    >>> score = po.load_scorer(path)
+    >>> {label: round(p, 2) for label, p in score({"x0": "v"}).items()}
+    {'a': 0.43, 'b': 0.57}
+    """
+    fitted = load_posterior(Path(path))
+    if fitted is None:
+        raise ValueError(
+            f"{str(path)!r} holds a Bayesian network; name the variable to predict: "
+            "posteriori.load(path).as_classifier(target).scorer()"
+        )
+    return fitted.scorer()
+
+
+def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior:
+    """Convert the content of a file, in which an estimator is a name, its parameters and its fitted attributes."""
+    name = content["model"]
+    state = with_new_names(content["state"], FORMER_STATE)
+    n_jobs = dict(content["parameters"]["dict"]).get("n_jobs")
+
+    def unpacked(key: str) -> Any:
+        return unpack(state[key], arrays, _posterior_of)
+
+    if "members_" not in state:
+        posterior = Posterior((unpacked("model_"),))
+        return FittedPosterior(posterior, unpacked("target_"), name, name == _MIXTURE, n_jobs, "statistics_" in state)
+    members, weights = unpacked("members_"), unpacked("member_weights_")
+    require(len(members) > 0 and members.keys() == weights.keys(), "members or weights are missing")
+    for member in members.values():
+        member.check()
+        require(member.target == next(iter(members.values())).target, "the members have different classes")
+    for weight in weights.values():
+        check_not_negative("the weight of a member", weight)
+    models = tuple(model for member in members.values() for model in member.posterior.models)
+    pool = Pool(np.array(list(weights.values())), unpacked("class_bias_"))
+    return FittedPosterior(Posterior(models, pool), next(iter(members.values())).target, name, False, n_jobs)
+
+
+def most_probable(scores: Array) -> Array:
+    """Return the index of the largest score of each row, (n,); −1 where all scores are −inf."""
+    best: Array = scores.argmax(axis=1)
+    best[np.isneginf(scores[np.arange(len(best)), best])] = -1
+    return best
+
+
+def warn_of_impossible(first: int, count: int, stacklevel: int = 3) -> None:
+    """Warn of rows that no class can produce, by the number of the first."""
+    warnings.warn(
+        f"row {first}{f' and {count - 1} more' if count > 1 else ''} cannot be produced by any "
+        "class, so its posterior is undefined (NaN; predict falls back on the prior); set alpha > 0, or "
+        "correct a number that lies absurdly far from all others",
+        UserWarning,
+        stacklevel=stacklevel,
+    )

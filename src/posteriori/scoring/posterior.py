@@ -1,0 +1,180 @@
+"""Posteriors of one row at a time, given as a dict: columns and parameters are prepared once, and no table is made."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from posteriori.learning.pool import Pool, clip_log_posteriors
+from posteriori.model import GenerativeModel
+from posteriori.sources.labelling import Labelling
+from posteriori.sources.row_reader import RowReader
+from posteriori.sources.table_source import warn_of_unseen
+from posteriori.tables import Batch, Schema
+from posteriori.tables.records import RecordTable, warn_of_unknown_keys
+from posteriori.typing import Array
+
+_ROW = slice(0, 1)
+_NO_LABELS = Labelling()
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """p(y | x) of a generative model, or of a logarithmic opinion pool of several.
+
+    Attributes
+    ----------
+    models : tuple of GenerativeModel
+        Of the same columns, apart from cut points, and of the same classes.
+    pool : Pool, optional
+        The weights of the models; None where there is one model.
+    """
+
+    models: tuple[GenerativeModel, ...]
+    pool: Pool | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The columns, without cut points if there are several models."""
+        schema = self.models[0].schema
+        return schema if self.pool is None else schema.uncut()
+
+    def scores(self, batch: Batch) -> Array:
+        """Return log p(y | x) + constant per row in nats, (n, C)."""
+        return self.models[0].scores(batch) if self.pool is None else self.log_posterior(batch)
+
+    def log_posterior(self, batch: Batch) -> Array:
+        """Return log p(y | x) in nats, (n, C); without a pool NaN in a row that no class can produce."""
+        if self.pool is None:
+            return self.models[0].log_posterior(batch)
+        each = [model.log_posterior(batch.with_schema(model.schema)) for model in self.models]
+        return self.pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)))
+
+
+class RowPosterior(Protocol):
+    """What computes the posterior of one row for `Scorer`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the model, which are keys of a row."""
+
+    def log_posterior(self, row: Mapping[str, Any]) -> Array:
+        """Return log p(y | x) in nats, (C,); NaN, with a warning, for a row that no class can produce."""
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """Rows under generative models.
+
+    Attributes
+    ----------
+    posterior : Posterior
+    model : str
+        The name of the model in messages.
+    """
+
+    posterior: Posterior
+    model: str
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.posterior.schema
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the model, which are keys of a row."""
+        return self.schema.names
+
+    @cached_property
+    def _known(self) -> frozenset[str | None]:
+        return frozenset({*self.names, self.schema.target})
+
+    def log_posterior(self, row: Mapping[str, Any]) -> Array:
+        """Return log p(y | x) in nats, (C,); NaN, with a warning, for a row that no class can produce."""
+        schema = self.schema
+        if not row.keys() <= self._known:
+            warn_of_unknown_keys([row], schema.names, self.model, schema.target, stacklevel=4)
+        reader = RowReader(RecordTable((row,), schema.names), schema, range(len(schema.names)))
+        batch = reader.batch(_ROW, _NO_LABELS)
+        if batch.unseen:
+            warn_of_unseen(batch.unseen)
+        log_posterior: Array = self.posterior.log_posterior(batch)[0]
+        if np.isnan(log_posterior[0]):
+            warnings.warn(
+                "no class can produce the row, so its posterior is undefined (NaN); set alpha > 0, or correct a number "
+                "that lies far from all others",
+                UserWarning,
+                stacklevel=4,
+            )
+        return log_posterior
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """p(y | x) of one row, from a dict to a dict, for services that score row by row.
+
+    The numbers are those of `predict_proba`. No data frame is made, and the object can be pickled: it holds the model,
+    without the statistics it was learned from. A key that the row lacks, None and NaN are missing cells. Keys that are
+    not columns are ignored, and unseen categories count as missing, both with a UserWarning. A row that no class can
+    produce gives NaN, with a UserWarning.
+
+    Attributes
+    ----------
+    classes : tuple
+        The classes, as Python values, in the order of `classes_`.
+    rows : RowPosterior
+        The model.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> score = po.NaiveBayes().fit(load_penguins(), "species").scorer()
+    >>> row = {"bill_length_mm": 50.0, "bill_depth_mm": 15.5, "island": None}
+    >>> {label: round(p, 3) for label, p in score(row).items()}
+    {'Adelie': 0.0, 'Chinstrap': 0.023, 'Gentoo': 0.977}
+    >>> round(score.log_odds(row)["Gentoo"], 2)
+    3.77
+    """
+
+    classes: tuple[Any, ...]
+    rows: RowPosterior
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the model, which are keys of a row."""
+        return self.rows.names
+
+    def __call__(self, row: Mapping[str, Any]) -> dict[Any, float]:
+        """Return p(y | x) of each class.
+
+        Parameters
+        ----------
+        row : mapping from column name to cell
+            Cells are numbers, strings or booleans. A model that was trained on an array has the columns x0, x1, ….
+
+        Raises
+        ------
+        ValueError
+            A cell has the wrong kind, is infinite, or is outside the support of its density. Correct it.
+        TypeError
+            A cell is no number, string or boolean.
+        """
+        return dict(zip(self.classes, np.exp(self.rows.log_posterior(row)).tolist(), strict=True))
+
+    def log_odds(self, row: Mapping[str, Any]) -> dict[Any, float]:
+        """Return log p(y | x) − log (1 − p(y | x)) of each class in nats, which keeps its digits near 0 and 1.
+
+        Parameters and errors are those of `__call__`.
+        """
+        log_posterior = self.rows.log_posterior(row)
+        others = np.where(np.eye(len(log_posterior), dtype=np.bool_), -np.inf, log_posterior)
+        with np.errstate(invalid="ignore"):  # NaN of an impossible row
+            odds = log_posterior - np.logaddexp.reduce(others, axis=1)
+        return dict(zip(self.classes, odds.tolist(), strict=True))
