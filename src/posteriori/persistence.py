@@ -64,7 +64,7 @@ _FORMER_NAMES = {
 # Names of parameters and of fitted attributes of estimators in files of version 0.1.
 _FORMER_PARAMETERS = {"weights": "feature_weights", "components": "components_per_class"}
 _FORMER_STATE = {"weights_": "member_weights_", "left_out_": "skipped_"}
-# What it may say of a fitted estimator, and of which type that is.
+# Fitted attributes of an estimator that a file may hold, and their types.
 _STATE: dict[str, Any] = {
     "model_": model.GenerativeModel,
     "target_": tables.Column,

@@ -91,9 +91,7 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
             self._begin(classes)
             return self
         if not hasattr(self, "statistics_"):
-            raise ValueError(
-                "this model was built from parameters, which do not contain the number of rows; use fit"
-            )
+            raise ValueError("this model was built from parameters, which do not contain the number of rows; use fit")
         return self._learn(self._further_statistics(X, y, classes, sample_weight))
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

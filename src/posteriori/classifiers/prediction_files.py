@@ -35,7 +35,7 @@ from posteriori.tables.text import SEPARATORS
 from posteriori.typing import Array
 
 _HANDED = 4  # frames that wait to be written
-_PATIENCE = 0.1  # seconds until one thread asks whether the other has ended
+_PATIENCE = 0.1  # seconds after which one thread checks whether the other has ended
 
 
 def predict_to(
@@ -45,34 +45,34 @@ def predict_to(
     proba: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Write the prediction for every row, in order, to a file: memory does not grow with the number of rows.
+    """Write the prediction of every row, in order, to a file; memory does not grow with the number of rows.
 
     Parameters
     ----------
     estimator : fitted classifier or MixtureModel
-        Not of `posteriori.drop_in`.
+        Classifiers of `posteriori.drop_in` are not supported.
     X : Scan, or anything that `predict` takes
     path : path
-        Its suffix says the format: ``.parquet``, ``.arrow``, ``.csv``, ``.tsv`` or ``.ndjson``, text also ``.gz``. It
-        takes this name only when all is written: after an error what was there before is there still.
+        The suffix sets the format: ``.parquet``, ``.arrow``, ``.csv``, ``.tsv`` or ``.ndjson``, for text also ``.gz``.
+        The file gets this name only when all rows are written: after an error, an earlier file of this name remains.
     proba : bool, default False
-        Whether p(y | x) of each class is written as well.
+        Whether to write p(y | x) of each class as well.
     progress : callable, optional
-        Called with the number of rows of every batch that is predicted.
+        Called with the number of rows of each batch.
 
     Returns
     -------
     int
-        The number of rows written: column prediction, and p_CLASS of each class.
+        Number of rows written. The columns are prediction, and p_CLASS of each class if `proba`.
 
     Raises
     ------
     OSError
-        There is no such folder, the path is that of a folder, or writing fails: the error names the path.
+        The folder does not exist, the path is a folder, or writing fails; the error names the path.
     ValueError
-        The suffix is not known, or the path is that of one of the files that are read.
+        The suffix is unknown, or the path is one of the files that are read.
     RuntimeError
-        The process was forked after polars had started its threads.
+        The process was forked after polars started its threads.
 
     Examples
     --------
@@ -117,7 +117,9 @@ def predict_to(
 def predictions(
     estimator: Any, X: Any, proba: bool = False, progress: Callable[[int], None] | None = None
 ) -> Generator[pl.DataFrame, None, None]:
-    """Yield the predictions for all rows, in order, some at a time; at the end warn of what was strange about them.
+    """Yield the predictions of all rows in order, part by part.
+
+    After the last row, warn of unseen categories and of rows that no class can produce.
 
     The arguments are those of `predict_to`.
     """
@@ -155,7 +157,7 @@ def predictions(
 
 
 def _scorer(estimator: Any) -> Callable[[Batch], Array]:
-    """Return the function to what is a constant a row away from log p(y | x)."""
+    """Return the function from a batch to log p(y | x) + constant per row."""
     if isinstance(estimator, GenerativeClassifier):
         return estimator._log_posterior
     model: GenerativeModel = estimator.model_
@@ -167,7 +169,7 @@ def _column(label: Any) -> str:
 
 
 def _hand_over(frames: Iterator[pl.DataFrame], write: Callable[[Iterator[pl.DataFrame]], None]) -> None:
-    """Have another thread write frames while this one makes them: an error, or Ctrl-C, of either ends both."""
+    """Write frames in another thread while this one produces them; an error or Ctrl-C in either ends both."""
     handed: Queue[pl.DataFrame | None] = Queue(_HANDED)
     ended = Event()
 
@@ -200,7 +202,7 @@ def _hand_over(frames: Iterator[pl.DataFrame], write: Callable[[Iterator[pl.Data
 
 
 class _Abandoned(Exception):
-    """Those who make the frames have stopped: what is written is not whole."""
+    """The producer of frames has stopped, so the file is incomplete."""
 
 
 def _write_text(frames: Iterator[pl.DataFrame], position: Path, kind: str, packed: bool) -> None:

@@ -79,19 +79,19 @@ def open_cases(
     Parameters
     ----------
     table : table (n, d)
-        Any data frame, its columns in any order; or an array with a column a variable.
+        Any data frame, with its columns in any order; or an array with one column per variable.
     names : sequence of str, optional
-        The variables; by default the columns are.
+        The variables; default: the columns.
     states : mapping from str to tuple of states
-        Of the variables whose states are stated; those of the others are the categories of their columns.
+        Declared states by variable. The states of other variables are the categories of their columns.
     sample_weight : array-like (n,), optional
     n_jobs : int, optional
 
     Raises
     ------
     ValueError
-        A column is no variable, holds measurements, or a cell that is no state of its variable; or a variable has
-        neither a column nor stated states.
+        A column is not a variable, holds measurements, or has a cell that is not a state of its variable; or a variable
+        has no column and no declared states.
     """
     opened = read_table(table)
     titles = opened.names if opened.named or names is None else tuple(names)

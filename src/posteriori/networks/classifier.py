@@ -1,4 +1,4 @@
-"""Any variable of a network as the class."""
+"""Classification by a network: any variable may be the class."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class NetworkClassifier(ClassifierMixin, TableEstimator):
     Parameters
     ----------
     network : BayesianNetwork
-        Its graph, its states, and, unless `fit` learns others, its tables.
+        Its graph, states and tables; `fit` replaces the tables.
     target : str
         The variable to predict.
     alpha : float, default 1.0
-        Pseudo-count a cell of the tables that `fit` learns.
+        Pseudo-count per cell of the tables that `fit` learns.
     n_jobs : int, optional
-        Threads; None or −1 for one a core.
+        Number of threads; None or −1 uses one per core.
 
     Attributes
     ----------
     network_ : BayesianNetwork
-        That predicts.
+        The network that predicts.
     classes_ : ndarray (C,)
         The states of the target.
     feature_names_in_ : ndarray
@@ -67,7 +67,7 @@ class NetworkClassifier(ClassifierMixin, TableEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the tables of the network's graph anew.
+        """Learn the tables of the network's graph from rows.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class NetworkClassifier(ClassifierMixin, TableEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """Return p(target | the row), (n, C); NaN where the network cannot produce the row."""
+        """Return p(target | the row), (n, C); NaN if the network cannot produce the row."""
         check_is_fitted(self, "network_")
         return self.network_.predict_proba(X, self.target, n_jobs=self.n_jobs)
 
@@ -105,7 +105,7 @@ class NetworkClassifier(ClassifierMixin, TableEstimator):
             return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> Array:
-        """Return the most probable state of each row, (n,); by the prior where the network cannot produce it."""
+        """Return the most probable state of each row, (n,); by the prior if the network cannot produce the row."""
         posterior = self.predict_proba(X)
         impossible = np.isnan(posterior[:, 0])
         if impossible.any():

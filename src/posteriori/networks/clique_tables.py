@@ -193,8 +193,8 @@ def most_bytes(skeleton: Skeleton, assigned: dict[int, list[Factor]]) -> int:
     """Return how many bytes `fill_tables` takes at most, without making a table.
 
     A cell of a clique takes 16 bytes and 4 more for each separator that hangs from it. The share of cells that cannot
-    occur is at least that of the clique's factor with most zeros; the messages may rule out more. While a table is made
-    some 40 bytes a cell come on top, whether it occurs or not.
+    occur is at least that of the clique's factor with most zeros; the messages may rule out more. Computing a table
+    takes about 40 more bytes per cell, including the cells that cannot occur.
     """
     total = largest = 0.0
     for n, below in enumerate(skeleton.children()):

@@ -22,9 +22,9 @@ class EdgeConstraints:
     Attributes
     ----------
     required : ndarray of bool (d, d)
-        [u, v]: u → v must be there.
+        [u, v]: the graph must have u → v.
     permitted : ndarray of bool (d, d)
-        [u, v]: u → v may be there.
+        [u, v]: the graph may have u → v.
     max_parents : int
     """
 

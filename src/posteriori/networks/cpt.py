@@ -38,7 +38,7 @@ class CPT:
     Raises
     ------
     TypeError
-        A state is neither a string, a number nor a boolean.
+        A state is not a string, a number or a boolean.
     ValueError
         The shape is another, a probability is negative or no number, or a row does not sum to 1; the row is named
         by the parents' states.
@@ -122,7 +122,7 @@ def check_states(variable: str, states: Any) -> States:
     Raises
     ------
     TypeError
-        They are one string, or one is neither a string, a number nor a boolean.
+        They are a single string, or one of them is not a string, a number or a boolean.
     ValueError
         There is none, one is NaN, or one occurs twice.
     """

@@ -82,7 +82,7 @@ def _row_place(variable: str, key: Any, parents: Mapping[str, States]) -> tuple[
 
 
 def _from_frame(variable: str, frame: nw.DataFrame[Any], own: States | None, parents: Mapping[str, States]) -> CPT:
-    """Read a frame with a column for each parent and either one a state, or the variable and its probability."""
+    """Read a frame with one column per parent, and one per state or the variable and its probability."""
     for name in parents:
         if name not in frame.columns:
             raise ValueError(

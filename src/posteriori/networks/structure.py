@@ -77,7 +77,7 @@ def learn_network(
         What is maximised: by default BIC, and for trees the likelihood alone. With "bic" or "aic" a tree loses the
         edges that are not worth their parameters. ``BDeu(equivalent_sample_size=…)`` states the prior.
     required, forbidden, allowed : sequence of pairs (parent, child), optional
-        Edges that must be there, that must not, and the only ones that may; of hill climbing.
+        Edges that the graph must have, must not have, and the only ones that it may have; for hill climbing.
     max_parents : int, optional
         Of hill climbing.
     tabu : int, default 15
@@ -223,7 +223,7 @@ def score_structure(
     structure : DAG or BayesianNetwork
         Of the network only the graph and its states count.
     table : table (n, d)
-        Without missing cells; a column a variable.
+        Without missing cells; one column per variable.
     score : {"bic", "aic", "bdeu"} or Score, default "bic"
     states : mapping from str to sequence of states, optional
         By default those of the network, or of the columns.

@@ -228,7 +228,7 @@ def _triple(dag: DAG, nodes: tuple[str, ...], arrows: str, observed: tuple[str, 
         elif effects:
             reason = f"its effect {effects[0]} is given"
         else:
-            reason = "neither it nor an effect of it is given"
+            reason = "it is not given, and no effect of it is"
         return Triple(first, middle, last, "common effect", bool(effects), reason)
     kind: Kind = "common cause" if arrows == "←→" else "chain"
     active = middle not in observed
