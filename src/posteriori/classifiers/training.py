@@ -120,8 +120,8 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
             raise ValueError(f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; use fit")
         if wanted and source.label_model is not None:
             raise ValueError(
-                f"{wanted[0]} needs known labels, and components_per_class, label_noise and a mask hide them; leave one "
-                "of them out"
+                f"{wanted[0]} needs known labels, and components_per_class, label_noise and a mask hide them; leave "
+                "one of them out"
             )
         if self.feature_weights is not None and source.label_model is not None:
             raise ValueError(
