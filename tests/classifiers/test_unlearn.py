@@ -250,7 +250,7 @@ def refusals():
     known = po.NaiveBayes.from_parameters(priors=[0.5, 0.5], gaussian={"x": {"mean": [0, 1], "sd": [1, 1]}})
     yield known, [[1.0]], [0], None, "built from parameters"
     shrunk = po.GaussianDiscriminant(shrinkage="ledoit_wolf").fit(numbers, label)
-    yield shrunk, numbers[:1], ["a"], None, "looks at all rows twice, and forget sees only sums"
+    yield shrunk, numbers[:1], ["a"], None, "looks at all rows twice, and unlearn sees only sums"
     conditional = po.NaiveBayes(feature_weights="conditional").fit(numbers, label)
     yield conditional, numbers[:1], ["a"], None, 'feature_weights="conditional"'
     hidden = po.NaiveBayes(unlabelled="learn").fit(numbers, [None, *label[1:]])
