@@ -1,16 +1,12 @@
 """The prose is plain modern English: banned words and patterns, in documents, docstrings, comments and messages.
 
-`PENDING` counts the findings in files that still have some. The counts may only fall: a file with fewer findings than
-its count has to lower it, and a file without findings has to leave the list. `python -m tests.test_prose` lowers the
-counts to what is found; with `--record` it writes all counts as found, for files that were moved. With paths it prints
-the findings of those files.
+`python -m tests.test_prose` prints the findings of all files; with paths, those of these files.
 """
 
 from __future__ import annotations
 
 import ast
 import io
-import json
 import re
 import sys
 import tokenize
@@ -20,7 +16,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PENDING_FILE = Path(__file__).with_name("prose_pending.json")
 
 _PER = (
     "row|class|column|cell|feature|label|component|parent|state|table|file|set|fold|second|worker|partition|member"
@@ -92,21 +87,14 @@ def files() -> list[str]:
     return [*DOCUMENTS, *(name for name in code if name not in EXCEPTIONS)]
 
 
-PENDING: dict[str, int] = json.loads(PENDING_FILE.read_text(encoding="utf-8")) if PENDING_FILE.exists() else {}
+def shown(name: str) -> str:
+    """Return the findings of a file, one per line."""
+    return "\n".join(f"{name}:{line}: {words!r} ({pattern})" for line, pattern, words in findings(ROOT / name))
 
 
 @pytest.mark.parametrize("name", files())
 def test_a_file_is_in_plain_words(name):
-    found = findings(ROOT / name)
-    allowed = PENDING.get(name, 0)
-    shown = "\n".join(f"{name}:{line}: {words!r} ({pattern})" for line, pattern, words in found)
-    assert len(found) <= allowed, f"{len(found)} banned phrases where {allowed} are pending:\n{shown}"
-    assert len(found) == allowed, f"lower the count of {name} in {PENDING_FILE.name} from {allowed} to {len(found)}"
-
-
-def test_the_list_names_files_that_exist_and_are_not_clean():
-    assert set(PENDING) <= set(files())
-    assert all(count > 0 for count in PENDING.values())
+    assert not shown(name), f"banned phrases (CONTRIBUTING.md, Prose):\n{shown(name)}"
 
 
 @pytest.mark.parametrize(
@@ -138,14 +126,6 @@ def test_plain_words_pass(text, tmp_path):
 
 
 if __name__ == "__main__":
-    paths = [argument for argument in sys.argv[1:] if argument != "--record"]
-    if paths:
-        for argument in paths:
-            for line, pattern, words in findings(Path(argument).resolve()):
-                print(f"{argument}:{line}: {words!r} ({pattern})")
-    else:
-        counts = {name: len(findings(ROOT / name)) for name in files()}
-        if "--record" not in sys.argv:
-            counts = {name: min(count, PENDING.get(name, 0)) for name, count in counts.items()}
-        counts = {name: count for name, count in sorted(counts.items()) if count}
-        PENDING_FILE.write_text(json.dumps(counts, indent=2) + "\n", encoding="utf-8")
+    for argument in sys.argv[1:] or files():
+        if found := shown(argument):
+            print(found)

@@ -337,8 +337,8 @@ class GenerativeModel:
         impossible = np.flatnonzero(np.isneginf(log_likelihood) & (batch.assignment.weight > 0))
         if len(impossible):
             raise ValueError(
-                f"row {batch.number(impossible[0])} cannot be produced by any component that may have made it, so that "
-                "it cannot teach; set alpha > 0, or correct a number that lies absurdly far from all others"
+                f"row {batch.number(impossible[0])} has probability 0 under every component that its label allows, so "
+                "EM cannot learn from it; set alpha > 0, or correct a number that lies absurdly far from all others"
             )
         return log_joint, log_likelihood
 
@@ -380,7 +380,7 @@ class GenerativeModel:
         for j in self._order:
             log_joint = log_joint + factors[:, :, j]
             after = self.by_class(log_joint)
-            known = before > -np.inf  # once a class has probability 0 it keeps it
+            known = before > -np.inf  # a class that has reached probability 0 keeps it
             out[:, :, j] = np.where(known, after - np.where(known, before, 0.0), 0.0)
             before = after
         return out

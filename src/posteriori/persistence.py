@@ -35,7 +35,7 @@ from posteriori.model_files import (
 )
 from posteriori.typing import Array
 
-# What it may say of a fitted estimator, and of which type that is.
+# Fitted attributes of an estimator that a file may hold, and their types.
 _STATE: dict[str, Any] = {
     "model_": model.GenerativeModel,
     "target_": tables.Column,

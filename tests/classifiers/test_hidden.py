@@ -245,7 +245,7 @@ def test_models_that_cannot_learn_from_such_rows_say_no_more_than_they_can():
 
 def test_a_row_that_nothing_can_produce_is_named():
     X = pl.DataFrame({"a": ["u", "v", "u", "v", "w"]})
-    with pytest.raises(ValueError, match="row 4 cannot be produced by any component that may have made it"):
+    with pytest.raises(ValueError, match="row 4 has probability 0 under every component that its label allows"):
         po.NaiveBayes(alpha=0.0, unlabelled="learn").fit(X, [0, 1, 0, 1, None])
 
 

@@ -198,7 +198,7 @@ def test_a_target_that_is_no_column():
         fit(FRAME, "snow")
     with refused(ValueError, "the target 'snow' is not a column of X, which has no named columns"):
         fit(X, "snow")
-    with refused(ValueError, "X has no column beside the target 'rain'; give at least one feature"):
+    with refused(ValueError, "X has no column except the target 'rain'; give at least one feature"):
         fit(FRAME.select("rain"), "rain")
 
 
@@ -828,7 +828,7 @@ def test_bad_classes(classes, match):
 
 def test_classes_may_not_change():
     model = po.NaiveBayes().partial_fit(X, Y, classes=[0, 1])
-    with refused(ValueError, r"classes=\[0, 1, 2\] is not what it was on the first call: \[0, 1\]"):
+    with refused(ValueError, r"classes=\[0, 1, 2\] differs from that of the first call: \[0, 1\]"):
         model.partial_fit(X, Y, classes=[0, 1, 2])
     with refused(ValueError, "y holds 2, which is not among the classes"):
         model.partial_fit(X, Y * 2)

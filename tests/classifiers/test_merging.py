@@ -200,7 +200,7 @@ def refusals():
     yield "names", [_named("pq"), _named("pr")], ValueError, "model 1 lacks column 'q', which model 0 has"
     yield "more", [_named("pq"), _named("pqr", [(1, 2, 3), (4, 5, 7)])], ValueError, "model 1 has column 'r'"
     yield "order", [_named("pq"), _named("qp")], ValueError, "in another order"
-    yield "namelessness", [_named(["x0"], [(1.0,), (2.0,)]), plain], ValueError, "by name"
+    yield "namelessness", [_named(["x0"], [(1.0,), (2.0,)]), plain], ValueError, "has named columns"
     words = _named("pq", [(1.0, "u"), (2.0, "v")])
     yield "kinds", [_named("pq"), words], ValueError, "'q' is categorical in model 1 and continuous in model 0"
     numbers = [po.NaiveBayes(categorical_features=[0]).fit([[c], [d]], [0, 1]) for c, d in [(1, 2), ("u", "v")]]

@@ -1,4 +1,4 @@
-"""The best of all generative models for a table: each judged on rows it has not seen, and pooled."""
+"""Logarithmic pool of generative models: candidates are cross-validated, and the best are pooled."""
 
 from __future__ import annotations
 
@@ -50,71 +50,71 @@ _POOL = "pool"
 
 
 class _Reader(NaiveBayes):
-    """Reads the rows of a pool, which takes one label per row: advice to let unlabelled rows teach is not for it."""
+    """Reads the rows of a pool. A pool needs a label per row, so errors must not advise the parameter `unlabelled`."""
 
     _learns_unlabelled = False
 
 
 @insert_shared_docs
 class GenerativeClassifier(MeasuresImportance, TableClassifier):
-    r"""Every generative model that a table is worth, fitted from one pass, judged on rows not seen, and pooled.
+    r"""Logarithmic pool of the generative models that suit a table, weighted by their held-out predictions.
 
     .. math:: p(y \mid x) \propto \exp\Big(b_y + \sum_m w_m \log p_m(y \mid x)\Big), \qquad w_m \ge 0
 
-    The members are generative models, fitted in closed form; what is fitted discriminatively is a weight a member and
-    a bias a class, on posteriors of rows that a member was not trained on. So over-confident members are toned down,
-    and what each knows that others do not adds up.
+    The members are generative models, fitted in closed form. Only one weight per member and one bias per class are
+    fitted discriminatively, on out-of-fold posteriors. This reduces the overconfidence of members and combines their
+    complementary information.
 
     Parameters
     ----------
     members : "auto", list or mapping, default "auto"
-        Which models. "auto" tries every candidate that suits the table (see Notes). A list, or a mapping from names of
-        your own, holds generative estimators of posteriori and names of the registry: "nb", "lda", "qda", "rda", "tan",
+        "auto" tries every candidate that suits the table (see Notes). A list, or a mapping from names of your choice,
+        holds generative estimators of posteriori and names of the registry: "nb", "lda", "qda", "rda", "tan",
         "chow-liu", "kdb", "aode", and those of the candidates. A name is the same model here, in `cross_validate`, in
         `compare` and on the command line.
     pool : {"log_linear", "best"}, default "log_linear"
-        Weigh the members; or keep the one of least log-loss, as it is.
+        "log_linear" weighs the members; "best" keeps only the one with the lowest log-loss.
     folds : int, default 5
-        Of the cross-validation that judges them; fewer where rows are.
+        Number of folds of the cross-validation; at most the number of rows.
     penalty : float, default 1.0
-        Draws the weights together, to the geometric mean of the members, so that few rows do not overfit: in nats.
+        Strength, in nats, of the shrinkage of the weights to the geometric mean of the members, against overfitting.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
-        Columns that are categorical although their type is numeric.
+        Numeric columns to treat as categorical.
     .. shared:: keep
     random_state : int, default 0
-        Shuffles the rows before they are dealt out to the folds.
+        Seed of the assignment of rows to folds.
     n_jobs : int, optional
-        Threads; None or −1 for one a core. The result does not depend on it.
+        Number of threads; None or −1 uses one per core. The result does not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray (C,)
     members_ : dict
-        The fitted estimators of positive weight, by name.
+        Fitted estimators with a positive weight, by name.
     member_weights_ : dict
-        w_m of each of them, by name.
+        w_m of each member, by name.
     class_bias_ : ndarray (C,)
         b_y in nats.
     cv_results_ : dict
-        Lists with an entry a candidate, and a last one for the pool: ``member``, ``weight``, and the cross-validated
+        Lists with one entry per candidate, and a last one for the pool: ``member``, ``weight``, and the cross-validated
         ``log_loss``, ``accuracy``, ``brier``, ``auc`` and ``calibration_error``, with standard errors (``log_loss_se``
-        …). For the pool, its weights are fitted without the fold that they are judged on.
+        …). The weights of the pool are fitted without the fold on which they are evaluated.
     out_of_fold_ : OutOfFold
-        The pool's posteriors of the training rows that are judged; not kept in files.
+        Out-of-fold posteriors of the pool; not kept in files.
     importance_ : Importance
-        Feature importance: the increase of the pool's log-loss on held-out rows, 2,000 at most, when a column is
-        unknown, with standard errors. Computed on first access, and kept in files.
+        Feature importance: the increase of the pool's log-loss on at most 2,000 held-out rows when a column is unknown,
+        with standard errors. Computed on first access, and kept in files.
     feature_information_, feature_information_error_ : ndarray (d,)
-        The same, and its standard error, in nats per row.
+        Feature importance and its standard error, in nats per row.
     skipped_ : dict
         Why a candidate was left out, by name: it does not apply to these columns, it costs too much, or it failed.
     class_prior_, class_log_prior_ : ndarray (C,)
         p(y) of the training rows, and its log in nats.
     schema_ : Schema
-        What the columns are.
+        Names, kinds and categories of the columns.
     n_features_in_ : int
     feature_names_in_ : ndarray (d,)
-        Where the columns had names.
+        Names of the features, if the columns had names.
 
     Notes
     -----
@@ -128,13 +128,13 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
     cost is out of proportion (with a warning), or if it fails on the table (with a warning). `skipped_` holds the
     reasons.
 
-    p(x), and rows drawn, are those of the mixture of the members with shares proportional to their weights: the
-    posterior is not the one of that mixture.
+    p(x) and drawn rows are those of the mixture of the members with shares proportional to their weights. The posterior
+    of the pool is not that of the mixture.
 
-    Cost: one pass for all statistics, of every fold and candidate; one that scores the rows by every candidate, 200,000
-    of them at most, spread evenly over the classes (the others teach in all folds); a second look for those that need
-    one; and a convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows once per column; until
-    then the members' models of each fold are kept.
+    Cost: one pass for the statistics of every fold and candidate; one pass that scores the rows by every candidate, at
+    most 200,000 rows in a stratified subsample (the others are training rows of all folds); a second pass for the
+    candidates that need one; and a convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows
+    once per column; until then the models of each fold are kept.
 
     References
     ----------
@@ -194,15 +194,15 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, progress: Callable[[int], None] | None = None
     ) -> Self:
-        """Learn the members and how to pool them, forgetting what was learned before.
+        """Fit the members and the weights of the pool; a previous fit is discarded.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `NaiveBayes.fit`.
         progress : callable, optional
-            Called with the number of rows of each batch done; each row is counted twice, and more often if a
-            candidate fails.
+            Called with the number of rows of each finished batch; each row counts twice, and more often if a candidate
+            fails.
 
         Raises
         ------
@@ -222,7 +222,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         sampled = sample_of(folded)
 
         def fit(some: Sequence[GenerativeEstimator]) -> tuple[Array, list[CrossFitted], Batch | None]:
-            with warnings.catch_warnings():  # a member's weight in the pool shows how good it is
+            with warnings.catch_warnings():  # the weight of a member shows how good it is
                 warnings.simplefilter("ignore")
                 plans = [one.training_plan(folded.source.schema, folded.target) for one in some]
                 return judge_and_sample(plans, folded, progress, sampled)
@@ -234,7 +234,9 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         for estimator, one in zip(estimators.values(), fitted, strict=True):
             estimator._classes_closed = False
             estimator._keep(one.full, folded.target)
-        with blas().limit(limits=1, user_api="blas"):  # many products of short rows
+        with blas().limit(
+            limits=1, user_api="blas"
+        ):  # many products of short rows, for which threads cost more than they save
             pool = self._pool_of(log_posteriors, folded)
             self._store_fit(estimators, pool)
             pools = [self._pool_of(log_posteriors, folded, folded.fold != k, pool) for k in range(folded.folds)]
@@ -245,13 +247,13 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         return self
 
     def _folded(self, X: Any, y: Any, sample_weight: Any, seed: int) -> FoldedData:
-        """Return the rows dealt out to folds; as many as there are rows, where these are fewer."""
+        """Return the rows assigned to folds, at most one fold per row."""
         reader = _Reader(categorical_features=self.categorical_features, keep=self.keep, n_jobs=self.n_jobs)
         rows = reader.read_training_rows(X, y, sample_weight)
         return FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED)
 
     def _estimators(self, folded: FoldedData) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:
-        """Set `skipped_`; return the candidates, and those of `skipped_` that cost too much."""
+        """Set `skipped_`; return the candidates, and the reasons of those that cost too much."""
         common = {"categorical_features": self.categorical_features, "keep": self.keep, "n_jobs": self.n_jobs}
         self.skipped_: dict[str, str] = {}
         if not isinstance(self.members, str):
@@ -263,7 +265,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
     def _pool_of(
         self, log_posteriors: Array, folded: FoldedData, rows: Any = slice(None), start: Pool | None = None
     ) -> Pool:
-        """Return how the members are pooled, by what they say of some rows."""
+        """Return the pool that some out-of-fold rows determine, from the log posteriors of the members."""
         part, components, weight = log_posteriors[rows], folded.y_true[rows], folded.weight[rows]
         if self.pool == "log_linear":
             return fit_pool(part, components, weight, self.penalty, start)
@@ -288,7 +290,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         pool: Pool,
         pools: Sequence[Pool],
     ) -> None:
-        """Set what cross-validation says of every candidate, and of the pool."""
+        """Set `out_of_fold_` and `cv_results_`, the cross-validated scores of every candidate and of the pool."""
         pooled = np.empty(log_posteriors.shape[:2])
         for k, others in enumerate(pools):
             held_out = folded.fold == k
@@ -376,32 +378,32 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
 
     @property
     def classes_(self) -> Array:  # type: ignore[override]  # an attribute of its members
-        """The classes, (C,)."""
+        """Classes, (C,)."""
         return self._first.classes_
 
     @property
     def n_features_in_(self) -> int:
-        """D."""
+        """Number of features."""
         return self._first.n_features_in_
 
     @property
     def feature_names_in_(self) -> Array:
-        """The names of the columns, where they had some."""
+        """Names of the features, if the columns had names."""
         return self._first.feature_names_in_
 
     @property
     def schema_(self) -> Schema:
-        """What the columns are."""
+        """Names, kinds and categories of the columns."""
         return self._first.schema_.uncut()
 
     @property
     def target_(self) -> Column:  # type: ignore[override]  # an attribute of its members
-        """What the classes are."""
+        """The classes, as a column."""
         return self._first.target_
 
     @property
     def n_parameters_(self) -> int:
-        """The number of free parameters: of the members, a weight for each, and C − 1 biases."""
+        """Number of free parameters: those of the members, one weight per member, and C − 1 biases."""
         members = sum(estimator.n_parameters_ for estimator in self.members_.values())
         return members + len(self.members_) + len(self.classes_) - 1
 
@@ -416,7 +418,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         return self._first.class_prior_
 
     def _check_fitted(self) -> None:
-        """Raise ValueError unless what was learned fits together; of an estimator that comes from a file."""
+        """Raise ValueError unless the fitted attributes, which may come from a file, agree with each other."""
         check_is_fitted(self, "members_")
         require(
             len(self.members_) > 0 and self.members_.keys() == self.member_weights_.keys(),
@@ -443,7 +445,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
 
     @property
     def _shares(self) -> Array:
-        """Each member's share of the mixture."""
+        """Share of each member in the mixture."""
         weight = np.array(list(self.member_weights_.values()))
         return weight / weight.sum() if weight.sum() > 0 else np.full(len(weight), 1.0 / len(weight))
 
@@ -456,7 +458,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
 
 
 def _predictors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Predictor]:
-    """Return what predicts each fold: the members of positive weight, learned without it, as the others pool them."""
+    """Return the predictor of each fold: members with positive weight and their pool, fitted without the fold."""
     predictors = []
     for k, pool in enumerate(pools):
         kept = np.flatnonzero(pool.weight > 0) if (pool.weight > 0).any() else np.array([int(pool.weight.argmax())])

@@ -27,44 +27,44 @@ _WITHOUT_EFFECT = ("n_jobs", "random_state", "verbose")  # on what is learned wi
 
 
 def merge(models: Iterable[Any]) -> Any:
-    """Make one model of several that were fitted apart: the one that a fit of all their rows would give.
+    """Combine models that were fitted separately into the model that a fit of all their rows would give.
 
-    Where rows may not leave the places in which they are, as in hospitals, their sums may: each fits a model on its
-    own rows and hands over nothing but that, and as learning is adding up statistics, nothing is lost.
+    If rows must not leave the place where they are stored, as in hospitals, sums still may: each place fits a model to
+    its own rows and shares only the model. Learning adds up statistics, so the result loses nothing.
 
     Parameters
     ----------
     models : iterable of fitted estimators
-        Of one class and with the same parameters (but `n_jobs`, `random_state` and `verbose`), fitted by `fit` or
-        `partial_fit`, or loaded. Their columns have the same names, in the same order, and the same kinds; categories
-        and classes may differ. The order of the models makes no difference beyond rounding.
+        Of one estimator class and with the same parameters (except `n_jobs`, `random_state` and `verbose`), fitted by
+        `fit` or `partial_fit`, or loaded. Their columns have the same names, order and kinds; categories and classes
+        may differ. The order of the models makes no difference beyond rounding.
 
     Returns
     -------
     estimator
-        A new one, which goes on by `partial_fit` and `unlearn`; it warns as a fit would. The models stay as they are.
+        A new estimator, which supports `partial_fit` and `unlearn`; it warns as a fit would. The models do not change.
 
     Raises
     ------
     ValueError
-        There is none; parameters or columns differ, which the message names; columns are cut into bins at different
-        points, or `KDependenceBayes` chose different parents; or a model is no sum over its rows, because it was
-        learned by EM (labels or cells were hidden), with ``feature_weights="conditional"``, by a second look at all
-        rows (``shrinkage="ledoit_wolf"``), or was built from parameters.
+        There is no model; parameters or columns differ (the message names them); columns are cut into bins at different
+        points, or `KDependenceBayes` chose different parents; or a model is not a sum over its rows, because it was
+        learned by EM (labels or cells were hidden), with ``feature_weights="conditional"``, in two passes
+        (``shrinkage="ledoit_wolf"``), or was built from parameters.
     TypeError
-        The models are of different classes, or of one that keeps no sums: a Bayesian network keeps probabilities, a
-        pool weighs its members by rows held out.
+        The models are of different classes, or of a class without sums: a Bayesian network keeps probabilities, a pool
+        weighs its members by held-out rows.
     sklearn.exceptions.NotFittedError
-        One is not fitted.
+        A model is not fitted.
 
     Notes
     -----
-    What one fit would choose by looking at all rows, and a sum does not tell, stays what the models have in common, as
-    it does in `partial_fit`: cut points, and the parents of `KDependenceBayes`. Trees are chosen anew; of some that are
-    equally good, rounding may choose another.
+    Choices that need all rows and do not follow from sums are those that the models have in common, as in
+    `partial_fit`: cut points, and the parents of `KDependenceBayes`. Trees are chosen again; among equally good trees,
+    rounding may choose another one.
 
-    A model file tells what its sums are of: how many rows have each category, and with `TreeAugmentedNaiveBayes` each
-    pair of them. Of few rows that may be a person.
+    A model file contains its sums: the number of rows with each category, and with `TreeAugmentedNaiveBayes` with each
+    pair of categories. If the rows are few, this may identify a person.
 
     Examples
     --------
@@ -116,8 +116,8 @@ def _require_sums(position: int, model: Any) -> None:
     ):
         kind = type(model).__name__
         reasons = {
-            "MixtureModel": "it is learned by EM, and its sums are what it expects itself; fit all rows together",
-            "GenerativeClassifier": "it weighs its members by rows held out; merge models of one kind, member by "
+            "MixtureModel": "it is learned by EM, and its sums are its own expected values; fit all rows together",
+            "GenerativeClassifier": "it weighs its members by held-out rows; merge models of one kind, member by "
             "member, or fit all rows together",
             "BayesianNetwork": "it keeps probabilities and not the counts behind them; learn it from all rows together",
         }
@@ -147,7 +147,7 @@ def _require_alike(position: int, model: Any, first: Any) -> None:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two parameters say the same: a list, a tuple and an array of the same values do."""
+    """Whether two parameters are equal; a list, a tuple and an array of the same values are."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     sequences = (list, tuple, np.ndarray)
@@ -157,15 +157,13 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _joined_schema(members: Sequence[Any]) -> Schema:
-    """Return the schema that covers the rows of all members."""
+    """Return the schema of the rows of all members."""
     schema: Schema = members[0].model_.schema
     for position, model in enumerate(members[1:], start=1):
         other, mixed = model.model_.schema, model._categorical(schema.names)
         if schema.named != other.named:
             named = position if other.named else 0
-            raise ValueError(
-                f"model {named} knows its columns by name, and model {position - named} does not; name them"
-            )
+            raise ValueError(f"model {named} has named columns, and model {position - named} has not; name them")
         if schema.names != other.names:
             raise ValueError(_difference_of_names(schema.names, other.names, position))
         if None not in (schema.target, other.target) and schema.target != other.target:
@@ -188,7 +186,7 @@ def _joined_classes(members: Sequence[Any]) -> Column:
 
 
 def _require_like(what: str, mine: Column, theirs: Column, position: int, mixed: bool = False) -> None:
-    """Raise an error unless a column is of one kind, and cut at the same points, in all models that know a value."""
+    """Raise an error unless a column has the same kind and cut points in both models, if both have seen values."""
     if mine.is_ignored != theirs.is_ignored:
         reading, ignoring = (0, position) if theirs.is_ignored else (position, 0)
         raise ValueError(
@@ -205,7 +203,7 @@ def _require_like(what: str, mine: Column, theirs: Column, position: int, mixed:
     if mine.cuts != theirs.cuts:
         raise ValueError(
             f"{what} is cut into bins at other points in model {position} than in model 0, and rows in bins cannot be "
-            "cut anew; fit all with the same cut points, bins=[…]"
+            "cut again; fit all with the same cut points, bins=[…]"
         )
     strange = sorted(theirs.kinds - mine.kinds)
     if strange and mine.kinds and not mixed:
@@ -216,7 +214,7 @@ def _require_like(what: str, mine: Column, theirs: Column, position: int, mixed:
 
 
 def _difference_of_names(names: Sequence[str], others: Sequence[str], position: int) -> str:
-    """Return what tells the columns of a model from those of the first, as a sentence."""
+    """Return the difference between the columns of a model and those of the first, as a sentence."""
     absent = [name for name in names if name not in others]
     if absent:
         return f"model {position} lacks {quote(absent)}, which model 0 has; fit them on the same columns"
@@ -235,7 +233,7 @@ def _common_blocks(merged: Any, members: Sequence[Any], schema: Schema) -> tuple
                 names = _reparented(mine, theirs, schema)
                 raise ValueError(
                     f"{quote(names)} {'have' if len(names) > 1 else 'has'} other parents in model {position} than in "
-                    "model 0, and counts tell of each column with its own parents alone; fit all rows together, or the "
+                    "model 0, and the counts of a column are with its own parents only; fit all rows together, or the "
                     "first shard by fit and the others by partial_fit, which keeps the parents"
                 )
     return common

@@ -20,34 +20,34 @@ def predict_to(
     proba: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Write the prediction for every row, in order, to a file: memory does not grow with the number of rows.
+    """Write the prediction of every row, in order, to a file; memory does not grow with the number of rows.
 
     Parameters
     ----------
     estimator : fitted classifier or MixtureModel
-        Not of `posteriori.drop_in`.
+        Classifiers of `posteriori.drop_in` are not supported.
     X : Scan, or anything that `predict` takes
     path : path
-        Its suffix says the format: ``.parquet``, ``.arrow``, ``.csv``, ``.tsv`` or ``.ndjson``, text also ``.gz``. It
-        takes this name only when all is written: after an error what was there before is there still.
+        The suffix sets the format: ``.parquet``, ``.arrow``, ``.csv``, ``.tsv`` or ``.ndjson``, for text also ``.gz``.
+        The file gets this name only when all rows are written: after an error, an earlier file of this name remains.
     proba : bool, default False
-        Whether p(y | x) of each class is written as well.
+        Whether to write p(y | x) of each class as well.
     progress : callable, optional
-        Called with the number of rows of every batch that is predicted.
+        Called with the number of rows of each batch.
 
     Returns
     -------
     int
-        The number of rows written: column prediction, and p_CLASS of each class.
+        Number of rows written. The columns are prediction, and p_CLASS of each class if `proba`.
 
     Raises
     ------
     OSError
-        There is no such folder, the path is that of a folder, or writing fails: the error names the path.
+        The folder does not exist, the path is a folder, or writing fails; the error names the path.
     ValueError
-        The suffix is not known, or the path is that of one of the files that are read.
+        The suffix is unknown, or the path is one of the files that are read.
     RuntimeError
-        The process was forked after polars had started its threads.
+        The process was forked after polars started its threads.
 
     Examples
     --------

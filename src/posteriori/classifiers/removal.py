@@ -1,4 +1,4 @@
-"""Rows taken out again of what a model has learned."""
+"""Removal of rows from a fitted model, by subtracting their statistics."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from posteriori.tables import Batch, Column, Schema, quote
 
 _AGREE = "give rows, and weights, that it learned from"
 E = TypeVar("E", bound=TrainedEstimator)
-_LOST = 1e-7  # of a sum of squares, below which what is left of it is sure to fewer than nine digits
+_LOST = 1e-7  # if less of a sum of squares is left, the difference has fewer than nine correct digits
 
 
 def remove_rows(estimator: E, X: Any, y: Any, sample_weight: Any) -> E:
-    """Take rows out of a fitted estimator; it is left as it is where they cannot be among those it learned from."""
+    """Subtract rows from a fitted estimator; it does not change if it cannot have learned from them."""
     check_is_fitted(estimator, "model_")
-    obstacle = reason_not_mergeable(estimator, "unlearn", "fit the rows that are to be left")
+    obstacle = reason_not_mergeable(estimator, "unlearn", "fit the remaining rows")
     if obstacle:
         raise ValueError(obstacle)
     model, target, past = estimator.model_, estimator.target_, estimator.statistics_
@@ -38,7 +38,7 @@ def remove_rows(estimator: E, X: Any, y: Any, sample_weight: Any) -> E:
     source = rows.source
     _reject_new_classes(rows.target, target)
     blocks = carry_over_structure(estimator._blocks(model.schema), model.blocks)
-    estimator._past_statistics(model.schema, target, blocks)  # which tells if parameters have changed meanwhile
+    estimator._past_statistics(model.schema, target, blocks)  # raises an error if parameters have changed since the fit
     gone = source.with_schema(model.schema).reduce(_recognising(Collect(blocks), source.schema))
     _reject_unseen(model, target, past, gone)
     rest = past - gone
@@ -47,14 +47,14 @@ def remove_rows(estimator: E, X: Any, y: Any, sample_weight: Any) -> E:
     rest = replace(rest, ranges=_ranges_of_rest(model, rest))
     learned = FitResult(estimate(model.schema, blocks, estimator.component_prior(target), rest), rest)
     if hasattr(estimator, "transduction_"):
-        del estimator.transduction_  # of rows of which some are gone
+        del estimator.transduction_  # its rows include those that are removed
     estimator._store_fit(learned, target, getattr(estimator, "unlabelled_weight_", 1.0))
     _warn_of_lost_digits(learned.model, target, past, rest)
     return estimator
 
 
 def _ranges_of_rest(model: GenerativeModel, rest: JointStatistics) -> ColumnRanges | None:
-    """Return the ranges without those of columns of which no value is left; the others cannot be narrowed."""
+    """Return the ranges, empty for columns without a value left; the others cannot be narrowed from sums."""
     if rest.ranges is None:
         return None
     left = columns_with_values(model, rest)
@@ -74,7 +74,7 @@ def _reject_new_classes(classes: Column, target: Column) -> None:
 
 
 def _recognising(accumulate: Callable[[Batch], JointStatistics], seen: Schema) -> Callable[[Batch], JointStatistics]:
-    """Return what adds up batches under the schema of a model, which must know every category of theirs."""
+    """Return `accumulate`, with an error for a category that the model has not learned from."""
 
     def recognise(batch: Batch) -> JointStatistics:
         for name in batch.unseen:
@@ -88,7 +88,7 @@ def _recognising(accumulate: Callable[[Batch], JointStatistics], seen: Schema) -
 
 
 def _reject_unseen(model: GenerativeModel, target: Column, past: JointStatistics, gone: JointStatistics) -> None:
-    """Raise an error if some rows cannot be among those that the statistics are of: it names the class and columns."""
+    """Raise an error that names the class and the columns if the model cannot have learned from the rows."""
     heavy = exceeds(gone.weight, past.weight)
     if heavy.any():
         z = int(np.argmax(heavy))
@@ -99,8 +99,8 @@ def _reject_unseen(model: GenerativeModel, target: Column, past: JointStatistics
     for block, mine, theirs in zip(model.blocks, past.blocks, gone.blocks, strict=True):
         if not isinstance(mine, ReversibleStatistics):
             raise TypeError(
-                f"the statistics of the density {block.density.name!r} can be added to, but nothing can be taken out "
-                "of them (`__sub__` and `would_go_negative`); fit the rows that are to be left"
+                f"the statistics of the density {block.density.name!r} cannot be subtracted (they lack `__sub__` and "
+                "`would_go_negative`); fit the remaining rows"
             )
         lacking = mine.would_go_negative(theirs)
         if lacking.any():
@@ -114,7 +114,7 @@ def _reject_unseen(model: GenerativeModel, target: Column, past: JointStatistics
 
 
 def _warn_of_lost_digits(model: GenerativeModel, target: Column, past: JointStatistics, rest: JointStatistics) -> None:
-    """Warn of columns that vary so much less now that what was subtracted took the digits of the rest with it."""
+    """Warn of columns whose scatter has shrunk so much that the subtraction cancelled its digits."""
     for block, before, after in zip(model.blocks, past.blocks, rest.blocks, strict=True):
         if not isinstance(block.density, VarianceDensity):
             continue

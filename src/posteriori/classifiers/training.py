@@ -54,15 +54,15 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         """Warn of estimates that the rows did not determine."""
 
     def store_fit(self, fit: FitResult, rows: TrainingRows, held_out: HeldOutRows | None = None) -> Self:
-        """Become the fitted estimator, as `fit` would with these rows.
+        """Set the fitted attributes, as `fit` would with these rows.
 
         Parameters
         ----------
         fit : FitResult
-            What was learned from the rows under `training_plan`.
+            Result of a fit of the rows under `training_plan`.
         rows : TrainingRows
         held_out : HeldOutRows, optional
-            Rows that were not learned from, with the models that predict them; they measure the feature importance.
+            Held-out rows, with the models that predict them; they measure the feature importance.
 
         Returns
         -------
@@ -73,7 +73,7 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         ConvergenceWarning
             EM stopped before it converged.
         UserWarning
-            A component has hardly a row, a column has no value, or the rows do not determine an estimate.
+            A component has hardly any rows, a column has no value, or the rows do not determine an estimate.
         """
         self._classes_closed = False
         self._store_fit(fit, rows.target, rows.source.unlabelled_weight)
@@ -82,7 +82,7 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         return self
 
     def _first_statistics(self, X: Any, y: Any, classes: Any, sample_weight: Any, complete: bool) -> CollectedRows:
-        """Read rows as if nothing was learned before, and collect their statistics."""
+        """Read the rows of a first fit, and collect their statistics."""
         head_sample = X.head_sample() if isinstance(X, Scan) else None
         if head_sample is not None:
             try:
@@ -114,20 +114,19 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         return CollectedRows(TrainingRows(source, rows.target), blocks, source.reduce(Collect(blocks)))
 
     def _check_plan(self, source: LabelledSource, blocks: tuple[Block, ...], complete: bool) -> None:
-        """Raise ValueError if the plan needs all rows at once and more follow, or known labels and they are hidden."""
+        """Raise ValueError if more rows follow and the plan needs all, or labels are hidden and it needs them."""
         wanted = unrefined(blocks)
         if wanted and not complete:
             raise ValueError(f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; use fit")
         if wanted and source.label_model is not None:
             raise ValueError(
-                f"{wanted[0]} looks twice at rows whose label is sure, and with components_per_class, label_noise or a "
-                "mask none is; leave one of them out"
+                f"{wanted[0]} needs known labels, and components_per_class, label_noise and a mask hide them; leave "
+                "one of them out"
             )
         if self.feature_weights is not None and source.label_model is not None:
             raise ValueError(
-                'feature_weights="conditional" leaves each row out of its class, and with components_per_class, '
-                "label_noise or a mask "
-                "none is sure; leave one of them out"
+                'feature_weights="conditional" leaves each row out of its class, and components_per_class, label_noise '
+                "and a mask hide the class; leave one of them out"
             )
         if self.feature_weights is not None and not complete:
             raise ValueError(
@@ -149,7 +148,7 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         self.__dict__.pop("target_cuts_", None)
 
     def _transduce(self, source: LabelledSource) -> None:
-        """Set `transduction_`: the labels of the training rows, where the model infers missing and doubtful ones."""
+        """Set `transduction_`, the labels of the training rows, if the model infers missing or noisy labels."""
         if hasattr(self, "transduction_"):
             del self.transduction_
         if isinstance(source.table, LazyTable):  # the labels of all rows might not fit into memory; use predict

@@ -36,7 +36,7 @@ from posteriori.tables.schema import categorical_column
 
 
 class TrainingRowReader(ModelEstimator):
-    """Reads labelled rows, and plans what to learn from them."""
+    """Reads labelled rows, and plans the fit: densities, prior and limits of EM."""
 
     unlabelled: Any = "error"
     unlabelled_weight: Any = 1.0
@@ -54,12 +54,12 @@ class TrainingRowReader(ModelEstimator):
         """Return when EM ends."""
 
     def _check_size(self, schema: Schema, target: Column) -> None:
-        """Raise ValueError, before it is taken, if the model would take more memory than allowed."""
+        """Raise ValueError, before memory is allocated, if the model would take more than allowed."""
 
     def read_training_rows(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
     ) -> TrainingRows:
-        """Read rows to learn from, and infer the schema and the classes from them.
+        """Read training rows, and infer the schema and the classes from them.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class TrainingRowReader(ModelEstimator):
         classes : array-like, optional
             All classes; default: those among the labels.
         complete : bool, default True
-            Whether these are all training rows. EM needs all of them: where more follow, hidden labels are an error.
+            Whether these are all training rows. EM needs all of them: if more follow, hidden labels are an error.
 
         Returns
         -------
@@ -94,7 +94,7 @@ class TrainingRowReader(ModelEstimator):
     def read_learned_rows(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
     ) -> TrainingRows:
-        """Read rows under the schema and the classes of the fitted model, extended by what the rows add.
+        """Read rows under the schema and the classes of the fitted model, extended by new categories and classes.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class TrainingRowReader(ModelEstimator):
         Returns
         -------
         TrainingRows
-            Its schema and target equal those of the model where the rows show no new category and no new class.
+            Its schema and target equal those of the model if the rows have no new category and no new class.
 
         Raises
         ------
@@ -118,14 +118,14 @@ class TrainingRowReader(ModelEstimator):
         self._validate_params()
         table = read_table(X)
         labels = self._read_labels(y, table, complete)
-        _feature_positions(table, labels)  # raises where the target is the only column
+        _feature_positions(table, labels)  # raises an error if the target is the only column
         positions = self._places(table, target=labels.name)
         schema = self._extended_schema(table, positions)
         target = self._extended_classes(classes, labels)
         return self._assemble(table, schema, positions, labels, target, sample_weight, complete)
 
     def training_plan(self, schema: Schema, target: Column) -> Plan:
-        """Return what the estimator learns from rows of a schema.
+        """Return the plan of a fit to rows of a schema.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class TrainingRowReader(ModelEstimator):
         -------
         Plan
             The densities and their columns, the prior of the components, when EM stops, and how factor weights are
-            learned where the estimator has them.
+            learned if the estimator has them.
         """
         weighed = None if self.feature_weights is None else self._weighed
         return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed)
@@ -192,11 +192,11 @@ class TrainingRowReader(ModelEstimator):
 
     @property
     def _learns_unlabelled(self) -> bool:
-        """Whether the user of the estimator may let rows without label teach."""
+        """Whether the estimator has the parameter `unlabelled`, and so may learn from rows without label."""
         return "unlabelled" in self.get_params()
 
     def _label_model(self, target: Column, partial: bool) -> LabelModel | None:
-        """Return what labels say of components, where that is not simply which one made the row."""
+        """Return the label model; None if the label of a row is its component."""
         return make_label_model(self.label_noise, components_of(self.components_per_class, target), partial, target)
 
     def _extended_schema(self, table: Table, positions: Sequence[int]) -> Schema:
@@ -215,7 +215,7 @@ class TrainingRowReader(ModelEstimator):
             declared = _declared_classes(classes, labels)
             if declared.categories != self.target_.categories:
                 raise ValueError(
-                    f"classes={list(classes)!r} is not what it was on the first call: {list(self.target_.categories)}"
+                    f"classes={list(classes)!r} differs from that of the first call: {list(self.target_.categories)}"
                 )
         return self.target_ if self._classes_closed else self.target_.extended(labels.infer())
 
@@ -223,7 +223,7 @@ class TrainingRowReader(ModelEstimator):
 def _feature_positions(table: Table, labels: Labels | PartialLabels) -> list[int]:
     columns = [j for j in range(len(table.names)) if not isinstance(labels, Labels) or j != labels.target_place]
     if not columns:
-        raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
+        raise ValueError(f"X has no column except the target {labels.name!r}; give at least one feature")
     return columns
 
 

@@ -1,4 +1,4 @@
-"""What the estimators check of their arguments, and what they warn of."""
+"""Checks of the arguments of estimators, warnings, and the label model and EM options that they describe."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from posteriori.tables.partitioned import PartitionedTable
 from posteriori.tables.targets import looks_like_a_quantity
 from posteriori.typing import Array
 
-PSEUDO_COUNT = Interval(Real, 0, 1e100, closed="both")  # sums of any more of them would overflow
+PSEUDO_COUNT = Interval(Real, 0, 1e100, closed="both")  # sums of larger ones could overflow
 _MOST_COMPONENTS = 10_000  # of a class
-_FEWEST_ROWS = 1.5  # of a component, below which it is told of
+_FEWEST_ROWS = 1.5  # weight of a component below which a warning names it
 
 
 def find_column(key: Any, names: Sequence[str], parameter: str) -> int:
@@ -41,7 +41,7 @@ def find_column(key: Any, names: Sequence[str], parameter: str) -> int:
 
 
 def categorical_places(stated: Any, distributions: Any, names: Sequence[str]) -> set[int]:
-    """Return which of the features are to be categorical whatever their data type.
+    """Return the features that are categorical whatever their data type.
 
     Parameters
     ----------
@@ -112,13 +112,13 @@ def reject_quantity(classes: Column, labels: Labels) -> None:
 
 
 def require_in_memory(table: Table, what: str) -> None:
-    """Raise ValueError if a table is in partitions, each of which might say more than fits here."""
+    """Raise ValueError if a table is in partitions, because the result may not fit into this process."""
     if isinstance(table, PartitionedTable):
-        raise ValueError(f"{what} looks at some rows, each closely; take them out of the cluster's table first")
+        raise ValueError(f"{what} is for some rows; take them out of the cluster's table first")
 
 
 def reject_target(table: Table, model: str) -> None:
-    """Raise ValueError if files to learn from without labels were scanned with a target."""
+    """Raise ValueError if files were scanned with a target for a model without labels."""
     if isinstance(table, LazyTable) and table.target is not None:
         raise ValueError(
             f"{model} learns without labels, and the target of the scan is {table.target!r}; scan the files without "
@@ -127,7 +127,7 @@ def reject_target(table: Table, model: str) -> None:
 
 
 def missingness_of(missing: str, alpha: float, schema: Schema) -> tuple[Block, ...]:
-    """Return the block that says which cells are missing, where the parameter of the estimator wants it."""
+    """Return the block of the missing-cell indicators if the parameter `missing` is "informative"."""
     if missing != "informative":
         return ()
     return (Block(Missingness(alpha), schema.modelled),)
@@ -136,17 +136,17 @@ def missingness_of(missing: str, alpha: float, schema: Schema) -> tuple[Block, .
 def labels_to_learn(
     labels: Labels | PartialLabels, unlabelled: Any, has_parameter: bool, last: bool
 ) -> Labels | PartialLabels:
-    """Return the labels of rows to learn from, some of which may be missing where that is wanted.
+    """Return the labels of training rows, and allow missing ones if the parameters do.
 
     Parameters
     ----------
     labels : Labels
     unlabelled : "error", "learn" or a label
-        The parameter of the estimator; a label is a code for a missing one.
+        The parameter of the estimator; a label is the code of a missing label.
     has_parameter : bool
-        Whether the estimator lets its user set it.
+        Whether the estimator has the parameter.
     last : bool
-        Whether no more rows follow: EM takes all of them at once.
+        Whether no more rows follow, because EM needs all of them at once.
     """
     if not (isinstance(unlabelled, str | bool | int | float | np.generic) or is_missing(unlabelled)):
         raise ValueError(f'unlabelled is a {type(unlabelled).__name__}; give "error", "learn" or a label')
@@ -158,7 +158,7 @@ def labels_to_learn(
             "TreeAugmentedNaiveBayes and ChowLiuClassifier learn from it by fit"
         )
     if unlabelled == "error" or not has_parameter:
-        advice = ', or let them teach by unlabelled="learn"' if has_parameter and last else ""
+        advice = ', or learn from them by unlabelled="learn"' if has_parameter and last else ""
         return replace(labels, advice=f"drop or label such rows{advice}")
     code = None if unlabelled == "learn" or is_missing(unlabelled) else unlabelled
     if last:
@@ -168,7 +168,7 @@ def labels_to_learn(
 
 
 def columns_with_values(model: GenerativeModel, statistics: JointStatistics) -> Array:
-    """Return in which columns some row of any weight had a value, (d,) booleans."""
+    """Return the columns that have a value in some row of positive weight, (d,) booleans."""
     seen = np.zeros(len(model.schema.columns), np.bool_)
     for block, sums in zip(model.blocks, statistics.blocks, strict=True):
         seen[list(block.columns)] |= sums.observed().any(axis=0)
@@ -176,7 +176,7 @@ def columns_with_values(model: GenerativeModel, statistics: JointStatistics) -> 
 
 
 def warn_of_empty_columns(model: GenerativeModel, statistics: JointStatistics) -> None:
-    """Warn of columns in which no row of any weight had a value."""
+    """Warn of columns without a value in any row of positive weight."""
     seen = columns_with_values(model, statistics)
     empty = [model.schema.columns[j].name for j in model.schema.modelled if not seen[j]]
     if empty:
@@ -189,7 +189,7 @@ def warn_of_empty_columns(model: GenerativeModel, statistics: JointStatistics) -
 
 
 def warn_of_few_rows(weight: Array, stacklevel: int) -> None:
-    """Warn of components that died out, by the weight of the rows of each."""
+    """Warn of components that have hardly any rows; weight (Z,) is that of their rows."""
     few = np.flatnonzero(weight < _FEWEST_ROWS)
     if len(few) and weight.sum() > _FEWEST_ROWS * len(weight):
         listed = ", ".join(f"{z} ({weight[z]:.2g} rows)" for z in few)
@@ -201,12 +201,12 @@ def warn_of_few_rows(weight: Array, stacklevel: int) -> None:
 
 
 def components_of(stated: Any, classes: Column) -> tuple[int, ...]:
-    """Return the class of each component, ascending; nothing where every class is one component.
+    """Return the class of each component, ascending; empty if every class is one component.
 
     Parameters
     ----------
     stated : int, mapping or None
-        The parameter `components_per_class` of an estimator: how many components a class has, or those of some classes.
+        The parameter `components_per_class` of an estimator: the number of components of every class, or by class.
     classes : Column
     """
     if stated is None:
@@ -216,7 +216,7 @@ def components_of(stated: Any, classes: Column) -> tuple[int, ...]:
         for label, count in stated.items():
             if label not in many:
                 raise ValueError(
-                    f"components_per_class names {label!r}, which is no class; they are {list(classes.categories)}"
+                    f"components_per_class names {label!r}, which is not a class; they are {list(classes.categories)}"
                 )
             many[label] = count
     else:
@@ -233,14 +233,14 @@ def components_of(stated: Any, classes: Column) -> tuple[int, ...]:
 
 
 def make_label_model(noise: Any, of_class: tuple[int, ...], partial: bool, classes: Column) -> LabelModel | None:
-    """Return what labels say of components; None where a label is simply the component.
+    """Return the label model, log p(label | z); None if the label of a row is its component.
 
     Parameters
     ----------
     noise : None, float, (C, C) or "learn"
         The parameter `label_noise` of an estimator.
     of_class : tuple of int
-        The class of each component; empty where every class is one.
+        The class of each component; empty if every class is one component.
     partial : bool
         Whether a row may carry several possible classes.
     classes : Column
@@ -250,7 +250,7 @@ def make_label_model(noise: Any, of_class: tuple[int, ...], partial: bool, class
     if noise is None:
         return LabelModel(positions) if of_class or partial else None
     if partial:
-        raise ValueError("label_noise takes one recorded label a row, and y is a mask; give one or the other")
+        raise ValueError("label_noise needs one recorded label per row, and y is a mask; give one or the other")
     if isinstance(noise, str):
         if noise != "learn":
             raise ValueError(f'label_noise is {noise!r}; give "learn", a share of wrong labels, or a matrix')
@@ -264,7 +264,7 @@ def _confusion(noise: Any, classes: Column) -> Array:
     if isinstance(noise, Mapping):
         strange = [label for row in (noise, *noise.values()) for label in row if label not in classes.lookup]
         if strange:
-            raise ValueError(f"label_noise names {strange[0]!r}, which is no class; they are {list(labels)}")
+            raise ValueError(f"label_noise names {strange[0]!r}, which is not a class; they are {list(labels)}")
         right = {label: {label: 1.0} for label in labels}
         noise = [[(right | dict(noise))[true].get(label, 0.0) for label in labels] for true in labels]
     confusion = np.asarray(noise, np.float64)
@@ -278,17 +278,17 @@ def _confusion(noise: Any, classes: Column) -> Array:
         np.fill_diagonal(confusion, 1.0 - share)
     if confusion.shape != (n_classes, n_classes):
         raise ValueError(
-            f"label_noise is of shape {confusion.shape}; give ({n_classes}, {n_classes}), a row a true class"
+            f"label_noise is of shape {confusion.shape}; give ({n_classes}, {n_classes}), with one row per true class"
         )
     if (confusion < 0).any() or not np.allclose(confusion.sum(axis=1), 1.0, rtol=0.0, atol=1e-6):
         raise ValueError(
-            "label_noise has a row that is no distribution: give p(recorded | true), each row summing to 1"
+            "label_noise has a row that is not a distribution: give p(recorded | true), with rows that sum to 1"
         )
     normalised: Array = confusion / confusion.sum(axis=1, keepdims=True)
     return normalised
 
 
 def em_options_of(estimator: Any) -> EMOptions:
-    """Return when EM ends, and where it starts, as the parameters of an estimator say."""
+    """Return the limits of EM and the seed of its initializations, from the parameters of an estimator."""
     seed = int(generator(estimator.random_state).integers(2**31))
     return EMOptions(estimator.tol, estimator.max_iter, estimator.n_init, seed)
