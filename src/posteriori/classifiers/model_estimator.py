@@ -26,7 +26,7 @@ class ModelEstimator(RowReadingEstimator, ABC):
 
     distributions: Any
     categorical_features: Any
-    keep: Any = None  # of a subclass that does not offer the parameter
+    keep: Any
     model_: GenerativeModel
     target_: Column
     _fitted_attribute = "model_"
