@@ -290,8 +290,8 @@ def test_hints():
     hints = json.loads(succeeds("fit", "t.csv", "--target", "y", "--json"))["hints"]
     by_column = {re.search("'([^']+)'", hint)[1]: hint for hint in hints}
     assert set(by_column) == {"row", "name", "number", "flag", "constant"}
-    assert "--ignore row" in by_column["row"]
-    assert "--ignore name" in by_column["name"]
+    assert "--keep row" in by_column["row"]
+    assert "--keep name" in by_column["name"]
     assert "'?' in 1 cell;" in by_column["number"]
     assert "--categorical flag" in by_column["flag"]
 

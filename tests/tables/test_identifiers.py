@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import json
 import operator
 import warnings
 
@@ -16,6 +17,7 @@ from sklearn.base import clone
 import posteriori as po
 from posteriori.tables import IgnoredColumnWarning, infer_schema, read_table
 from posteriori.tables.identifiers import Occurrences, RowNumbers
+from tests.cli.command_line import CommandLine
 
 N = 120
 MODELS = [
@@ -192,8 +194,12 @@ def test_partitions_ignore_the_same_columns():
     dd = pytest.importorskip("dask.dataframe")
     table = _table(2500)
     partitioned = dd.from_pandas(table.to_pandas(), npartitions=3)
-    expected, fitted = _ignored(po.NaiveBayes(), table, "y"), _ignored(po.NaiveBayes(), partitioned, "y")
-    assert [c.reason for c in fitted.schema_.columns] == [c.reason for c in expected.schema_.columns]
+    for rows, parts in (
+        (table, partitioned),
+        (table.filter(pl.col("id") > 1500), partitioned[partitioned["id"] > 1500]),  # the first partition is empty
+    ):
+        expected, fitted = _ignored(po.NaiveBayes(), rows, "y"), _ignored(po.NaiveBayes(), parts, "y")
+        assert [c.reason for c in fitted.schema_.columns] == [c.reason for c in expected.schema_.columns]
 
 
 def test_an_array_of_objects():
@@ -306,3 +312,42 @@ def test_good_turing_estimates_the_probability_of_an_unseen_value():
     share = [Occurrences.of(one.astype(np.uint64)).unseen_share for one in samples]
     unseen = [one[-1] not in one[:-1] for one in samples]
     assert abs(np.mean(share) - np.mean(unseen)) < 4 * np.std(unseen) / np.sqrt(len(samples))
+
+
+def test_figures_refuse_an_ignored_column():
+    from posteriori.plotting.reading import Feature
+
+    with pytest.raises(ValueError, match="'id' is ignored: it numbers the rows"):
+        Feature.of(_ignored(po.NaiveBayes(), _table(), "y"), "id")
+
+
+def test_the_report_states_why_columns_are_ignored(tmp_path):
+    fitted = _ignored(po.NaiveBayes(), _table(), "y")
+    report = _quietly(po.report, fitted, _table(), "y")
+    report.save(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "it numbers the rows, from 7 to 126" in page
+    assert "its values hardly repeat" in page
+
+
+def test_the_command_line_states_why_columns_are_ignored_and_keeps_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _table().write_csv("t.csv")
+    line = CommandLine(model="nb")
+    page = " ".join(line.succeeds("fit", "t.csv", "--target", "y").split())
+    assert "hint: column 'id' is ignored: it numbers the rows, from 7 to 126; to use it, add --keep id" in page
+    assert "hint: column 'name' is ignored: its values hardly repeat" in page
+    assert "id is ignored: it numbers the rows" in line.succeeds("show", "t.posteriori")
+    line.succeeds("predict", "t.posteriori", "t.csv", "--output", "p.csv")
+    facts = json.loads(line.succeeds("fit", "t.csv", "--target", "y", "--keep", "name", "--json"))
+    assert [column["kind"] for column in facts["columns"]] == ["ignored", "categorical", "continuous", "categorical"]
+    line.succeeds("fit", "t.csv", "--target", "y", "--keep", "all")
+    assert po.load("t.posteriori").schema_.of_kind("ignored") == ()
+    assert "nobody" in line.refused("fit", "t.csv", "--target", "y", "--keep", "nobody")
+    code, _, err = line.run("cv", "t.csv", "--target", "y", "--models", "nb")
+    assert code == 0
+    assert "'id', 'name' are ignored" in err
+    code, _, err = line.run("cv", "t.csv", "--target", "y", "--models", "nb", "--keep", "id,name")
+    assert (code, err) == (0, "")
+    line.succeeds("cluster", "t.csv", "-k", "2", "--ignore", "y", "--keep", "all")
+    line.succeeds("compare", "t.csv", "--target", "y", "--models", "nb", "--repeats", "1", "--keep", "id")

@@ -19,6 +19,7 @@ from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.shared_parameters import insert_shared_docs
 from posteriori.classifiers.validation import (
     PSEUDO_COUNT,
+    kept_places,
     reject_target,
     warn_of_empty_columns,
     warn_of_few_rows,
@@ -239,7 +240,8 @@ class MixtureModel(DensityMixin, ModelEstimator):
         columns = range(len(table.names))
         automatic = isinstance(self.categorical_features, str) and self.categorical_features == "auto"
         categorical = numeric_codes(table) if automatic else sorted(self._categorical(table.names))
-        schema = infer_schema(table, columns, categorical, None, keep=self._kept(table.names))
+        keep = kept_places(self.keep, categorical, self.distributions, table.names)
+        schema = infer_schema(table, columns, categorical, None, keep=keep)
         target = categorical_column("component", range(self.n_components), "int64", declared=True)
         weight = check_weights(sample_weight, table.n_rows)
         return source_of(table, schema, columns, None, target, weight, n_jobs=self.n_jobs).cached(), target

@@ -33,6 +33,9 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
             yield (
                 f"{quote([column.name])} is ignored: {column.reason}; to use it, add --keep {shlex.quote(column.name)}"
             )
+            words = _words_in(scan, column)
+            if words:
+                yield _hint_on_words(scan, column, words)
             continue
         scanned = description.columns[column.name]
         present = scanned.cells.present
@@ -61,17 +64,31 @@ def _hints_on_strings(scan: Scan, column: Column, present: int) -> Iterable[str]
     n_categories = len(column.categories)
     words = _words_among_numbers(column)
     if words:
-        found = scan.frame.select(exactly(column.name).cast(pl.String).is_in(words).sum())
-        n_cells = found.collect(engine="streaming").item()
-        yield (
-            f"{quote([column.name])} would be a number except for {', '.join(map(repr, words))} in "
-            f"{plural(n_cells, 'cell')}; if that means missing, write NA or leave the cell empty"
-        )
+        yield _hint_on_words(scan, column, words)
     elif n_categories > _IDENTIFIER_SHARE * present:
         yield (
             f"{quote([column.name])} has {n_categories} categories in {present} cells: an identifier or "
             f"free text? leave it out: --ignore {shlex.quote(column.name)}"
         )
+
+
+def _hint_on_words(scan: Scan, column: Column, words: list[str]) -> str:
+    found = scan.frame.select(exactly(column.name).cast(pl.String).is_in(words).sum())
+    n_cells = found.collect(engine="streaming").item()
+    return (
+        f"{quote([column.name])} would be a number except for {', '.join(map(repr, words))} in "
+        f"{plural(n_cells, 'cell')}; if that means missing, write NA or leave the cell empty"
+    )
+
+
+def _words_in(scan: Scan, column: Column) -> list[str]:
+    """Return the cells of an ignored column that are not numbers, if they are few: its values are not stored."""
+    if scan.types[column.name] != pl.String:
+        return []
+    cells = exactly(column.name).drop_nulls()
+    words = cells.filter(cells.cast(pl.Float64, strict=False).is_null()).unique().head(_MOST_WORDS + 1)
+    found: list[str] = scan.frame.select(words).collect(engine="streaming").to_series().sort().to_list()
+    return found if len(found) <= _MOST_WORDS else []
 
 
 def _words_among_numbers(column: Column) -> list[str]:

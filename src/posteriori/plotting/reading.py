@@ -160,10 +160,17 @@ class Feature:
 def _position(schema: Schema, feature: Any) -> int:
     n_features = len(schema.names)
     if feature in schema.names:
-        return schema.names.index(feature)
-    if isinstance(feature, int | np.integer) and -n_features <= feature < n_features:
-        return int(feature) % n_features
-    raise ValueError(f"{feature!r} is not the name or the index of a feature; the features are {quote(schema.names)}")
+        position = schema.names.index(feature)
+    elif isinstance(feature, int | np.integer) and -n_features <= feature < n_features:
+        position = int(feature) % n_features
+    else:
+        raise ValueError(
+            f"{feature!r} is not the name or the index of a feature; the features are {quote(schema.names)}"
+        )
+    column = schema.columns[position]
+    if column.is_ignored:
+        raise ValueError(f"{quote([column.name])} is ignored: {column.reason}; name it in keep and fit again")
+    return position
 
 
 def class_number(classes: Array, label: Any) -> int:

@@ -45,7 +45,8 @@ def features_section(subject: ReportData, importance: Importance) -> Section:
         "a column in each class: a value is evidence for the classes whose density is high there."
     )
     nats, error = importance.information, importance.standard_error
-    order = np.argsort(-nats, kind="stable")
+    modelled = np.array(subject.estimator.schema_.modelled)
+    order = modelled[np.argsort(-nats[modelled], kind="stable")]
     greatest = max(float(nats.max()), 1e-300)
     rows = [
         [subject.names[j], f"{_signed(nats[j])} ± {error[j]:.3f}", bar(max(nats[j], 0.0) / greatest)]

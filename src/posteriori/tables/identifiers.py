@@ -224,17 +224,19 @@ def _of_partitions(table: PartitionedTable, columns: Sequence[int]) -> dict[int,
     candidates = [j for j in columns if table.holds_identifiers(j)]
     total: list[Evidence | None] = [None] * len(candidates)
     for found in table.run(_evidence_in_partition, candidates) if candidates else ():
+        if found is None:  # a partition without rows
+            continue
         total = [add(one, two) for one, two in zip(total, found, strict=True)]
     return {j: evidence for j, evidence in zip(candidates, total, strict=True) if evidence is not None}
 
 
-def _evidence_in_partition(tables: Iterable[Table], context: None) -> list[Evidence | None]:
+def _evidence_in_partition(tables: Iterable[Table], context: None) -> list[Evidence | None] | None:
     del context
     total: list[Evidence | None] | None = None
     for table in tables:
         found = _columns_of(table, None)
         total = found if total is None else [add(one, two) for one, two in zip(total, found, strict=True)]
-    return total or []
+    return total
 
 
 def _columns_of(table: Table, n_rows: int | None) -> list[Evidence | None]:
