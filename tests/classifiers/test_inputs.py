@@ -210,7 +210,6 @@ BAD_TABLES = {
     "lazy": (FEATURES.lazy(), TypeError, "X is a lazy polars table; collect it first"),
     "string": ("table.csv", TypeError, "X is a str, not a table; pass an array or a data frame"),
     "bytes": (b"1,2", TypeError, "X is a bytes, not a table"),
-    "dict": ({"a": [1, 2]}, TypeError, "X is a dict, not a table"),
     "none": (None, TypeError, "X is a NoneType, not a table"),
     "number": (3.5, ValueError, "Expected 2D array, got 0D array instead"),
     "one-dimensional": (X[:, 0], ValueError, r"Expected 2D array, got 1D array instead.*reshape\(-1, 1\)"),
@@ -250,6 +249,14 @@ def test_what_is_no_table(table, error, match):
         fit(table, Y)
     with refused(error, match):
         fit(X, Y).predict(table)
+
+
+def test_a_dict_of_columns_is_no_table():
+    columns = {"x0": X[:, 0].tolist(), "x1": X[:, 1].tolist()}
+    with refused(TypeError, "X is a dict, not a table"):
+        fit(columns, Y)
+    with refused(TypeError, "column 'x0' holds a list"):  # a dict is one row to predict
+        fit(X, Y).predict(columns)
 
 
 BAD_COLUMNS = {
