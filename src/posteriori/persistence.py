@@ -41,6 +41,7 @@ _DATACLASSES: dict[str, type[Any]] = {
         networks.CPT,
         statistics.ColumnRanges,
         statistics.Counts,
+        statistics.GroupedStatistics,
         statistics.JointCounts,
         statistics.JointStatistics,
         statistics.Moments,

@@ -20,10 +20,11 @@ from posteriori.classifiers.shared_parameters import (
 )
 from posteriori.classifiers.validation import PSEUDO_COUNT
 from posteriori.densities import AveragedOneDependence as AveragedDensity
-from posteriori.densities import BackOff, Binned, Density, FullJoint, KDependence
+from posteriori.densities import BackOff, Binned, Density, FullJoint, Grouped, KDependence, coarse_parameters
 from posteriori.deprecation import renamed_parameters
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
+from posteriori.model_cost import MOST_GROUPS
 from posteriori.statistics import JointStatistics
 from posteriori.statistics.joint_counts import MAX_CELLS
 from posteriori.tables import Column, Schema, quote
@@ -47,14 +48,22 @@ class DependenceEstimator(GenerativeEstimator):
     prior_alpha: float
     categorical_features: Any
     n_jobs: int | None
+    _groups_categories: ClassVar[bool] = True  # whether dependences of columns with many categories use groups
 
     @abstractmethod
     def _density(self) -> Density: ...
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        whole = Block(self._density(), tuple(range(len(schema.columns))))
         binned = self._binned(schema)
+        whole = Block(self._grouped(schema, binned), tuple(range(len(schema.columns))))
         return (whole, Block(Binned(self.bins), binned)) if binned else (whole,)
+
+    def _grouped(self, schema: Schema, binned: tuple[int, ...]) -> Density:
+        """Return the density, through groups of categories if a column has many categories."""
+        density = self._density()
+        coded = [j for j, column in enumerate(schema.columns) if column.kind == "categorical" or j in binned]
+        many = [position for position, j in enumerate(coded) if len(schema.columns[j].categories) > MOST_GROUPS]
+        return Grouped(density, tuple(many)) if many and self._groups_categories else density
 
     def _binned(self, schema: Schema) -> tuple[int, ...]:
         """Return the columns that are cut into bins."""
@@ -163,7 +172,8 @@ class KDependenceBayes(DependenceEstimator):
     def parents_(self) -> dict[str, tuple[str, ...]]:
         """Parents of each column by name, the most important first."""
         names = self._fitted.schema.names
-        pairs = zip(names, self._fitted.parameters[0].parents, strict=True)
+        parents = coarse_parameters(self._fitted.parameters[0]).parents
+        pairs = zip(names, parents, strict=True)
         return {name: tuple(names[position] for position in positions) for name, positions in pairs}
 
 
@@ -282,6 +292,7 @@ class FullJointClassifier(DependenceEstimator):
     (8, 7)
     """
 
+    _groups_categories = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_cells": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["boolean"],

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 from posteriori.classifiers.dependence import BACKOFF, COMMON, DependenceEstimator
 from posteriori.classifiers.shared_parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.classifiers.validation import em_options_of, missingness_of
-from posteriori.densities import BackOff, Density, Tree, TreeParameters
+from posteriori.densities import BackOff, Density, Tree, TreeParameters, coarse_parameters
 from posteriori.deprecation import Renamed, renamed_parameters
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block
@@ -96,7 +96,8 @@ class _TreeEstimator(DependenceEstimator):
 
     @property
     def _tree(self) -> TreeParameters:
-        return self._fitted.parameters[0]
+        parameters: TreeParameters = coarse_parameters(self._fitted.parameters[0])
+        return parameters
 
     def _parents(self, tree: int) -> dict[str, str | None]:
         names = self._fitted.schema.names

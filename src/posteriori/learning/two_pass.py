@@ -6,11 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from posteriori.densities import TwoPassDensity, implements
+from posteriori.densities import Grouped, TwoPassDensity, implements, ungrouped
 from posteriori.model import Block
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Batch
+from posteriori.tables import Batch, Schema
 
 
 def unrefined(blocks: tuple[Block, ...]) -> list[str]:
@@ -25,10 +25,28 @@ def carry_over_structure(blocks: tuple[Block, ...], earlier: tuple[Block, ...]) 
         return blocks
     return tuple(
         replace(block, density=block.density.carry_over_structure(before.density))
-        if implements(block.density, TwoPassDensity) and type(block.density) is type(before.density)
+        if implements(block.density, TwoPassDensity)
+        and type(ungrouped(block.density)) is type(ungrouped(before.density))
         else block
         for block, before in zip(blocks, earlier, strict=True)
     )
+
+
+def with_categories_of(blocks: tuple[Block, ...], earlier: Schema, schema: Schema) -> tuple[Block, ...]:
+    """Return the blocks with the groups of categories of an earlier schema assigned to the categories of this one."""
+
+    def moved(block: Block) -> Block:
+        if not isinstance(block.density, Grouped):
+            return block
+        moves = [schema.columns[j].places_in(earlier.columns[j]) for j in block.coded(schema)]
+        return replace(block, density=block.density.reindexed(moves))
+
+    return tuple(moved(block) for block in blocks)
+
+
+def without_groups(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Return the blocks with densities over categories themselves, as EM with hidden components needs them."""
+    return tuple(replace(block, density=ungrouped(block.density)) for block in blocks)
 
 
 def refine(
