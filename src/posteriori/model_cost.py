@@ -133,6 +133,8 @@ def cost_of_covariances(table: TableSummary) -> Cost:
 
 
 def _pair_cells(table: TableSummary) -> int:
-    sizes = [min(column.cardinality, MOST_GROUPS) + 1 if column.kind == "categorical" else _BINS for column in table.columns]
+    sizes = [
+        min(column.cardinality, MOST_GROUPS) + 1 if column.kind == "categorical" else _BINS for column in table.columns
+    ]
     # The sum over pairs i < j of s_i s_j.
     return table.n_classes * (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2

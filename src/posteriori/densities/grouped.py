@@ -217,22 +217,18 @@ class Grouped:
     ) -> Array:
         """Return `log_factors` of each row under the parameters without it, (n, Z, d), with the same groups.
 
-        The factors are those of the groups: p(x_j | g_j) is the same for all components. NaN for a row in which a
-        missing cell cannot be distinguished from a category that occurs in no other row.
+        The factors are those of the groups: p(x_j | g_j) is the same for all components. A category that occurs in no
+        other row stays in its group.
         """
         if not hasattr(self.coarse, "left_out"):
             raise TypeError(f"the density {self.name!r} has no leave-one-out (`left_out`); choose another")
-        codes = tile.codes if isinstance(tile, Mixed) else tile
         coarse = parameters.groups.coarse(tile)
         factors: Array = self.coarse.left_out(parameters.coarse, statistics.coarse, coarse, assignment)
-        for j, groups in enumerate(parameters.groups.of_categories):
-            if groups:
-                rows = np.flatnonzero(codes.values[:, j] == 0)
-                counts, weight = statistics.column(j), assignment.weight[rows, np.newaxis]
-                total = counts.sum(axis=0)
-                alone = (counts[assignment.component[rows]] > 0) & (np.abs(total - weight) <= 1e-9 * total)
-                factors[rows[alone.any(axis=1)]] = np.nan
         return factors
+
+    def keeps_category(self, position: int) -> bool:
+        """Return whether a category of this column of codes has a group also if no row shows it."""
+        return self.groups is not None and bool(self.groups.of_categories[position])
 
     def with_fixed_structure(self, parameters: GroupedParameters) -> Grouped:
         """Return the density that keeps the structure of these parameters."""
@@ -291,9 +287,7 @@ class Grouped:
         self, vector: Array, reference: GroupedParameters, statistics: GroupedStatistics
     ) -> GroupedParameters:
         """Return the parameters with this unconstrained vector."""
-        return replace(
-            reference, coarse=self.coarse.from_unconstrained(vector, reference.coarse, statistics.coarse)
-        )
+        return replace(reference, coarse=self.coarse.from_unconstrained(vector, reference.coarse, statistics.coarse))
 
     def expect(
         self, parameters: GroupedParameters, tile: Any, assignment: Assignment

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from posteriori.densities import Grouped
 from posteriori.learning.em import FitResult
 from posteriori.learning.fit import estimate
-from posteriori.densities import Grouped
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Codes, Column, Schema

@@ -8,7 +8,20 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from posteriori.sql.dialects import LARGEST, Dialect, Node, any_of, cases, choice, column, minus, missing, number, real, whole
+from posteriori.sql.dialects import (
+    LARGEST,
+    Dialect,
+    Node,
+    any_of,
+    cases,
+    choice,
+    column,
+    minus,
+    missing,
+    number,
+    real,
+    whole,
+)
 from posteriori.sql.steps import Steps
 from posteriori.tables import Column, Schema
 from posteriori.typing import Array

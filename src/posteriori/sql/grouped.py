@@ -10,9 +10,7 @@ from posteriori.densities import REGISTRY, GroupedParameters, Registration
 from posteriori.sql.factors import Factor, FactorContext, FactorWriter
 
 
-def grouped_factors(
-    context: FactorContext, columns: Sequence[int], parameters: GroupedParameters
-) -> Iterator[Factor]:
+def grouped_factors(context: FactorContext, columns: Sequence[int], parameters: GroupedParameters) -> Iterator[Factor]:
     """Yield the log factors of the groups; p(x_j | g_j) is the same for all components."""
     registration = _registration_of(parameters.coarse)
     if registration.sql is None:

@@ -45,7 +45,9 @@ class Groups:
     @cached_property
     def _code_of_code(self) -> tuple[Array, ...]:
         """Per column the code of the group of each code, 0 for a missing cell; empty without groups."""
-        return tuple(np.array([0, *(g + 1 for g in groups)] if groups else [], np.uint16) for groups in self.of_categories)
+        return tuple(
+            np.array([0, *(g + 1 for g in groups)] if groups else [], np.uint16) for groups in self.of_categories
+        )
 
     def n_groups(self, j: int, cardinality: int) -> int:
         """Return the number of groups of a column, or its cardinality if it has no groups."""
@@ -169,9 +171,7 @@ class GroupedStatistics:
         """Return the weight of each category of the j-th column of codes: (Z, K)."""
         return self.categories.column(j)
 
-    def reindexed(
-        self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None
-    ) -> GroupedStatistics:
+    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> GroupedStatistics:
         """Return the statistics of other components or categories, by their indices here, −1 for a new one.
 
         A new category joins the group with the most categories.
