@@ -254,7 +254,6 @@ def test_leave_one_out_equals_refits_with_these_groups(name):
     model = ESTIMATORS[name](bins=[0.0, 1.0]).fit(X, y)
     from posteriori.learning.leave_one_out import left_out_factors
 
-    source = model._source(X)
     rows = model.read_learned_rows(X, y, None, complete=False).source.with_schema(model.model_.schema)
     batches = []
     rows.reduce(lambda batch: batches.append(batch) or 0)
@@ -330,3 +329,30 @@ def test_numbers_beside_groups():
 
 def test_the_registry_allows_groups_in_files():
     assert densities.find_stored_class("Groups") is Groups
+
+
+def test_a_network_refuses_tables_over_too_many_categories(monkeypatch):
+    X, y = table()
+    monkeypatch.setattr("posteriori.densities.grouped._MOST_TABLE_CELLS", 100)
+    with pytest.raises(ValueError, match=r"3 × 150 categories|150 × 3 categories|150 categories"):
+        po.TreeAugmentedNaiveBayes().fit(X.select("many", "few"), y).to_network()
+    with pytest.raises(ValueError, match="averaged one-dependence model is no network"):
+        po.AveragedOneDependence().fit(X.select("many", "few"), y).to_network()
+
+
+def test_damaged_groups_in_a_file_are_refused():
+    with pytest.raises(ValueError, match="a group of categories has no category"):
+        Groups(((0, 2),)).check()
+    with pytest.raises(ValueError, match="groups of 2 categories, but 3"):
+        Groups(((0, 1),)).check_against((3,))
+
+
+def test_cost_does_not_follow_products_of_categories():
+    """Two columns of 20,000 categories: tables over pairs of categories would need 800 million cells."""
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 20_000, (30_000, 2))
+    X = pl.DataFrame({name: [f"v{c}" for c in code[:, j].tolist()] for j, name in enumerate("ab")})
+    y = np.where(code[:, 0] % 2, "odd", "even")
+    for estimator in (po.TreeAugmentedNaiveBayes(), po.AveragedOneDependence()):
+        model = estimator.fit(X, y)
+        assert model.model_.parameters[0].coarse.cardinalities[0] <= MOST_GROUPS

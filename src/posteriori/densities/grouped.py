@@ -94,6 +94,7 @@ class Grouped:
     coarse: Any
     columns: tuple[int, ...]
     groups: Groups | None = None
+    name = "grouped"
     fitted: ClassVar[type] = GroupedParameters
 
     def check(self) -> None:
@@ -106,11 +107,6 @@ class Grouped:
         require(type(parameters.coarse) is self.coarse.fitted, "the parameters of the groups are of another density")
         if hasattr(self.coarse, "check_fitted"):
             self.coarse.check_fitted(parameters.coarse)
-
-    @property
-    def name(self) -> str:
-        """The name of the density of the groups."""
-        return str(self.coarse.name)
 
     @property
     def kind(self) -> Any:
@@ -221,7 +217,7 @@ class Grouped:
         other row stays in its group.
         """
         if not hasattr(self.coarse, "left_out"):
-            raise TypeError(f"the density {self.name!r} has no leave-one-out (`left_out`); choose another")
+            raise TypeError(f"the density {self.coarse.name!r} has no leave-one-out (`left_out`); choose another")
         coarse = parameters.groups.coarse(tile)
         factors: Array = self.coarse.left_out(parameters.coarse, statistics.coarse, coarse, assignment)
         return factors
@@ -263,8 +259,6 @@ class Grouped:
 
     def conditional_tables(self, parameters: GroupedParameters) -> list[tuple[tuple[int, ...], Array]]:
         """Return the parents of each column and log p(x_j | z, parents) over categories; all columns hold codes."""
-        if not hasattr(self.coarse, "conditional_tables"):
-            raise TypeError(f"the density {self.name!r} is no network over its columns; choose another")
         tables = []
         for j, (parents, table) in enumerate(self.coarse.conditional_tables(parameters.coarse)):
             sizes = [parameters.cardinalities[i] for i in (*parents, j)]
@@ -276,7 +270,7 @@ class Grouped:
                     "columns with many categories"
                 )
             groups = [parameters.groups.code_of_group(i, k)[1:] - 1 for i, k in zip((*parents, j), sizes, strict=True)]
-            tables.append((parents, table[np.ix_(range(len(table)), *groups)] + parameters.within(j)[1:]))
+            tables.append((parents, table[np.ix_(np.arange(len(table)), *groups)] + parameters.within(j)[1:]))
         return tables
 
     def to_unconstrained(self, parameters: GroupedParameters, reference: GroupedParameters) -> Array:

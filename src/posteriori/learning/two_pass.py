@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from posteriori.densities import Grouped, TwoPassDensity, implements, ungrouped
 from posteriori.model import Block
@@ -23,13 +23,14 @@ def carry_over_structure(blocks: tuple[Block, ...], earlier: tuple[Block, ...]) 
     """Return the blocks with the structure that an earlier call chose, such as the amount of shrinkage."""
     if len(blocks) != len(earlier):
         return blocks
-    return tuple(
-        replace(block, density=block.density.carry_over_structure(before.density))
-        if implements(block.density, TwoPassDensity)
-        and type(ungrouped(block.density)) is type(ungrouped(before.density))
-        else block
-        for block, before in zip(blocks, earlier, strict=True)
-    )
+
+    def carried_over(block: Block, before: Block) -> Block:
+        density, other = block.density, before.density
+        if not implements(density, TwoPassDensity) or type(ungrouped(density)) is not type(ungrouped(other)):
+            return block
+        return replace(block, density=density.carry_over_structure(cast(Any, other)))
+
+    return tuple(map(carried_over, blocks, earlier))
 
 
 def with_categories_of(blocks: tuple[Block, ...], earlier: Schema, schema: Schema) -> tuple[Block, ...]:

@@ -89,7 +89,8 @@ class Groups:
         A new category (−1) joins the group with the most categories. A group that loses all categories vanishes. For
         a column without groups the indices are those of its categories.
         """
-        groups, moves = [], []
+        groups: list[tuple[int, ...]] = []
+        moves: list[list[int]] = []
         for old, positions in zip(self.of_categories, columns, strict=True):
             if not old:
                 groups.append(())
@@ -183,7 +184,10 @@ class GroupedStatistics:
         if columns is None:
             return replace(self, categories=categories, coarse=self.coarse.reindexed(components))
         groups, moves = self.groups.reindexed(columns)
-        return replace(self, categories=categories, groups=groups, coarse=self.coarse.reindexed(components, moves))
+        unchanged = [list(range(k)) for k in self.groups.cardinalities(self.categories.cardinalities)]
+        same = moves == unchanged and list(components) == list(range(len(self.categories.table)))
+        coarse = self.coarse if same else self.coarse.reindexed(components, moves)
+        return replace(self, categories=categories, groups=groups, coarse=coarse)
 
 
 @dataclass(frozen=True)
