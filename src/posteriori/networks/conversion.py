@@ -45,8 +45,8 @@ def network_of(model: GenerativeModel, target: Column) -> BayesianNetwork:
         density = block.density
         if not isinstance(density, TabularDensity) or not isinstance(ungrouped(density), TabularDensity):
             raise ValueError(
-                f"a {ungrouped(density).name} model is no network with the class above every feature (its density has no method "
-                "`conditional_tables`)"
+                f"a {ungrouped(density).name} model is no network with the class above every feature (its density has "
+                "no method `conditional_tables`)"
             )
         for position, (above, table) in enumerate(density.conditional_tables(parameters)):
             j = block.columns[position]
