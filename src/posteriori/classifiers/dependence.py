@@ -119,12 +119,19 @@ class KDependenceBayes(DependenceEstimator):
     In `explain`, the factor of a feature with a missing parent is log p(x_j | observed features before it, y), in the
     order of the parents, so that the factors of a row add up to log p(x | y).
 
-    Training takes one pass over the rows, and with k ≥ 2 a second pass once the parents are known. `partial_fit`
+    A column with more than 64 categories enters the dependences through groups of its categories:
+    p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at most
+    64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md has
+    the details.
+
+    Training takes one pass over the rows, and with k ≥ 2 a second pass once the parents are known; one more pass if
+    categories are grouped. `partial_fit`
     chooses the parents on its first call and keeps them.
 
     References
     ----------
-    Sahami, Learning limited dependence Bayesian classifiers, KDD 1996.
+    Sahami, Learning limited dependence Bayesian classifiers, KDD 1996. Boullé, A Bayes optimal approach for
+    partitioning the values of categorical attributes, JMLR 6 (2005).
 
     Examples
     --------
@@ -205,12 +212,18 @@ class AveragedOneDependence(DependenceEstimator):
 
     The published rule drops parents whose value occurs in fewer than 30 rows; back-off reduces their effect gradually.
 
-    Cost: one pass, and O(d²) per row and class in training and in prediction. In prediction the cost of a missing
+    A column with more than 64 categories enters the dependences through groups of its categories:
+    p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at most
+    64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md has
+    the details.
+
+    Cost: one pass (two if categories are grouped), and O(d²) per row and class in training and in prediction. In prediction the cost of a missing
     parent is multiplied by its number of categories.
 
     References
     ----------
     Webb, Boughton & Wang, Not so naive Bayes: aggregating one-dependence estimators, Machine Learning 58 (2005).
+    Boullé, A Bayes optimal approach for partitioning the values of categorical attributes, JMLR 6 (2005).
 
     Examples
     --------
