@@ -334,7 +334,7 @@ def test_the_registry_allows_groups_in_files():
 def test_a_network_refuses_tables_over_too_many_categories(monkeypatch):
     X, y = table()
     monkeypatch.setattr("posteriori.densities.grouped._MOST_TABLE_CELLS", 100)
-    with pytest.raises(ValueError, match="a table of 1[45][0-9] categories would hold"):
+    with pytest.raises(ValueError, match=r"a table of 1[45][0-9] categories would hold"):
         po.TreeAugmentedNaiveBayes().fit(X.select("many", "few"), y).to_network()
     with pytest.raises(ValueError, match="averaged one-dependence model is no network"):
         po.AveragedOneDependence().fit(X.select("many", "few"), y).to_network()
