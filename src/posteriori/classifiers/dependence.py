@@ -120,9 +120,9 @@ class KDependenceBayes(DependenceEstimator):
     order of the parents, so that the factors of a row add up to log p(x | y).
 
     A column with more than 64 categories enters the dependences through groups of its categories:
-    p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at most
-    64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md has
-    the details.
+    p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at
+    most 64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md
+    has the details.
 
     Training takes one pass over the rows, and with k ≥ 2 a second pass once the parents are known; one more pass if
     categories are grouped. `partial_fit`
@@ -213,12 +213,12 @@ class AveragedOneDependence(DependenceEstimator):
     The published rule drops parents whose value occurs in fewer than 30 rows; back-off reduces their effect gradually.
 
     A column with more than 64 categories enters the dependences through groups of its categories:
-    p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at most
-    64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md has
-    the details.
+    p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at
+    most 64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md
+    has the details.
 
-    Cost: one pass (two if categories are grouped), and O(d²) per row and class in training and in prediction. In prediction the cost of a missing
-    parent is multiplied by its number of categories.
+    Cost: one pass (two if categories are grouped), and O(d²) per row and class in training and in prediction. In
+    prediction the cost of a missing parent is multiplied by its number of categories or groups.
 
     References
     ----------

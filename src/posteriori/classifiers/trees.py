@@ -170,8 +170,9 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     O(n·d²), and 8·C·Σ_ij (K_i + 1)(K_j + 1) bytes. A column with more than 64 categories enters the dependences through
     groups of its categories, p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j), so that K is at most 64, and there is a second
     pass. The groups minimise the MODL criterion of Boullé (2005). `partial_fit` keeps them, and a new category joins
-    the group with the most categories. Rows with hidden labels or components are fitted without groups. `partial_fit` chooses the tree again from all rows seen; the bins
-    remain those of the first call.
+    the group with the most categories. There are no groups if
+    labels or components are hidden. `partial_fit` chooses the tree again from all rows seen; the bins remain those of
+    the first call.
 
     The defaults of `continuous`, `bins`, `penalty` and `backoff` had the best scores on 28 real tables
     (docs/dependence.md).
