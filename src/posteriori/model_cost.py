@@ -13,6 +13,7 @@ MAX_PAIR_CELLS = 40_000_000  # in the tables of pairs of columns, over all class
 MAX_COVARIANCE_CELLS = 20_000_000  # in the covariance matrices of all classes
 MAX_MULTIPLICATIONS = 10**10  # of EM on rows that lack a number
 EM_STEPS = 20  # of a candidate; each step reads all rows
+MOST_GROUPS = 64  # a column with more categories is grouped, into at most this many groups, for dependences
 _BINS = 9  # cells per binned column when the tables of pairs are sized: 8 bins and "missing"
 
 
@@ -132,6 +133,8 @@ def cost_of_covariances(table: TableSummary) -> Cost:
 
 
 def _pair_cells(table: TableSummary) -> int:
-    sizes = [column.cardinality + 1 if column.kind == "categorical" else _BINS for column in table.columns]
+    sizes = [
+        min(column.cardinality, MOST_GROUPS) + 1 if column.kind == "categorical" else _BINS for column in table.columns
+    ]
     # The sum over pairs i < j of s_i s_j.
     return table.n_classes * (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2

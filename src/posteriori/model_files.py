@@ -39,6 +39,7 @@ _DATACLASSES = {
     "ColumnRanges": "posteriori.statistics",
     "Counts": "posteriori.statistics",
     "JointCounts": "posteriori.statistics",
+    "GroupedStatistics": "posteriori.statistics",
     "JointStatistics": "posteriori.statistics",
     "Moments": "posteriori.statistics",
     "PairMoments": "posteriori.statistics",

@@ -47,11 +47,11 @@ from posteriori.tables import Assignment, Codes, Column, Numbers
 
 MODULE = "posteriori.densities.exponential"
 PROTOCOLS = {
-    DescribedDensity: {"gaussian", "multivariate gaussian", "poisson", "tree"},
+    DescribedDensity: {"gaussian", "multivariate gaussian", "poisson", "tree", "grouped"},
     LinearDensity: {"gaussian", "multivariate gaussian", "poisson", "categorical", "missingness"},
-    TabularDensity: {"categorical", "k-dependence", "tree"},
+    TabularDensity: {"categorical", "grouped", "k-dependence", "tree"},
     CorrelatedDensity: {"multivariate gaussian"},
-    VarianceDensity: {"gaussian", "multivariate gaussian", "tree"},
+    VarianceDensity: {"gaussian", "multivariate gaussian", "tree", "grouped"},
     UnrestrictedDensity: {"gaussian", "poisson"},
 }
 

@@ -20,10 +20,11 @@ from posteriori.classifiers.shared_parameters import (
 )
 from posteriori.classifiers.validation import PSEUDO_COUNT
 from posteriori.densities import AveragedOneDependence as AveragedDensity
-from posteriori.densities import BackOff, Binned, Density, FullJoint, KDependence
+from posteriori.densities import BackOff, Binned, Density, FullJoint, Grouped, KDependence, coarse_parameters
 from posteriori.deprecation import renamed_parameters
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
+from posteriori.model_cost import MOST_GROUPS
 from posteriori.statistics import JointStatistics
 from posteriori.statistics.joint_counts import MAX_CELLS
 from posteriori.tables import Column, Schema, quote
@@ -47,14 +48,22 @@ class DependenceEstimator(GenerativeEstimator):
     prior_alpha: float
     categorical_features: Any
     n_jobs: int | None
+    _groups_categories: ClassVar[bool] = True  # whether dependences of columns with many categories use groups
 
     @abstractmethod
     def _density(self) -> Density: ...
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        whole = Block(self._density(), schema.modelled)
         binned = self._binned(schema)
+        whole = Block(self._grouped(schema, binned), schema.modelled)
         return (whole, Block(Binned(self.bins), binned)) if binned else (whole,)
+
+    def _grouped(self, schema: Schema, binned: tuple[int, ...]) -> Density:
+        """Return the density, through groups of categories if a column has many categories."""
+        density = self._density()
+        coded = [j for j in schema.modelled if schema.columns[j].kind == "categorical" or j in binned]
+        many = [position for position, j in enumerate(coded) if len(schema.columns[j].categories) > MOST_GROUPS]
+        return Grouped(density, tuple(many)) if many and self._groups_categories else density
 
     def _binned(self, schema: Schema) -> tuple[int, ...]:
         """Return the columns that are cut into bins."""
@@ -110,12 +119,19 @@ class KDependenceBayes(DependenceEstimator):
     In `explain`, the factor of a feature with a missing parent is log p(x_j | observed features before it, y), in the
     order of the parents, so that the factors of a row add up to log p(x | y).
 
-    Training takes one pass over the rows, and with k ≥ 2 a second pass once the parents are known. `partial_fit`
+    A column with more than 64 categories enters the dependences through groups of its categories:
+    p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at
+    most 64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md
+    has the details.
+
+    Training takes one pass over the rows, and with k ≥ 2 a second pass once the parents are known; one more pass if
+    categories are grouped. `partial_fit`
     chooses the parents on its first call and keeps them.
 
     References
     ----------
-    Sahami, Learning limited dependence Bayesian classifiers, KDD 1996.
+    Sahami, Learning limited dependence Bayesian classifiers, KDD 1996. Boullé, A Bayes optimal approach for
+    partitioning the values of categorical attributes, JMLR 6 (2005).
 
     Examples
     --------
@@ -166,7 +182,8 @@ class KDependenceBayes(DependenceEstimator):
         """Parents of each column by name, the most important first."""
         schema = self._fitted.schema
         names = [schema.names[j] for j in schema.modelled]
-        pairs = zip(names, self._fitted.parameters[0].parents, strict=True)
+        parents = coarse_parameters(self._fitted.parameters[0]).parents
+        pairs = zip(names, parents, strict=True)
         return {name: tuple(names[position] for position in positions) for name, positions in pairs}
 
 
@@ -198,12 +215,18 @@ class AveragedOneDependence(DependenceEstimator):
 
     The published rule drops parents whose value occurs in fewer than 30 rows; back-off reduces their effect gradually.
 
-    Cost: one pass, and O(d²) per row and class in training and in prediction. In prediction the cost of a missing
-    parent is multiplied by its number of categories.
+    A column with more than 64 categories enters the dependences through groups of its categories:
+    p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at
+    most 64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md
+    has the details.
+
+    Cost: one pass (two if categories are grouped), and O(d²) per row and class in training and in prediction. In
+    prediction the cost of a missing parent is multiplied by its number of categories or groups.
 
     References
     ----------
     Webb, Boughton & Wang, Not so naive Bayes: aggregating one-dependence estimators, Machine Learning 58 (2005).
+    Boullé, A Bayes optimal approach for partitioning the values of categorical attributes, JMLR 6 (2005).
 
     Examples
     --------
@@ -287,6 +310,7 @@ class FullJointClassifier(DependenceEstimator):
     (8, 7)
     """
 
+    _groups_categories = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_cells": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["boolean"],

@@ -16,9 +16,10 @@ from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.chow_liu_tree import ChowLiuTree
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.mixture import MixtureModel
+from posteriori.densities import Grouped, ungrouped
 from posteriori.learning.em import FitResult
 from posteriori.learning.fit import estimate
-from posteriori.learning.two_pass import carry_over_structure
+from posteriori.learning.two_pass import carry_over_structure, with_categories_of
 from posteriori.model import Block
 from posteriori.tables import Column, Schema, quote
 
@@ -226,9 +227,21 @@ def _difference_of_names(names: Sequence[str], others: Sequence[str], position: 
 
 def _common_blocks(merged: Any, members: Sequence[Any], schema: Schema) -> tuple[Block, ...]:
     """Return the blocks of the merged model, with the structure that those of all members have in common."""
-    common, *others = (carry_over_structure(merged._blocks(schema), model.model_.blocks) for model in members)
+    common, *others = (
+        with_categories_of(
+            carry_over_structure(merged._blocks(schema), model.model_.blocks), model.model_.schema, schema
+        )
+        for model in members
+    )
     for position, blocks in enumerate(others, start=1):
         for mine, theirs in zip(common, blocks, strict=True):
+            grouped = _regrouped(mine, theirs, schema)
+            if grouped:
+                raise ValueError(
+                    f"the categories of {quote(grouped)} are in other groups in model {position} than in model 0, and "
+                    "counts over groups cannot be divided again; fit all rows together, or the first shard by fit and "
+                    "the others by partial_fit, which keeps the groups"
+                )
             if mine != theirs:
                 names = _reparented(mine, theirs, schema)
                 raise ValueError(
@@ -241,5 +254,18 @@ def _common_blocks(merged: Any, members: Sequence[Any], schema: Schema) -> tuple
 
 def _reparented(mine: Block, theirs: Block, schema: Schema) -> list[str]:
     """Return the columns that two blocks give different parents."""
-    pairs = zip(mine.columns, mine.density.parents, theirs.density.parents, strict=True)  # type: ignore[attr-defined]
+    densities: list[Any] = [ungrouped(block.density) for block in (mine, theirs)]
+    pairs = zip(mine.columns, *(density.parents for density in densities), strict=True)
+    return [schema.columns[j].name for j, one, other in pairs if one != other]
+
+
+def _regrouped(mine: Block, theirs: Block, schema: Schema) -> list[str]:
+    """Return the columns whose categories two blocks put into different groups."""
+    groups = [
+        density.groups.of_categories
+        if isinstance(density := block.density, Grouped) and density.groups is not None
+        else ((),) * len(block.coded(schema))
+        for block in (mine, theirs)
+    ]
+    pairs = zip(mine.coded(schema), *groups, strict=True)
     return [schema.columns[j].name for j, one, other in pairs if one != other]

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.row_reading import RowReadingEstimator
 from posteriori.classifiers.validation import categorical_places, kept_places
+from posteriori.densities import ungrouped
 from posteriori.invariants import require
 from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import ColumnRanges, JointStatistics
@@ -85,8 +86,11 @@ class ModelEstimator(RowReadingEstimator, ABC):
             require(self.log_likelihood_trace_.dtype.kind in "fi", _NO_TRACE)
         if hasattr(self, "statistics_"):
             model.check_statistics(self.statistics_)
-            wanted = [(type(block.density), block.columns) for block in self._blocks(model.schema)]
-            found = [(type(block.density), block.columns) for block in model.blocks]
+            # Files of earlier versions hold densities without groups of categories.
+            wanted, found = (
+                [(type(ungrouped(block.density)), block.columns) for block in blocks]
+                for blocks in (self._blocks(model.schema), model.blocks)
+            )
             require(found == wanted, f"a {type(self).__name__} with these parameters has other densities")
 
     @abstractmethod

@@ -17,7 +17,7 @@ from posteriori.learning.fit import Collect
 from posteriori.learning.importance import HeldOutRows
 from posteriori.learning.retyping import retyped, with_missing_cuts
 from posteriori.learning.training import TrainingRows
-from posteriori.learning.two_pass import carry_over_structure, unrefined
+from posteriori.learning.two_pass import carry_over_structure, unrefined, with_categories_of, without_groups
 from posteriori.model import Block, GenerativeModel
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
@@ -98,6 +98,7 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         self._check_plan(rows.source, blocks, complete=False)
         source = rows.source.with_schema(with_missing_cuts(rows.source.schema, blocks))
         blocks = carry_over_structure(blocks, self.model_.blocks)
+        blocks = with_categories_of(blocks, self.model_.schema, source.schema)
         past = self._past_statistics(source.schema, rows.target, blocks)  # raises its errors before the rows are read
         self._check_size(source.schema, rows.target)
         return CollectedRows(TrainingRows(source, rows.target), blocks, source.reduce(Collect(blocks)), past)
@@ -107,6 +108,8 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         rows = self.read_training_rows(X, y, sample_weight, classes=classes, complete=complete)
         blocks = self._blocks(rows.source.schema)
         self._check_plan(rows.source, blocks, complete)
+        if rows.source.label_model is not None:  # groups are chosen from counts of known components
+            blocks = without_groups(blocks)
         # Cut points are chosen by the recorded labels, as if these were the components.
         schema = binned_schema(rows.source.with_label_model(None), bins_of(blocks), self.n_jobs)
         source = rows.source.with_schema(schema)

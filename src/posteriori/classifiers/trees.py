@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 from posteriori.classifiers.dependence import BACKOFF, COMMON, DependenceEstimator
 from posteriori.classifiers.shared_parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.classifiers.validation import em_options_of, missingness_of
-from posteriori.densities import BackOff, Density, Tree, TreeParameters
+from posteriori.densities import BackOff, Density, Tree, TreeParameters, coarse_parameters
 from posteriori.deprecation import Renamed, renamed_parameters
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block
@@ -98,8 +98,8 @@ class _TreeEstimator(DependenceEstimator):
 
     @property
     def _tree(self) -> TreeParameters:
-        tree: TreeParameters = self._fitted.parameters[0]
-        return tree
+        parameters: TreeParameters = coarse_parameters(self._fitted.parameters[0])
+        return parameters
 
     def _parents(self, tree: int) -> dict[str, str | None]:
         schema = self._fitted.schema
@@ -170,8 +170,12 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     parents remain those learned from the labelled rows.
 
     The statistics are counts of all pairs of columns, over the rows in which both cells are observed: one pass,
-    O(n·d²), and 8·C·Σ_ij (K_i + 1)(K_j + 1) bytes. `partial_fit` chooses the tree again from all rows seen; the bins
-    remain those of the first call.
+    O(n·d²), and 8·C·Σ_ij (K_i + 1)(K_j + 1) bytes. A column with more than 64 categories enters the dependences through
+    groups of its categories, p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j), so that K is at most 64, and there is a second
+    pass. The groups minimise the MODL criterion of Boullé (2005). `partial_fit` keeps them, and a new category joins
+    the group with the most categories. There are no groups if
+    labels or components are hidden. `partial_fit` chooses the tree again from all rows seen; the bins remain those of
+    the first call.
 
     The defaults of `continuous`, `bins`, `penalty` and `backoff` had the best scores on 28 real tables
     (docs/dependence.md).

@@ -23,6 +23,7 @@ from posteriori.densities.conditional import BackOff
 from posteriori.densities.families import FamilyTables
 from posteriori.densities.full_joint import FullJoint, FullJointParameters
 from posteriori.densities.gaussian import Gaussian, GaussianParameters
+from posteriori.densities.grouped import Grouped, GroupedParameters, coarse_parameters, ungrouped
 from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.missingness import Missingness, MissingnessParameters
 from posteriori.densities.multivariate import MultivariateGaussian
@@ -66,6 +67,8 @@ __all__ = [
     "FullJointParameters",
     "Gaussian",
     "GaussianParameters",
+    "Grouped",
+    "GroupedParameters",
     "KDependence",
     "LeaveOneOutDensity",
     "LinearDensity",
@@ -86,12 +89,14 @@ __all__ = [
     "TwoPassDensity",
     "UnrestrictedDensity",
     "VarianceDensity",
+    "coarse_parameters",
     "column_label",
     "find_registration",
     "find_stored_class",
     "implements",
     "named_densities",
     "stored_classes",
+    "ungrouped",
 ]
 
 

@@ -17,6 +17,7 @@ from posteriori.densities.categorical import Categorical
 from posteriori.densities.conditional import BackOff
 from posteriori.densities.full_joint import FullJoint
 from posteriori.densities.gaussian import Gaussian
+from posteriori.densities.grouped import Grouped
 from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.missingness import Missingness
 from posteriori.densities.multivariate import MultivariateGaussian
@@ -32,6 +33,7 @@ from posteriori.densities.shrinkage import (
 )
 from posteriori.densities.tree import Tree
 from posteriori.densities.tree_parameters import Forest
+from posteriori.statistics.grouped import Groups
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ REGISTRY: tuple[Registration, ...] = (
         options=_options(smoothing="variance_smoothing", ddof="ddof"),
         sql="posteriori.sql.factors:gaussian_factors",
     ),
+    Registration(Grouped, (Groups,), sql="posteriori.sql.grouped:grouped_factors"),
     Registration(KDependence, (BackOff,)),
     Registration(Missingness, sql="posteriori.sql.factors:missingness_factors"),
     Registration(

@@ -36,6 +36,7 @@ from posteriori.kernels.responsibilities import (
 )
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
 from posteriori.kernels.trees import expect_tree_counts, tree_log_density
+from posteriori.kernels.value_grouping import log_stirling, merge_values
 
 __all__ = [
     "LANES",
@@ -75,9 +76,11 @@ __all__ = [
     "integrate_out",
     "log_evidence",
     "log_linear_loss",
+    "log_stirling",
     "mark_integers",
     "maximise",
     "mdlp",
+    "merge_values",
     "normalise",
     "pair_information",
     "propagate",

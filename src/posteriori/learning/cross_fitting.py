@@ -20,6 +20,7 @@ from posteriori.learning.fit import Collect
 from posteriori.learning.fold_sums import components_of_folds, outside, per_fold, sums_without_each
 from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.training import Plan
+from posteriori.learning.two_pass import without_groups
 from posteriori.model import Block, FactorWeights, GenerativeModel
 from posteriori.sources import LabelledSource
 from posteriori.sources.threads import blas, n_threads
@@ -236,6 +237,8 @@ def cross_fit(
     progress : callable, optional
         Called with the number of rows of each finished batch.
     """
+    if source.label_model is not None:  # groups are chosen from counts of known components
+        plans = [replace(plan, blocks=without_groups(plan.blocks)) for plan in plans]
     rows = source.with_folds(fold)
     schemas = _schemas(CutPoints(rows.with_label_model(None), folds, source.n_jobs), plans)
     requests: list[_Request] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.densities import LeaveOneOutDensity
+from posteriori.densities import Grouped, LeaveOneOutDensity
 from posteriori.model import Block, GenerativeModel, Prior, warn_of_approximation
 from posteriori.statistics import JointStatistics
 from posteriori.statistics.left_out import less, weights_left
@@ -109,6 +109,11 @@ def _without_lost_categories(rest: Any, learned: Tile, seen: Tile, block: Block,
     return rest, replace(seen, codes=cells) if isinstance(seen, Mixed) else cells
 
 
+def _has_group(block: Block, position: int) -> bool:
+    """Return whether a column of codes is grouped: a category without rows then still has the factor of its group."""
+    return isinstance(block.density, Grouped) and block.density.keeps_category(position)
+
+
 def _unseen(model: GenerativeModel, statistics: JointStatistics, batch: Batch) -> Array:
     """Return which cells hold a category that no other row of positive weight shows, (n, number of coded columns)."""
     schema, codes = model.schema, batch.codes.values
@@ -116,7 +121,7 @@ def _unseen(model: GenerativeModel, statistics: JointStatistics, batch: Batch) -
     assert batch.assignment is not None
     for block, sums in zip(model.blocks, statistics.blocks, strict=True):
         for position, j in enumerate(block.coded(schema)):
-            if schema.columns[j].declared or schema.columns[j].is_binned:
+            if schema.columns[j].declared or schema.columns[j].is_binned or _has_group(block, position):
                 continue
             column = schema.coded.index(j)
             shown = np.concatenate([[np.inf], sums.column(position).sum(axis=0)])[codes[:, column]]

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from posteriori.densities import Grouped
 from posteriori.learning.em import FitResult
 from posteriori.learning.fit import estimate
-from posteriori.model import GenerativeModel, Prior
+from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Codes, Column, Schema
 from posteriori.typing import Array
@@ -66,7 +67,9 @@ class ObservedCategoriesModel:
         observed = replace(schema, columns=tuple(columns))
         sums = statistics.reindexed(range(len(statistics.weight)), kept_categories)
         codes = tuple(recode[j] for j in schema.coded)
-        return cls(schema, estimate(observed, model.blocks, prior, sums), codes, sums)
+        pairs = zip(model.blocks, kept_categories, strict=True)
+        blocks = tuple(_with_categories(block, kept) for block, kept in pairs)
+        return cls(schema, estimate(observed, blocks, prior, sums), codes, sums)
 
     def log_posterior(self, batch: Batch) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
@@ -82,3 +85,10 @@ class ObservedCategoriesModel:
             codes[:, position] = table[codes[:, position]]
         schema = self.model.schema
         return replace(batch, schema=schema, codes=Codes(codes, schema.cardinalities(schema.coded)))
+
+
+def _with_categories(block: Block, kept: list[list[int]] | None) -> Block:
+    """Return the block with the groups of the categories that are kept, by their indices per column of codes."""
+    if kept is None or not isinstance(block.density, Grouped):
+        return block
+    return replace(block, density=block.density.reindexed(kept))

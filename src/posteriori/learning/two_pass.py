@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from posteriori.densities import TwoPassDensity, implements
+from posteriori.densities import Grouped, TwoPassDensity, implements, ungrouped
 from posteriori.model import Block
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Batch
+from posteriori.tables import Batch, Schema
 
 
 def unrefined(blocks: tuple[Block, ...]) -> list[str]:
@@ -23,12 +23,31 @@ def carry_over_structure(blocks: tuple[Block, ...], earlier: tuple[Block, ...]) 
     """Return the blocks with the structure that an earlier call chose, such as the amount of shrinkage."""
     if len(blocks) != len(earlier):
         return blocks
-    return tuple(
-        replace(block, density=block.density.carry_over_structure(before.density))
-        if implements(block.density, TwoPassDensity) and type(block.density) is type(before.density)
-        else block
-        for block, before in zip(blocks, earlier, strict=True)
-    )
+
+    def carried_over(block: Block, before: Block) -> Block:
+        density, other = block.density, before.density
+        if not implements(density, TwoPassDensity) or type(ungrouped(density)) is not type(ungrouped(other)):
+            return block
+        return replace(block, density=density.carry_over_structure(cast(Any, other)))
+
+    return tuple(map(carried_over, blocks, earlier))
+
+
+def with_categories_of(blocks: tuple[Block, ...], earlier: Schema, schema: Schema) -> tuple[Block, ...]:
+    """Return the blocks with the groups of categories of an earlier schema assigned to the categories of this one."""
+
+    def moved(block: Block) -> Block:
+        if not isinstance(block.density, Grouped):
+            return block
+        moves = [schema.columns[j].places_in(earlier.columns[j]) for j in block.coded(schema)]
+        return replace(block, density=block.density.reindexed(moves))
+
+    return tuple(moved(block) for block in blocks)
+
+
+def without_groups(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Return the blocks with densities over categories themselves, as EM with hidden components needs them."""
+    return tuple(replace(block, density=ungrouped(block.density)) for block in blocks)
 
 
 def refine(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posteriori.densities import TabularDensity
+from posteriori.densities import TabularDensity, ungrouped
 from posteriori.model import GenerativeModel
 from posteriori.networks.cpt import CPT
 from posteriori.networks.network import BayesianNetwork
@@ -44,10 +44,10 @@ def network_of(model: GenerativeModel, target: Column) -> BayesianNetwork:
     tables: dict[int, Array] = {}
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
         density = block.density
-        if not isinstance(density, TabularDensity):
+        if not isinstance(density, TabularDensity) or not isinstance(ungrouped(density), TabularDensity):
             raise ValueError(
-                f"a {density.name} model is no network with the class above every feature (its density has no method "
-                "`conditional_tables`)"
+                f"a {ungrouped(density).name} model is no network with the class above every feature (its density has "
+                "no method `conditional_tables`)"
             )
         for position, (above, table) in enumerate(density.conditional_tables(parameters)):
             j = block.columns[position]

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
 from functools import cached_property
 
 from sqlglot import exp
 
-from posteriori.sql.dialects import LARGEST, Dialect, Node, any_of, cases, column, minus, missing, number, real, whole
+from posteriori.sql.dialects import (
+    LARGEST,
+    Dialect,
+    Node,
+    any_of,
+    cases,
+    choice,
+    column,
+    minus,
+    missing,
+    number,
+    real,
+    whole,
+)
 from posteriori.sql.steps import Steps
 from posteriori.tables import Column, Schema
+from posteriori.typing import Array
 
 _CENTRE_DIGITS = 14  # decimal digits, which every database reads as the same number
 
@@ -22,8 +38,21 @@ class Cells:
     def __init__(self, steps: Steps, schema: Schema) -> None:
         self._steps = steps
         self._schema = schema
+        self._groups: Mapping[int, Array] = {}
         self._bad_cells: list[Node] = []  # conditions on cells of the table
         self._refusals: list[Node] = []  # conditions on columns of the steps
+
+    def with_groups(self, groups: Mapping[int, Array]) -> Cells:
+        """Return the same cells, with codes of groups in place of those of categories in some columns.
+
+        Parameters
+        ----------
+        groups : mapping of int to ndarray (K + 1,)
+            Per column, the code of the group of each code of a category.
+        """
+        result = copy.copy(self)
+        result._groups = groups
+        return result
 
     @property
     def _dialect(self) -> Dialect:
@@ -68,7 +97,18 @@ class Cells:
         return {}
 
     def code(self, j: int) -> str:
-        """Return the column that holds the codes, from 1 on, of the categories or bins of column j."""
+        """Return the column that holds the codes, from 1 on, of the categories, groups or bins of column j."""
+        if j in self._groups:
+            return self._code_of_group(j)
+        return self._code_of_category(j)
+
+    def _code_of_group(self, j: int) -> str:
+        name, code = f"g{j}", self._code_of_category(j)
+        if not self._steps.has(name):
+            self._steps.define(name, choice(code, [whole(group) for group in self._groups[j][1:].tolist()]))
+        return name
+
+    def _code_of_category(self, j: int) -> str:
         name = f"c{j}"
         if self._steps.has(name):
             return name

@@ -12,6 +12,7 @@ from posteriori.invariants import check_numbers, require
 from posteriori.statistics.column_ranges import ColumnRanges
 from posteriori.statistics.counts import Counts, Presence
 from posteriori.statistics.differences import difference
+from posteriori.statistics.grouped import GroupedStatistics
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.statistics.moments import Moments, gather
 from posteriori.statistics.pair_moments import PairMoments
@@ -26,6 +27,7 @@ __all__ = [
     "ColumnRanges",
     "CountTogether",
     "Counts",
+    "GroupedStatistics",
     "JointCounts",
     "JointStatistics",
     "Moments",
