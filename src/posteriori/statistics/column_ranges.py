@@ -12,7 +12,7 @@ from posteriori.invariants import check_numbers, require
 from posteriori.tables.batch import Batch
 from posteriori.typing import Array
 
-_LARGEST = 1e150  # 10⁷ squared differences of such numbers can be added up without an overflow
+_LARGEST = 1e75  # products of two variances of such numbers stay finite
 
 
 @dataclass(frozen=True)
