@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from posteriori.densities.multivariate_parameters import MultivariateGaussianParameters
-from posteriori.statistics.missing_patterns import MissingPatterns
+from posteriori.statistics.missing_patterns import ComponentPatterns, MissingPatterns
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.scatter import Scatter
 from posteriori.typing import Array
@@ -38,53 +37,49 @@ def expect_from_patterns(
     weight = np.zeros(n_components)
     offset, scatter = np.zeros((n_components, d)), np.zeros((n_components, d, d))
     log_likelihood = 0.0
-    for z in range(n_components):
-        mean, g = parameters.mean[z], parameters.group(z)
-        precision, log_volume = parameters.precision[g], float(parameters.log_volume[g])
-        groups = []
-        uncertain = np.zeros((d, d))
-        for present, missing, w, mean_of_rows, of_rows in patterns.groups(z):
-            filled, deviation, conditional, log_determinant = _filled(
-                precision, mean, present, missing, mean_of_rows, of_rows
-            )
-            scatter[z] += filled
-            if len(missing):
-                uncertain[np.ix_(missing, missing)] += w * conditional
-            log_likelihood -= 0.5 * w * (log_volume + log_determinant + len(present) * math.log(2.0 * math.pi))
-            groups.append((w, deviation))
-        if not groups:
+    for z, patterns_of_z in enumerate(patterns.components):
+        if not len(patterns_of_z.weight):
             continue
-        weights, deviations = np.array([w for w, _ in groups]), np.stack([one for _, one in groups])
-        weight[z] = weights.sum()
-        offset[z] = weights @ deviations / weight[z]
-        between = (deviations - offset[z]) * np.sqrt(weights)[:, np.newaxis]
-        scatter[z] += between.T @ between
+        g = parameters.group(z)
+        precision, log_volume = parameters.precision[g], float(parameters.log_volume[g])
+        filled, deviation, uncertain, log_volumes = _filled(precision, parameters.mean[z], patterns_of_z)
+        w = patterns_of_z.weight
+        weight[z] = w.sum()
+        offset[z] = w @ deviation / weight[z]
+        between = (deviation - offset[z]) * np.sqrt(w)[:, np.newaxis]
+        filled += between.T @ between
         # tr(K·(scatter about the mean of the component)), before the conditional covariances are added.
-        distance = float(np.vdot(precision, scatter[z])) + weight[z] * float(offset[z] @ precision @ offset[z])
-        log_likelihood -= 0.5 * distance
-        scatter[z] += uncertain
+        distance = float(np.vdot(precision, filled)) + weight[z] * float(offset[z] @ precision @ offset[z])
+        log_likelihood -= 0.5 * (distance + float(w @ (log_volumes + log_volume)))
+        scatter[z] = filled + uncertain
     return Scatter(weight, parameters.mean.copy(), offset, scatter, cells), log_likelihood
 
 
-def _filled(
-    precision: Array, mean: Array, present: Array, missing: Array, mean_of_rows: Array, scatter: Array
-) -> tuple[Array, Array, Array, float]:
-    """Return scatter (d, d) and mean deviation (d,) of rows whose missing cells are replaced by their expectations.
+def _filled(precision: Array, mean: Array, patterns: ComponentPatterns) -> tuple[Array, Array, Array, Array]:
+    """Replace the missing cells of the rows of one component by their expectations.
 
-    The other results are the conditional covariance of the missing cells, and log |K_mm|.
+    Returns the sum of the scatter matrices of the patterns (d, d), the deviation of the mean of each pattern from that
+    of the component (p, d), the sum of the conditional covariances (d, d), and |o|·log 2π + log |K_mm| of each pattern
+    (p,).
     """
-    deviation = np.zeros(len(mean))
-    deviation[present] = mean_of_rows - mean[present]
-    if not len(missing):
-        return scatter, deviation, np.empty((0, 0)), 0.0
-    factor = cho_factor(precision[np.ix_(missing, missing)], lower=True)
-    slope = -cho_solve(factor, precision[np.ix_(missing, present)])
-    deviation[missing] = slope @ deviation[present]
-    filled = np.empty((len(mean), len(mean)))
-    cross = slope @ scatter
-    filled[np.ix_(present, present)] = scatter
-    filled[np.ix_(missing, present)] = cross
-    filled[np.ix_(present, missing)] = cross.T
-    filled[np.ix_(missing, missing)] = cross @ slope.T
-    log_determinant = 2.0 * float(np.log(np.diagonal(factor[0])).sum())
-    return filled, deviation, cho_solve(factor, np.eye(len(missing))), log_determinant
+    d = len(mean)
+    filled, uncertain = patterns.scatter.copy(), np.zeros((d, d))
+    deviation = patterns.mean - mean
+    log_volumes = np.full(len(patterns.weight), d * math.log(2.0 * math.pi))
+    for number, missing, scatter in patterns.incomplete:
+        of_missing = precision[missing]
+        inverse = of_missing[:, missing]
+        log_volumes[number] += float(np.linalg.slogdet(inverse)[1]) - len(missing) * math.log(2.0 * math.pi)
+        inverse = np.linalg.inv(inverse)
+        slope = -inverse @ of_missing
+        slope[:, missing] = 0.0
+        deviation[number, missing] = 0.0
+        deviation[number, missing] = slope @ deviation[number]
+        # A·S·Aᵀ differs from S, which is 0 in the missing columns, only in their rows and columns.
+        cross = slope @ scatter
+        filled[missing] += cross
+        filled[:, missing] += cross.T
+        block = np.ix_(missing, missing)
+        filled[block] += cross @ slope.T
+        uncertain[block] += patterns.weight[number] * inverse
+    return filled, deviation, uncertain, log_volumes

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -13,6 +13,27 @@ from posteriori.typing import Array
 
 _MOST_CELLS = 1 << 23  # of the scatter matrices of all patterns, 64 MB
 _ROWS_PER_GROUP = 2.0  # with fewer rows per pattern and component, a pass over the rows is as fast
+
+
+@dataclass(frozen=True)
+class ComponentPatterns:
+    """The moments of the rows of one component, by their pattern of missing cells, p of them.
+
+    Attributes
+    ----------
+    weight : ndarray (p,)
+    mean : ndarray (p, d)
+        0 where the column is missing.
+    scatter : ndarray (d, d)
+        The sum of the scatter matrices of all patterns, with zeros for missing columns.
+    incomplete : tuple of (int, ndarray (m,), ndarray (d, d))
+        The position, the missing columns and the scatter matrix of each pattern with missing columns.
+    """
+
+    weight: Array
+    mean: Array
+    scatter: Array
+    incomplete: tuple[tuple[int, Array, Array], ...]
 
 
 @dataclass(frozen=True)
@@ -74,14 +95,28 @@ class MissingPatterns:
         groups = sum(int((scatter.weight > 0).sum()) for scatter in self.scatters.values())
         return groups * _ROWS_PER_GROUP <= self.n_rows
 
-    def groups(self, z: int) -> Iterator[tuple[Array, Array, float, Array, Array]]:
-        """Yield for each pattern: present and missing columns, and weight, mean and scatter of its rows of z."""
+    @cached_property
+    def components(self) -> tuple[ComponentPatterns, ...]:
+        """The moments by component, padded to all columns. They are the same in every step of EM."""
         assert self.scatters is not None
-        for present, scatter in self.scatters.items():
-            if scatter.weight[z] > 0:
-                here = np.array(present, np.int64)
-                missing = np.setdiff1d(np.arange(self.n_columns), here)
-                yield here, missing, float(scatter.weight[z]), scatter.mean[z], scatter.scatter[z]
+        n_components = max((len(scatter.weight) for scatter in self.scatters.values()), default=0)
+        return tuple(self._of_component(z) for z in range(n_components))
+
+    def _of_component(self, z: int) -> ComponentPatterns:
+        scatters = self.scatters or {}
+        patterns = [present for present, scatter in scatters.items() if scatter.weight[z] > 0]
+        d = self.n_columns
+        weight, mean = np.array([scatters[present].weight[z] for present in patterns]), np.zeros((len(patterns), d))
+        whole, incomplete = np.zeros((d, d)), []
+        for number, present in enumerate(patterns):
+            here = np.array(present, np.int64)
+            mean[number, here] = scatters[present].mean[z]
+            padded = np.zeros((d, d))
+            padded[np.ix_(here, here)] = scatters[present].scatter[z]
+            whole += padded
+            if len(here) < d:
+                incomplete.append((number, np.setdiff1d(np.arange(d), here), padded))
+        return ComponentPatterns(weight, mean, whole, tuple(incomplete))
 
 
 @dataclass(frozen=True)
