@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from posteriori.model_cost import MAX_PATTERN_CELLS
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
 
-_MOST_CELLS = 1 << 23  # of the scatter matrices of all patterns, 64 MB
 _ROWS_PER_GROUP = 2.0  # with fewer rows per pattern and component, a pass over the rows is as fast
 
 
@@ -66,7 +66,7 @@ class MissingPatterns:
         d = values.shape[1]
         packed = np.packbits(~np.isnan(values), axis=1)
         patterns, pattern = np.unique(packed, axis=0, return_inverse=True)
-        limit = _MOST_CELLS // max(1, assignment.n_components * d * d)
+        limit = MAX_PATTERN_CELLS // max(1, assignment.n_components * d * d)
         if len(patterns) > limit:
             return cls(d, len(counted), None)
         order = np.argsort(pattern.ravel(), kind="stable")
@@ -86,7 +86,7 @@ class MissingPatterns:
         for present, scatter in other.scatters.items():
             scatters[present] = scatters[present] + scatter if present in scatters else scatter
         n_cells = len(scatters) * self.n_columns**2 * max((len(one.weight) for one in scatters.values()), default=0)
-        return MissingPatterns(self.n_columns, n_rows, None if n_cells > _MOST_CELLS else scatters)
+        return MissingPatterns(self.n_columns, n_rows, None if n_cells > MAX_PATTERN_CELLS else scatters)
 
     def are_few(self) -> bool:
         """Return whether an E-step on these moments costs less than one on the rows."""
