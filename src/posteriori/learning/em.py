@@ -22,7 +22,7 @@ from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics, from_responsibilities
 from posteriori.statistics.missing_patterns import MissingPatterns, PatternsOfBlocks
 from posteriori.statistics.moments import sums_from_responsibilities
-from posteriori.tables import Assignment, Batch, LabelModel, Schema
+from posteriori.tables import Assignment, Batch, LabelModel, Numbers, Schema
 from posteriori.typing import Array
 
 
@@ -409,7 +409,8 @@ def _missing_patterns(
     def collect(batch: Batch) -> PatternsOfBlocks:
         batch = batch.labelled()
         labels = cast(Assignment, batch.assignment)
-        return PatternsOfBlocks(tuple(MissingPatterns.of(blocks[index].tile(batch), labels) for index in estimated))
+        tiles = (cast(Numbers, blocks[index].tile(batch)) for index in estimated)
+        return PatternsOfBlocks(tuple(MissingPatterns.of(tile, labels) for tile in tiles))
 
     found = source.reduce(collect).blocks
     return found if all(patterns.are_few() for patterns in found) else None
