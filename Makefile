@@ -67,6 +67,7 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m benchmarks.network_learning
 	$(PYTHON) -m benchmarks.hidden
 	$(PYTHON) -m benchmarks.pool
+	$(PYTHON) -m benchmarks.wide
 	$(PYTHON) -m benchmarks.sources
 	$(PYTHON) -m benchmarks.one_row
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 MAX_LOOKUPS = 60  # per row, in multiples of naive Bayes
 MAX_PAIR_CELLS = 40_000_000  # in the tables of pairs of columns, over all classes
 MAX_COVARIANCE_CELLS = 20_000_000  # in the covariance matrices of all classes
-MAX_MULTIPLICATIONS = 10**10  # of EM on rows that lack a number
+MAX_MULTIPLICATIONS = 2 * 10**10  # of EM where numbers are missing: some seconds
+MAX_PATTERN_CELLS = 1 << 23  # in the scatter matrices of the patterns of missing cells, 64 MB
 EM_STEPS = 20  # of a candidate; each step reads all rows
 MOST_GROUPS = 64  # a column with more categories is grouped, into at most this many groups, for dependences
 _BINS = 9  # cells per binned column when the tables of pairs are sized: 8 bins and "missing"
@@ -84,7 +85,7 @@ class Cost:
     covariance_cells : int
         Cells in covariance matrices, over all classes.
     multiplications : int
-        Of EM on incomplete rows.
+        Of EM where numbers are missing.
     """
 
     lookups: float = 1.0
@@ -102,7 +103,7 @@ class Cost:
             return f"its covariances would hold {self.covariance_cells:,} numbers (limit {MAX_COVARIANCE_CELLS:,})"
         if self.multiplications > MAX_MULTIPLICATIONS:
             return (
-                f"its EM on incomplete rows would take {self.multiplications:,} multiplications "
+                f"its EM on missing numbers would take {self.multiplications:,} multiplications "
                 f"(limit {MAX_MULTIPLICATIONS:,})"
             )
         return None
@@ -127,9 +128,21 @@ def cost_of_averaged_pairs(table: TableSummary) -> Cost:
 
 
 def cost_of_covariances(table: TableSummary) -> Cost:
-    """Return the cost of one covariance per class, and of EM where rows lack a number."""
-    cells = table.n_classes * table.n_continuous**2
-    return Cost(covariance_cells=cells, multiplications=EM_STEPS * table.n_incomplete * cells)
+    """Return the cost of one covariance per class, and of EM where numbers are missing.
+
+    Per step, EM factorises the covariances, and multiplies either the moments of each pattern of missing cells and
+    class, if these fit into memory, or the rows (`MissingPatterns`).
+    """
+    square = table.n_continuous**2
+    cells = table.n_classes * square
+    if not table.n_incomplete:
+        return Cost(covariance_cells=cells)
+    n_gappy = sum(column.kind == "continuous" and column.n_missing > 0 for column in table.columns)
+    n_patterns = min(table.n_incomplete, 2 ** min(n_gappy, 62))
+    few = n_patterns * cells <= MAX_PATTERN_CELLS
+    n_factors = min(n_patterns * table.n_classes, table.n_rows) if few else table.n_rows
+    multiplications = EM_STEPS * (n_factors * square + cells * table.n_continuous)
+    return Cost(covariance_cells=cells, multiplications=multiplications)
 
 
 def _pair_cells(table: TableSummary) -> int:

@@ -41,6 +41,7 @@ from posteriori.densities.registry import (
 from posteriori.densities.tree import Tree
 from posteriori.densities.tree_parameters import Forest, TreeParameters
 from posteriori.statistics import Statistics, StatisticsFactory
+from posteriori.statistics.missing_patterns import MissingPatterns
 from posteriori.tables.batch import Assignment
 from posteriori.tables.schema import CellKind
 from posteriori.typing import Array
@@ -246,6 +247,22 @@ class ExpectingDensity(Density, Protocol):
 
     def from_unconstrained(self, vector: Array, reference: Any, statistics: Any) -> Any:
         """Return the parameters with this unconstrained vector, regularised as `estimate` does."""
+
+
+@runtime_checkable
+class PatternDensity(ExpectingDensity, Protocol):
+    """A density whose E-step needs only the second moments of the rows of each pattern of missing cells.
+
+    Law (tests/densities/test_missing_patterns.py): the result is that of `expect` on the rows.
+    """
+
+    def expect_from_patterns(
+        self, parameters: Any, patterns: MissingPatterns, statistics: Any
+    ) -> tuple[Statistics, float]:
+        """Return the expected statistics of the rows and the log-likelihood of their present cells, in nats.
+
+        `statistics` are those of the rows, from one pass.
+        """
 
 
 @runtime_checkable

@@ -47,6 +47,11 @@ class AveragedParameters:
         """The first slot of each column, (d,)."""
         return slot_offsets(self.cardinalities)[:-1]
 
+    @cached_property
+    def by_pair(self) -> Array:
+        """The log-probabilities with the component last, as kernels read them; a view if they were just estimated."""
+        return np.ascontiguousarray(self.log_probability.swapaxes(1, 2))
+
     def single(self, j: int) -> Array:
         """Return log p(x_j | z), (Z, K_j + 1)."""
         start = int(self.starts[j])
@@ -102,22 +107,27 @@ class AveragedOneDependence:
     def estimate(self, statistics: JointCounts) -> AveragedParameters:
         """Return the smoothed tables of every ordered pair."""
         cardinalities = statistics.cardinalities
-        columns, offsets = range(len(cardinalities)), slot_offsets(cardinalities)
+        columns, n_components = range(len(cardinalities)), statistics.n_components
         single = np.concatenate([self.smoothing.log_conditional(statistics.single(j)) for j in columns], axis=1)
-        rows = []
-        for i in columns:
-            diagonal = slice(offsets[i], offsets[i + 1])  # i = j holds log p(x_i | z)
-            empty = np.zeros((statistics.n_components, cardinalities[i] + 1, cardinalities[i] + 1))
-            counts = np.concatenate([empty if i == j else statistics.pair(i, j) for j in columns], axis=2)
-            of_parent = self.smoothing.log_given_parent(counts, single, offsets[:-1])
-            of_parent[:, :, diagonal] = single[:, np.newaxis, diagonal]
-            rows.append(of_parent.swapaxes(0, 1))
-        return AveragedParameters(cardinalities, np.ascontiguousarray(np.concatenate(rows)))
+        strength = self.smoothing.strength
+        table = np.empty((single.shape[1], single.shape[1], n_components))
+        kernels.averaged_tables(
+            statistics.cells,
+            statistics.offsets,
+            np.asarray(cardinalities, np.int64) + 1,
+            slot_offsets(cardinalities),
+            np.ascontiguousarray(single.T),
+            0.0 if strength is None else float(strength),
+            float(self.smoothing.alpha),
+            strength is not None,
+            table,
+        )
+        return AveragedParameters(cardinalities, table.swapaxes(1, 2))
 
     def log_density(self, parameters: AveragedParameters, tile: Codes) -> Array:
         """Return log p(x | z) in nats, (n, Z), with missing cells summed out."""
         out = np.zeros((len(tile.values), parameters.log_probability.shape[1]))
-        kernels.add_averaged(tile.values, parameters.starts, parameters.log_probability, out)
+        kernels.add_averaged(tile.values, parameters.starts, parameters.by_pair, out)
         return out
 
     def log_factors(self, parameters: AveragedParameters, tile: Codes) -> Array:
@@ -127,7 +137,7 @@ class AveragedOneDependence:
         """
         codes = tile.values
         factors = np.empty((len(codes), parameters.log_probability.shape[1], codes.shape[1]))
-        kernels.chain_averaged(codes, parameters.starts, parameters.log_probability, factors)
+        kernels.chain_averaged(codes, parameters.starts, parameters.by_pair, factors)
         return factors
 
     def given(self, parameters: AveragedParameters) -> tuple[tuple[int, ...], ...]:

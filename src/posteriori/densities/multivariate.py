@@ -18,12 +18,14 @@ from posteriori.densities.multivariate_parameters import (
     distance_from_component,
     squared_distances,
 )
+from posteriori.densities.multivariate_patterns import expect_from_patterns
 from posteriori.densities.multivariate_without import log_factors_given_others
 from posteriori.densities.pooling import PerClass, Pooled, Pooling
 from posteriori.densities.shrinkage import Chain, Covariances, LedoitWolf, Shrinkage
 from posteriori.densities.singular import dependent_columns, least_eigenvalue, raised_to, regularise_singular
 from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.invariants import require
+from posteriori.statistics.missing_patterns import MissingPatterns
 from posteriori.statistics.moments import Moments, sums_from_responsibilities
 from posteriori.statistics.quartic import OfComplete, QuarticNorms
 from posteriori.statistics.scatter import Scatter
@@ -249,6 +251,12 @@ class MultivariateGaussian:
             scatter[z] += apart.T @ apart
         cells = Moments.of(tile, assignment)
         return Scatter(weight, parameters.mean.copy(), offset, scatter, cells), log_likelihood
+
+    def expect_from_patterns(
+        self, parameters: MultivariateGaussianParameters, patterns: MissingPatterns, statistics: Scatter
+    ) -> tuple[Scatter, float]:
+        """Return what `expect` returns, from the moments of the patterns of missing cells."""
+        return expect_from_patterns(parameters, patterns, statistics.cells)
 
     def expect_from_responsibilities(
         self, parameters: MultivariateGaussianParameters, tile: Numbers, responsibilities: Array

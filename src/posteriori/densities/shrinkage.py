@@ -44,8 +44,10 @@ class Covariances:
 
     def shrink_to_diagonal(self, share: Array) -> Array:
         """Return (1 − ρ)·Σ + ρ·τ·diag(unit²), with τ from the trace of Σ in these units; ρ is share (G,)."""
-        d = max(1, int((self.unit > 0).sum()))
-        trace = np.trace(self.standardised, axis1=1, axis2=2)
+        varies = self.unit > 0
+        d = max(1, int(varies.sum()))
+        variances = np.diagonal(self.covariance, axis1=1, axis2=2)[:, varies]
+        trace = (variances / self.unit[varies] ** 2).sum(axis=1)
         kept, added = (part[:, np.newaxis, np.newaxis] for part in (1.0 - share, share * trace / d))
         return kept * self.covariance + added * np.diag(self.unit**2)
 

@@ -10,9 +10,9 @@ from posteriori.kernels.distinct_rows import index_distinct_rows
 from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking, sum_out_families
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
-from posteriori.kernels.families import add_averaged, add_families, chain_averaged
+from posteriori.kernels.families import add_averaged, add_families, averaged_tables, chain_averaged
 from posteriori.kernels.family_scores import encode_configurations, score_families
-from posteriori.kernels.joint_counts import add_joint_counts, pair_information
+from posteriori.kernels.joint_counts import add_joint_counts, gather_joint_counts, pair_information
 from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
 from posteriori.kernels.lanes import LANES
 from posteriori.kernels.left_out import (
@@ -59,6 +59,7 @@ __all__ = [
     "add_tail_moments",
     "add_weighted_counts",
     "add_weighted_moments",
+    "averaged_tables",
     "chain_averaged",
     "chain_left_out",
     "columns_dropped",
@@ -71,6 +72,7 @@ __all__ = [
     "expect_tree_counts",
     "families_left_out",
     "first_numbers",
+    "gather_joint_counts",
     "index_distinct_rows",
     "integer_ranges",
     "integrate_out",

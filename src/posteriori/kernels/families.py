@@ -1,4 +1,4 @@
-"""Log factors of columns given their parents, added to a row's log joint."""
+"""Log factors of columns given their parents: the tables of all pairs, and the log joint of rows."""
 
 import numpy as np
 
@@ -25,18 +25,84 @@ def add_families(codes, families, log_probability, out):
                 out[i, z] += log_probability[slot, z]
 
 
+@kernel
+def averaged_tables(cells, offsets, widths, starts, log_single, strength, alpha, backs_off, out):
+    """Write log p(x_j | x_i, z) of all pairs i ≠ j to out[slot of x_i, slot of x_j, z], and log p(x_i | z) for i = j.
+
+    The cells (Z, width_i, width_j) of the pairs i < j in lexicographic order start at offsets. log_single is
+    (slots, Z). The equations are those of `BackOff` with one parent; without backs_off only alpha is added.
+    """
+    d, n_components = len(widths), log_single.shape[1]
+    pair = 0
+    for i in range(d):
+        for j in range(i, d):
+            if i == j:
+                for a in range(widths[i]):
+                    for b in range(widths[i]):
+                        out[starts[i] + a, starts[i] + b] = log_single[starts[i] + b]
+                continue
+            table = cells[offsets[pair] : offsets[pair + 1]]
+            shape = (n_components, widths[i], widths[j])
+            below = log_single[starts[j] : starts[j] + widths[j]]
+            _given_parent(table.reshape(shape), below, strength, alpha, backs_off, out, starts[i], starts[j])
+            above = log_single[starts[i] : starts[i] + widths[i]]
+            turned = np.ascontiguousarray(table.reshape(shape).transpose(0, 2, 1))
+            _given_parent(turned, above, strength, alpha, backs_off, out, starts[j], starts[i])
+            pair += 1
+
+
+@kernel
+def _given_parent(counts, log_single, strength, alpha, backs_off, out, first_row, first_column):
+    """Write log p(x | a, z) to out[first_row + a, first_column + x, z]; counts (Z, codes of a, codes of x)."""
+    n_components, n_parents, width = counts.shape
+    marginal, pooled, single = np.zeros(width), np.zeros(width), np.exp(log_single)
+    out[first_row : first_row + n_parents, first_column] = 0.0  # a missing child
+    out[first_row, first_column : first_column + width] = log_single  # a missing parent
+    if backs_off:
+        total = 0.0
+        for x in range(1, width):
+            for z in range(n_components):
+                for a in range(n_parents):
+                    marginal[x] += counts[z, a, x]
+            marginal[x] += alpha
+            total += marginal[x]
+        for x in range(1, width):
+            marginal[x] = marginal[x] / total if total > 0.0 else 0.0
+    for a in range(1, n_parents):
+        if backs_off:
+            total = strength
+            for x in range(1, width):
+                pooled[x] = 0.0
+                for z in range(n_components):
+                    pooled[x] += counts[z, a, x]
+                total += pooled[x]
+            for x in range(1, width):
+                smoothed = pooled[x] + strength * marginal[x]
+                pooled[x] = smoothed / total if total > 0.0 else marginal[x]
+        for z in range(n_components):
+            total = strength if backs_off else alpha * (width - 1)
+            for x in range(1, width):
+                total += counts[z, a, x]
+            for x in range(1, width):
+                lower = (single[x, z] + pooled[x]) / 2.0 if backs_off else single[x, z]
+                added = strength * lower if backs_off else alpha
+                share = (counts[z, a, x] + added) / total if total > 0.0 else lower
+                out[first_row + a, first_column + x, z] = np.log(share)
+
+
 @kernel(fastmath=REORDERED)
 def add_averaged(codes, starts, log_probability, out):
     """Add log 1/d·Σ_i Σ_a p(x_i = a | z)·Π_{j≠i} p(x_j | x_i = a, z) to out (n, Z): each column in turn is the parent.
 
     The inner sum is over the observed value of x_i, or over all its values if it is missing. j runs over the present
-    columns. log_probability[slot of x_i, z, slot of x_j] is log p(x_j | x_i, z), and log p(x_i | z) for
-    i = j; the slot of a code is starts[j] + code. For a column without categories the slot of code 0 is used.
+    columns. log_probability[slot of x_i, slot of x_j, z] is log p(x_j | x_i, z), and log p(x_i | z) for
+    i = j; the slot of a code is starts[j] + code. For a column without categories the slot of code 0 is used. The
+    components of a pair of slots are neighbours, so that one read of memory serves all of them.
     """
     n, d = codes.shape
-    n_slots, n_components = log_probability.shape[:2]
+    n_slots, n_components = len(log_probability), log_probability.shape[2]
     slots = np.empty(d, np.uint64)
-    terms = np.empty((n_components, n_slots))
+    terms = np.empty((n_slots, n_components))
     for r in range(n):
         present = 0
         for j in range(d):
@@ -50,19 +116,22 @@ def add_averaged(codes, starts, log_probability, out):
             first, last = (code, code) if code > 0 else (min(1, width - 1), width - 1)
             for a in range(first, last + 1):
                 slot = np.uint64(starts[i] + a)
+                given, term = log_probability[slot], terms[n_terms]
                 for z in range(n_components):
-                    given = log_probability[slot, np.uint64(z)]
-                    total = 0.0 if code > 0 else given[slot]
-                    for position in range(present):
-                        total += given[slots[position]]
-                    terms[z, n_terms] = total
+                    term[z] = 0.0 if code > 0 else given[slot, z]
+                for position in range(present):
+                    child = slots[position]
+                    for z in range(n_components):
+                        term[z] += given[child, z]
                 n_terms += 1
         for z in range(n_components):
-            peak = terms[z, :n_terms].max()
+            peak = -np.inf
+            for i in range(n_terms):
+                peak = max(peak, terms[i, z])
             total = 0.0
             if peak > -np.inf:
                 for i in range(n_terms):
-                    total += np.exp(terms[z, i] - peak)
+                    total += np.exp(terms[i, z] - peak)
             out[r, z] += peak + np.log(total / d) if total > 0.0 else -np.inf
 
 
@@ -73,7 +142,7 @@ def chain_averaged(codes, starts, log_probability, out):
     The factor is 0 if x_j is missing or the columns before it have probability 0.
     """
     n, d = codes.shape
-    n_slots, n_components = log_probability.shape[:2]
+    n_slots, n_components = len(log_probability), log_probability.shape[2]
     terms = np.empty(n_slots)  # log p(x_i = a, the columns so far | z), of every column i and each of its values
     for r in range(n):
         for z in range(n_components):
@@ -81,7 +150,7 @@ def chain_averaged(codes, starts, log_probability, out):
             for i in range(d):
                 stop = starts[i + 1] if i + 1 < d else n_slots
                 for slot in range(min(starts[i] + 1, stop - 1), stop):
-                    terms[slot] = log_probability[slot, z, slot]
+                    terms[slot] = log_probability[slot, slot, z]
             before = np.log(np.float64(d))
             for j in range(d):
                 code = np.int64(codes[r, j])
@@ -93,7 +162,7 @@ def chain_averaged(codes, starts, log_probability, out):
                 peak = -np.inf
                 for slot in range(n_slots):
                     if slot < starts[j] or slot >= stop:
-                        terms[slot] += log_probability[slot, z, child]
+                        terms[slot] += log_probability[slot, child, z]
                     elif slot != child:
                         terms[slot] = -np.inf
                     peak = max(peak, terms[slot])

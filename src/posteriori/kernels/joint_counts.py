@@ -106,3 +106,39 @@ def pair_information(cells, offsets, width_a, width_b, n_components, weight, inf
                         total += count * np.log(count / row_sum[a] * (n / column_sum[b]))
             weight[s, z] = n
             information[s, z] = max(total, 0.0)
+
+
+@kernel
+def gather_joint_counts(cells, offsets, widths, members, starts, components, codes, code_starts, new_offsets, out):
+    """Write the counts of other components and codes to out, which holds zeros.
+
+    The layout of cells and of out is that of `add_joint_counts`. Component z of out is components[z] of the cells, and
+    code a of column j is codes[code_starts[j] + a]; −1 stands for one that the cells do not have.
+    """
+    digits = np.empty(len(widths) + 1, np.int64)
+    for s in range(len(starts) - 1):
+        scope = members[starts[s] : starts[s + 1]]
+        last = scope[-1]
+        mapped = codes[code_starts[last] : code_starts[last + 1]]
+        n_prefixes = (new_offsets[s + 1] - new_offsets[s]) // len(mapped)
+        digits[: len(scope)] = 0  # of the component and of all columns but the last
+        for prefix in range(n_prefixes):
+            row = components[digits[0]]
+            for position in range(len(scope) - 1):
+                j = scope[position]
+                code = codes[code_starts[j] + digits[position + 1]]
+                row = row * widths[j] + code if row >= 0 and code >= 0 else -1
+            if row >= 0:
+                source = cells[offsets[s] + row * widths[last] : offsets[s] + (row + 1) * widths[last]]
+                target = out[new_offsets[s] + prefix * len(mapped) : new_offsets[s] + (prefix + 1) * len(mapped)]
+                for a in range(len(mapped)):
+                    if mapped[a] >= 0:
+                        target[a] = source[mapped[a]]
+            for position in range(len(scope) - 1, -1, -1):  # count up, the last digit first
+                digits[position] += 1
+                n_digits = len(components)
+                if position > 0:
+                    n_digits = code_starts[scope[position - 1] + 1] - code_starts[scope[position - 1]]
+                if digits[position] < n_digits:
+                    break
+                digits[position] = 0

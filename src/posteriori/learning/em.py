@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from posteriori import kernels
-from posteriori.densities import ExpectingDensity, SummedDensity, implements
+from posteriori.densities import ExpectingDensity, PatternDensity, SummedDensity, implements
 from posteriori.learning.acceleration import Acceleration, PlainEM, Squarem
 from posteriori.learning.fit import estimate
 from posteriori.learning.initialization import initializations
@@ -20,8 +20,9 @@ from posteriori.learning.two_pass import refine
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics, from_responsibilities
+from posteriori.statistics.missing_patterns import MissingPatterns, PatternsOfBlocks
 from posteriori.statistics.moments import sums_from_responsibilities
-from posteriori.tables import Assignment, Batch, LabelModel, Schema
+from posteriori.tables import Assignment, Batch, LabelModel, Numbers, Schema
 from posteriori.typing import Array
 
 
@@ -334,6 +335,8 @@ def run_em(
         return closed_form(source, steps)
     if start is None:
         start = first_model(source.schema, blocks, prior, steps.with_past(statistics))
+    if not steps.has_hidden_labels:
+        steps = replace(steps, patterns=_missing_patterns(source, blocks, estimated))
     # The coordinates of the densities cover no prior and no label model, which hidden labels make EM estimate too.
     acceleration = PlainEM(start) if steps.has_hidden_labels else Squarem.start(start, estimated)
     return em_loop(source, steps, acceleration, limits)
@@ -353,6 +356,8 @@ class EMSteps:
         The statistics of the labelled rows, from one pass.
     estimated : list of int
         The indices of the blocks whose statistics are expected over missing cells.
+    patterns : tuple of MissingPatterns, optional
+        Of each of these blocks. They replace the rows in the E-step.
     """
 
     blocks: tuple[Block, ...]
@@ -360,6 +365,7 @@ class EMSteps:
     past: JointStatistics | None
     known: JointStatistics
     estimated: list[int]
+    patterns: tuple[MissingPatterns, ...] | None = None
 
     @property
     def has_hidden_labels(self) -> bool:
@@ -379,6 +385,8 @@ class EMSteps:
         """Take the E-step under a model."""
         if self.has_hidden_labels:
             return expect_hidden(source, model, self.estimated, self.known)
+        if self.patterns is not None:
+            return _expect_from_patterns(model, self)
         return source.reduce(expect(model, self.estimated))
 
     def merge(self, statistics: JointStatistics, expected: EStepResult) -> JointStatistics:
@@ -389,6 +397,33 @@ class EMSteps:
     def maximise(self, schema: Schema, statistics: JointStatistics) -> GenerativeModel:
         """Take the M-step: estimate the model from the expected statistics of all rows, earlier ones included."""
         return estimate(schema, self.blocks, self.prior, statistics)
+
+
+def _missing_patterns(
+    source: LabelledSource, blocks: Sequence[Block], estimated: Sequence[int]
+) -> tuple[MissingPatterns, ...] | None:
+    """Return the moments of the patterns of missing cells of each block; None if the E-step has to read the rows."""
+    if not all(implements(blocks[index].density, PatternDensity) for index in estimated):
+        return None
+
+    def collect(batch: Batch) -> PatternsOfBlocks:
+        batch = batch.labelled()
+        labels = cast(Assignment, batch.assignment)
+        tiles = (cast(Numbers, blocks[index].tile(batch)) for index in estimated)
+        return PatternsOfBlocks(tuple(MissingPatterns.of(tile, labels) for tile in tiles))
+
+    found = source.reduce(collect).blocks
+    return found if all(patterns.are_few() for patterns in found) else None
+
+
+def _expect_from_patterns(model: GenerativeModel, steps: EMSteps) -> EStepResult:
+    """Return the E-step of labelled rows from the moments of their patterns of missing cells."""
+    results = []
+    for index, patterns in zip(steps.estimated, steps.patterns or (), strict=True):
+        density = cast(PatternDensity, model.blocks[index].density)
+        results.append(density.expect_from_patterns(model.parameters[index], patterns, steps.known.blocks[index]))
+    sums, log_likelihood = zip(*results, strict=True)
+    return EStepResult(steps.known.weight, sums, float(sum(log_likelihood)))
 
 
 def closed_form(source: LabelledSource, steps: EMSteps) -> FitResult:

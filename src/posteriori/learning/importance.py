@@ -29,7 +29,7 @@ _WORK = 2_000_000  # rows times columns squared
 _DRAWN = 2000  # rows drawn from a model
 _SMALLEST = float(np.finfo(np.float64).eps)  # a probability of 0 counts as this, as in `metrics.log_loss`
 _MOST_NUMBERS = 1 << 21  # log posteriors held at once
-_MOST_KEPT = 1 << 22  # parameters of the models of all folds, 32 MB
+_MOST_KEPT = 1 << 23  # parameters of the models of all folds, 64 MB
 
 
 @dataclass(frozen=True)

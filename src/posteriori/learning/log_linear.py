@@ -18,6 +18,7 @@ from posteriori.typing import Array
 
 FLOOR = -700.0  # nats; smaller features are clipped, so that none decides alone. exp(−700) is still above 0.
 _MOST_NEWTON = 200  # parameters; with more, the Hessian costs more than it saves
+_BLOCK = 1 << 16  # features whose deviations are held at a time
 _MOST_STEPS = 60  # of Newton's method
 _ROUNDING = 1e-9  # an expected decrease, relative to the mean loss, that rounding can hide
 _LIMITS = {"maxiter": 500, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-7}
@@ -47,17 +48,31 @@ class _Problem:
 
     def at(self, position: Array, curved: bool) -> tuple[float, Array, Array]:
         """Return the loss, its gradient and, if `curved`, its Hessian."""
-        n_classes, size = self.features.shape[1], len(position)
+        from scipy.linalg.blas import dsyrk  # imported here, because prediction does not need it
+
+        n, n_classes, d = self.features.shape
+        size = len(position)
         gradient, hessian = np.zeros(size), np.zeros((size, size) if curved else (1, 1))
         bias, weight = np.ascontiguousarray(position[:n_classes]), np.ascontiguousarray(position[n_classes:])
-        loss = kernels.log_linear_loss(
-            self.features, self.y_true, self.row_weight, bias, weight, gradient, hessian, curved
-        )
+        # The deviations of a block of rows stay in the cache until their products are added up.
+        step = max(1, _BLOCK // (n_classes * d)) if curved else n
+        apart = np.empty((step * n_classes if curved else 0, d))
+        products = np.zeros((d, d) if curved else (1, 1), order="F")  # as BLAS overwrites it in place
+        loss = 0.0
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            of_rows, n_written = kernels.log_linear_loss(
+                self.features[rows], self.y_true[rows], self.row_weight[rows], bias, weight, gradient, hessian, apart
+            )
+            loss += of_rows
+            if n_written:
+                dsyrk(1.0, apart[:n_written].T, beta=1.0, c=products, overwrite_c=1)
         pull = self.penalty @ (position - self.centre)
         total = self.row_weight.sum()
         loss += 0.5 * float((position - self.centre) @ pull)
         if curved:
-            hessian = (np.triu(hessian) + np.triu(hessian, 1).T + self.penalty) / total  # the kernel fills one triangle
+            hessian[n_classes:, n_classes:] = products
+            hessian = (np.triu(hessian) + np.triu(hessian, 1).T + self.penalty) / total  # only one triangle is filled
         return loss / total, (gradient + pull) / total, hessian
 
 

@@ -15,7 +15,6 @@ from posteriori.invariants import check_equal, check_numbers, require, require_k
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.differences import difference, exceeds
 from posteriori.statistics.left_out import less
-from posteriori.statistics.moments import gather
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import Column
 from posteriori.typing import Array
@@ -135,18 +134,25 @@ class JointCounts:
     def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> JointCounts:
         """Return the counts of other components or categories, by their indices here, −1 for a new one."""
         if columns is None:
-            tables = [gather(self.table(scope), components).ravel() for scope in self.scopes]
-            cells = np.concatenate([np.empty(0), *tables])
-            return JointCounts(self.cardinalities, self.scopes, len(components), cells)
-        slots = [[0, *(position + 1 if position >= 0 else -1 for position in positions)] for positions in columns]
-        parts = []
-        for scope in self.scopes:
-            table = gather(self.table(scope), components)
-            for axis, j in enumerate(scope, start=1):
-                table = gather(table.swapaxes(0, axis), slots[j]).swapaxes(0, axis)
-            parts.append(table.ravel())
+            columns = [range(k) for k in self.cardinalities]
+        codes = [[0, *(position + 1 if position >= 0 else -1 for position in positions)] for positions in columns]
         cardinalities = tuple(len(positions) for positions in columns)
-        return JointCounts(cardinalities, self.scopes, len(components), np.concatenate([np.empty(0), *parts]))
+        members, starts, offsets = _layout(self.cardinalities, self.scopes, self.n_components)
+        new_offsets = _layout(cardinalities, self.scopes, len(components))[2]
+        cells = np.zeros(new_offsets[-1])
+        kernels.gather_joint_counts(
+            self.cells,
+            offsets,
+            np.asarray(self.cardinalities, np.int64) + 1,
+            members,
+            starts,
+            np.asarray(components, np.int64),
+            np.fromiter(itertools.chain.from_iterable(codes), np.int64),
+            np.cumsum([0, *map(len, codes)]),
+            new_offsets,
+            cells,
+        )
+        return JointCounts(cardinalities, self.scopes, len(components), cells)
 
     def has_missing(self) -> bool:
         """Whether any row had a missing cell."""

@@ -84,7 +84,7 @@ class Scatter:
         shift, offset, weight = np.zeros((n_components, d)), np.zeros((n_components, d)), np.zeros(n_components)
         kernels.first_numbers(values, assignment.component, assignment.weight, shift)
         scatter, begun = np.zeros((n_components, d, d)), np.zeros(n_components, np.bool_)
-        size = max(1, _BLOCK_CELLS // d, n_components * d)  # rows: a product should cost more than its addition
+        size = max(1, _BLOCK_CELLS // max(1, d), n_components * d)  # rows: a product should cost more than its addition
         for start in range(0, len(values), size):
             rows = slice(start, start + size)
             component, w = assignment.component[rows], assignment.weight[rows]
