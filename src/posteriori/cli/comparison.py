@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -82,7 +83,9 @@ def compare(
     frame = data.frame
     n_classes = frame[target].alias("labels").n_unique()
     if n_classes < 2:
-        raise UserError(f"the target {target!r} has only one class, {frame[target][0]!r}; a comparison needs two")
+        raise UserError(
+            f"the target {target!r} has only one class, {reprlib.repr(frame[target][0])}; a comparison needs two"
+        )
     given = _numbers_of(sizes)
 
     from posteriori.comparison import compare as measure

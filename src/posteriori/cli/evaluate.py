@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Annotated
 
 import typer
@@ -48,8 +49,9 @@ def evaluate(
         labels = read_labels(target, read_table(frame))
         unseen = [label for label in labels.infer().categories if label not in estimator.target_.lookup]
     if unseen:
-        known = ", ".join(map(repr, labels_of(estimator)[:8]))
-        raise UserError(f"the target {target!r} holds {unseen[0]!r}, which is not a class of the model ({known})")
+        known = ", ".join(map(reprlib.repr, labels_of(estimator)[:8]))
+        label = reprlib.repr(unseen[0])
+        raise UserError(f"the target {target!r} holds {label}, which is not a class of the model ({known})")
     features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator)
     with as_user_errors():
         y_true = labels.components(estimator.target_, slice(0, frame.height))

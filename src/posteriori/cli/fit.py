@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import reprlib
 import warnings
 from dataclasses import dataclass
 from enum import StrEnum
@@ -350,7 +351,9 @@ def _check_rows(request: FitRequest, description: ScannedTable, labels: pl.Serie
         kind = "row" if description.n_rows < 2 else "row with a label"
         raise UserError(f"{request.title!r} has only one {kind}; cross-validation needs at least two")
     if len(labels) == 1:
-        warn(f"the target {request.target!r} has only one class, {labels[0]!r}: every prediction will be that class")
+        warn(
+            f"the target {request.target!r} has only one class, {reprlib.repr(labels[0])}: every prediction will be that class"
+        )
     if request.folds > n_labelled:
         rows = "rows" if n_labelled == description.n_rows else "rows with a label"
         warn(f"there are only {n_labelled} {rows}, so each of them is a fold")
