@@ -83,9 +83,8 @@ def compare(
     frame = data.frame
     n_classes = frame[target].alias("labels").n_unique()
     if n_classes < 2:
-        raise UserError(
-            f"the target {target!r} has only one class, {reprlib.repr(frame[target][0])}; a comparison needs two"
-        )
+        label = reprlib.repr(frame[target][0])
+        raise UserError(f"the target {target!r} has only one class, {label}; a comparison needs two")
     given = _numbers_of(sizes)
 
     from posteriori.comparison import compare as measure

@@ -351,9 +351,8 @@ def _check_rows(request: FitRequest, description: ScannedTable, labels: pl.Serie
         kind = "row" if description.n_rows < 2 else "row with a label"
         raise UserError(f"{request.title!r} has only one {kind}; cross-validation needs at least two")
     if len(labels) == 1:
-        warn(
-            f"the target {request.target!r} has only one class, {reprlib.repr(labels[0])}: every prediction will be that class"
-        )
+        label = reprlib.repr(labels[0])
+        warn(f"the target {request.target!r} has only one class, {label}: every prediction will be that class")
     if request.folds > n_labelled:
         rows = "rows" if n_labelled == description.n_rows else "rows with a label"
         warn(f"there are only {n_labelled} {rows}, so each of them is a fold")
