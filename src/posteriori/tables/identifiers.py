@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -142,7 +142,8 @@ class RowNumbers:
 
     def __add__(self, other: RowNumbers) -> RowNumbers:
         if not self.n or not other.n:
-            return self if self.n else other
+            some = self if self.n else other
+            return replace(some, direction=0) if 0 in (self.direction, other.direction) else some
         between = (other.first > self.last) - (other.first < self.last)
         parts = {one.direction for one in (self, other) if one.direction != 2} | {between}
         return RowNumbers(self.n + other.n, self.first, other.last, parts.pop() if len(parts) == 1 else 0)
@@ -209,7 +210,7 @@ def _of_stream(table: StreamedTable, columns: Sequence[int]) -> dict[int, Eviden
         raise UnseenCategoryError("a column that may identify rows takes a pass over all of them")
     total: list[Evidence | None] = [None] * len(left)
     for part in _parts(table, left) if left else ():
-        total = [add(one, two) for one, two in zip(total, _columns_of(part, None), strict=True)]
+        total = [_joined(one, two) for one, two in zip(total, _columns_of(part, None), strict=True)]
         if not _left({j: evidence for j, evidence in zip(left, total, strict=True) if evidence is not None}):
             break
     return {j: evidence for j, evidence in zip(left, total, strict=True) if evidence is not None}
@@ -226,7 +227,7 @@ def _of_partitions(table: PartitionedTable, columns: Sequence[int]) -> dict[int,
     for found in table.run(_evidence_in_partition, candidates) if candidates else ():
         if found is None:  # a partition without rows
             continue
-        total = [add(one, two) for one, two in zip(total, found, strict=True)]
+        total = [_joined(one, two) for one, two in zip(total, found, strict=True)]
     return {j: evidence for j, evidence in zip(candidates, total, strict=True) if evidence is not None}
 
 
@@ -235,8 +236,15 @@ def _evidence_in_partition(tables: Iterable[Table], context: None) -> list[Evide
     total: list[Evidence | None] | None = None
     for table in tables:
         found = _columns_of(table, None)
-        total = found if total is None else [add(one, two) for one, two in zip(total, found, strict=True)]
+        total = found if total is None else [_joined(one, two) for one, two in zip(total, found, strict=True)]
     return total
+
+
+def _joined(one: Evidence | None, two: Evidence | None) -> Evidence | None:
+    """Return the evidence of both; a column whose type changes between partitions is no identifier."""
+    if one is not None and two is not None and type(one) is not type(two):
+        return RowNumbers(0, direction=0)
+    return add(one, two)
 
 
 def _columns_of(table: Table, n_rows: int | None) -> list[Evidence | None]:
