@@ -244,7 +244,7 @@ def test_noise_by_class_and_its_errors():
     noise = {"y": {"y": 0.7, "z": 0.3}}
     model = po.NaiveBayes(label_noise=noise).fit(X, y)
     assert_allclose(model.label_confusion_, [[1, 0, 0], [0, 0.7, 0.3], [0, 0, 1]])
-    for bad, words in (({"q": {"x": 1.0}}, "names 'q'"), ([[1.0]], "shape"), (np.ones((3, 3)), "no distribution")):
+    for bad, words in (({"q": {"x": 1.0}}, "names 'q'"), ([[1.0]], "shape"), (np.ones((3, 3)), "not a distribution")):
         with pytest.raises(ValueError, match=words):
             po.NaiveBayes(label_noise=bad).fit(X, y)
 
@@ -263,9 +263,9 @@ def test_components_are_refused_where_they_cannot_be():
     table, y = two_humps()
     with pytest.raises(ValueError, match="partial_fit sees each once"):
         po.NaiveBayes(components_per_class=2).partial_fit(table, y)
-    with pytest.raises(ValueError, match=r"ledoit_wolf.*looks twice"):
+    with pytest.raises(ValueError, match=r"ledoit_wolf.*needs known labels"):
         po.GaussianDiscriminant(components_per_class=2, shrinkage="ledoit_wolf").fit(table, y)
-    with pytest.raises(ValueError, match="is no class"):
+    with pytest.raises(ValueError, match="is not a class"):
         po.NaiveBayes(components_per_class={"middle": 2}).fit(table, y)
     with pytest.raises(ValueError, match="at least 1"):
         po.NaiveBayes(components_per_class=0).fit(table, y)

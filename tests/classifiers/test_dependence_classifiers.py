@@ -259,10 +259,14 @@ def test_the_full_joint_says_how_large_it_is_before_it_takes_memory(caplog, caps
     assert capsys.readouterr() == ("", "")
 
 
-def test_tables_that_no_memory_holds_are_refused():
-    X = np.random.default_rng(0).integers(0, 4000, (4000, 9)).astype(str)
+def test_many_categories_take_little_memory_and_tables_that_no_memory_holds_are_refused():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4000, (4000, 9)).astype(str), [0, 1] * 2000
+    model = po.TreeAugmentedNaiveBayes().fit(X, y)
+    assert model.statistics_.blocks[0].coarse.codes.cells.nbytes < 1e7
+    few = rng.integers(0, 60, (400, 260)).astype(str)
     with pytest.raises(ValueError, match=r"the joint counts would take .* GB, more than 2.1; leave out columns"):
-        po.TreeAugmentedNaiveBayes().fit(X, [0, 1] * 2000)
+        po.TreeAugmentedNaiveBayes().fit(few, [0, 1, 2] * 133 + [0])
 
 
 def test_a_column_of_one_value_an_empty_column_and_a_pair_never_seen_together():
