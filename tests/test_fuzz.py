@@ -5,7 +5,7 @@ import pytest
 from fuzz.harness import run_in_child
 from fuzz.targets import TARGETS
 
-COUNTS = {"options": 40, "tables": 40}  # these run whole commands
+COUNTS = {"options": 25, "tables": 25}  # these run whole commands
 
 
 @pytest.mark.parametrize("name", sorted(TARGETS))
