@@ -316,6 +316,13 @@ def test_bad_priors(priors, message):
         po.NaiveBayes(priors=priors).fit(*load_iris(return_X_y=True))
 
 
+def test_priors_of_a_crafted_file_that_are_not_numbers_are_refused():
+    model = po.NaiveBayes().fit(*load_iris(return_X_y=True))
+    model.priors = object()
+    with pytest.raises(ValueError, match="priors is a object; give one number per class"):
+        po.merge([model, model])
+
+
 def test_known_parameters_of_every_kind():
     model = po.NaiveBayes.from_parameters(
         priors={"well": 0.7, "ill": 0.3},

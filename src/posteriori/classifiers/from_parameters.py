@@ -194,7 +194,10 @@ def check_priors(priors: Any, classes: Column) -> tuple[float, ...]:
         if set(priors) != set(labels):
             raise ValueError(f"priors must name every class once: the classes are {labels}, priors has {list(priors)}")
         priors = [priors[label] for label in labels]
-    probability = np.asarray(priors, dtype=np.float64)
+    try:
+        probability = np.asarray(priors, dtype=np.float64)
+    except TypeError:
+        raise ValueError(f"priors is a {type(priors).__name__}; give one number per class") from None
     if probability.shape != (len(labels),):
         raise ValueError(f"Number of priors must match number of classes: {probability.size} for {len(labels)}.")
     if not (probability >= 0).all():

@@ -267,7 +267,10 @@ def _confusion(noise: Any, classes: Column) -> Array:
             raise ValueError(f"label_noise names {strange[0]!r}, which is not a class; they are {list(labels)}")
         right = {label: {label: 1.0} for label in labels}
         noise = [[(right | dict(noise))[true].get(label, 0.0) for label in labels] for true in labels]
-    confusion = np.asarray(noise, np.float64)
+    try:
+        confusion = np.asarray(noise, np.float64)
+    except TypeError:
+        raise ValueError(f"label_noise is a {type(noise).__name__}; give a share, a matrix or a mapping") from None
     if confusion.ndim == 0:
         share = float(confusion)
         if not 0 <= share < 1:
