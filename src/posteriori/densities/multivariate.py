@@ -189,7 +189,8 @@ class MultivariateGaussian:
             for z in range(len(parameters.mean)):
                 lower = np.linalg.cholesky(parameters.covariance[parameters.group(z)][np.ix_(o, o)])
                 u = solve_triangular(lower, (values - parameters.mean[z, o]).T, lower=True).T
-                chain = -0.5 * (u**2 + math.log(2.0 * math.pi)) - np.log(np.diagonal(lower))
+                with np.errstate(over="ignore"):  # the factor of a number absurdly far away is −inf
+                    chain = -0.5 * (u**2 + math.log(2.0 * math.pi)) - np.log(np.diagonal(lower))
                 factors[np.ix_(rows, np.array([z]), o)] = chain[:, np.newaxis]
         return factors
 
