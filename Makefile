@@ -1,5 +1,6 @@
 # Targets document themselves: `make help` prints the text behind ##.
 PYTHON ?= .venv/bin/python
+TESTS ?= tests
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -35,7 +36,7 @@ types: .venv ## Check types
 .PHONY: coverage
 coverage: .venv ## Run the tests and measure which lines they reach (kernels are compiled and do not count)
 	$(PYTHON) -m pip install --quiet pytest-cov
-	$(PYTHON) -m pytest --cov=posteriori --cov-branch --cov-report=term-missing:skip-covered
+	$(PYTHON) -m pytest $(TESTS) --cov=posteriori --cov-branch --cov-report=term-missing:skip-covered
 
 .PHONY: pythons
 pythons: .venv ## Run quick tests on each Python from 3.11 to 3.14 that the machine has
