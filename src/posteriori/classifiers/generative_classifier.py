@@ -33,7 +33,7 @@ from posteriori.learning.importance import Predictor
 from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool
 from posteriori.model import GenerativeModel
 from posteriori.model_selection.folded_data import (
-    MOST_EVALUATED,
+    MOST_EVALUATED_BY_ALL,
     FoldedData,
     held_out_rows,
     judge_and_sample,
@@ -132,9 +132,10 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
     of the pool is not that of the mixture.
 
     Cost: one pass for the statistics of every fold and candidate; one pass that scores the rows by every candidate, at
-    most 200,000 rows in a stratified subsample (the others are training rows of all folds); a second pass for the
-    candidates that need one; and a convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows
-    once per column; until then the models of each fold are kept.
+    most 50,000 rows in a stratified subsample (the others are training rows of all folds, and where there are more than
+    100,000 of them they alone determine the cut points of bins); a second pass for the candidates that need one; and a
+    convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows once per column; until then the
+    models of each fold are kept.
 
     References
     ----------
@@ -250,7 +251,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         """Return the rows assigned to folds, at most one fold per row."""
         reader = _Reader(categorical_features=self.categorical_features, keep=self.keep, n_jobs=self.n_jobs)
         rows = reader.read_training_rows(X, y, sample_weight)
-        return FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED)
+        return FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED_BY_ALL)
 
     def _estimators(self, folded: FoldedData) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:
         """Set `skipped_`; return the candidates, and the reasons of those that cost too much."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _DELAY = 1.0  # seconds of work before a bar appears
 
-_WORDS = {"categories": "categories", "statistics": "statistics", "scores": "cross-validation"}
+_WORDS = {"reading": "reading", "categories": "categories", "statistics": "statistics", "scores": "cross-validation"}
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.learning.cross_fitting import CrossFitted, cross_fit, score_held_out
+from posteriori.learning.cross_fitting import CrossFitted, cross_fit, score_batch, score_held_out
+from posteriori.learning.fold_sums import most_are_in_no_fold, rows_in_folds
 from posteriori.learning.folds import assign_folds, stratified_subsample
 from posteriori.learning.importance import HeldOutRows, Predictor, most_rows
 from posteriori.learning.training import Plan, TrainingRows
@@ -17,6 +18,7 @@ from posteriori.tables import Batch, Column
 from posteriori.typing import Array
 
 MOST_EVALUATED = 200_000  # rows: the standard error of an accuracy of 0.8 is then 0.001, and memory is bounded
+MOST_EVALUATED_BY_ALL = 50_000  # the same, by every candidate of a pool: the standard error is then 0.002
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,11 @@ def judge_and_sample(
     One pass serves both, so that the cells for feature importance need no further one.
     """
     fold, source = folded.fold_of_rows, folded.source.cached()
+    if most_are_in_no_fold(fold):
+        held_out = rows_in_folds(source.with_folds(fold))
+        fitted = cross_fit(source, fold, folded.folds, plans, progress, held_out)
+        log_posterior = score_batch(held_out, fitted, source.n_jobs, progress)
+        return log_posterior, fitted, None if sampled is None else held_out.rows(sampled)
     fitted = cross_fit(source, fold, folded.folds, plans, progress)
     marked = None
     if sampled is not None:
