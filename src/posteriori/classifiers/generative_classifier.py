@@ -30,7 +30,7 @@ from posteriori.draws import generator
 from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.importance import Predictor
-from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool
+from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool, fit_pool_of, prune_pool
 from posteriori.model import GenerativeModel
 from posteriori.model_selection.folded_data import (
     MOST_EVALUATED_BY_ALL,
@@ -135,7 +135,8 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
     most 50,000 rows in a stratified subsample (the others are training rows of all folds, and where there are more than
     100,000 of them they alone determine the cut points of bins); a second pass for the candidates that need one; and a
     convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows once per column; until then the
-    models of each fold are kept.
+    models of each fold are kept. Where more than 100,000 rows are not scored, members that together lower the log-loss
+    by less than 0.0005 nats per row are dropped, so that the pool predicts faster.
 
     References
     ----------
@@ -269,7 +270,10 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         """Return the pool that some out-of-fold rows determine, from the log posteriors of the members."""
         part, components, weight = log_posteriors[rows], folded.y_true[rows], folded.weight[rows]
         if self.pool == "log_linear":
-            return fit_pool(part, components, weight, self.penalty, start)
+            if start is not None and folded.most_are_in_no_fold:
+                return fit_pool_of(start.weight > 0, part, components, weight, self.penalty, start)
+            pool = fit_pool(part, components, weight, self.penalty, start)
+            return prune_pool(part, components, weight, self.penalty, pool) if folded.most_are_in_no_fold else pool
         losses = [scores_of(components, np.exp(one), weight).log_loss for one in np.moveaxis(part, 2, 0)]
         chosen = np.zeros(len(losses))
         chosen[int(np.argmin(losses))] = 1.0

@@ -264,8 +264,8 @@ def cross_fit(
     progress : callable, optional
         Called with the number of rows of each finished batch.
     held_out : Batch, optional
-        The rows that are in a fold, where most rows are in none (`most_are_in_no_fold`). Those in none then choose the
-        cut points of all models.
+        The rows that are in a fold, where most labelled rows are in none. Those in none then choose the cut points of
+        all models.
     """
     if source.label_model is not None:  # groups are chosen from counts of known components
         plans = [replace(plan, blocks=without_groups(plan.blocks)) for plan in plans]

@@ -13,12 +13,8 @@ import numpy as np
 from posteriori.sources import LabelledSource
 from posteriori.tables import Batch
 from posteriori.tables.batch import joined
-from posteriori.typing import Array
 
 T = TypeVar("T")
-
-_MANY_ROWS = 100_000  # in no fold
-_PER_ROW_IN_A_FOLD = 2  # rows in no fold
 
 
 def per_fold(accumulate: Callable[[Batch], T], folds: int) -> Callable[[Batch], T]:
@@ -73,15 +69,6 @@ def _rows(batch: Batch, chosen: Any) -> Batch:
     assert batch.assignment is not None
     rows = np.flatnonzero(chosen)
     return replace(batch.rows(rows), assignment=batch.assignment.rows(rows), fold=batch.fold[rows])
-
-
-def most_are_in_no_fold(fold: Array) -> bool:
-    """Return whether so many rows are in no fold that they alone can choose the cut points of all models.
-
-    They belong to the training rows of every fold, and more rows would hardly move the cut points.
-    """
-    n_others = np.count_nonzero(fold < 0)
-    return bool(n_others >= max(_MANY_ROWS, _PER_ROW_IN_A_FOLD * (len(fold) - n_others)))
 
 
 def rows_in_folds(source: LabelledSource) -> Batch:

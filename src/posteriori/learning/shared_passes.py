@@ -7,7 +7,7 @@ each model needs them of the rows outside each fold. Added up per fold, one pass
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from posteriori.densities import PatternDensity, TwoPassDensity, implements
@@ -52,20 +52,36 @@ class Subset:
 
 @dataclass(frozen=True)
 class _Request:
-    """Statistics of the columns of a block under a schema, to be added up per fold."""
+    """Statistics of the columns of a block under a schema, to be added up per fold.
+
+    Requests are equal if all fields of their factories are: equality of factories would ignore groups of categories.
+    """
 
     schema: Schema
     columns: tuple[int, ...]
-    factory: Any
+    identity: Any
+    factory: Any = field(compare=False)
+
+    @classmethod
+    def of(cls, schema: Schema, columns: tuple[int, ...], factory: Any) -> _Request:
+        """Return the request for the statistics of a factory."""
+        return cls(schema, columns, _identity(factory), factory)
 
     @property
     def is_hashable(self) -> bool:
         """Whether another fit can ask for the same statistics: factories that hold arrays are of one fit alone."""
         try:
-            hash(self.factory)
+            hash(self.identity)
         except TypeError:
             return False
         return True
+
+
+def _identity(factory: Any) -> Any:
+    """Return the class and the fields of a factory."""
+    if isinstance(factory, type) or not is_dataclass(factory):
+        return factory
+    return type(factory), *(_identity(getattr(factory, one.name)) for one in fields(factory))
 
 
 class _NotAddedUp(Exception):
@@ -147,7 +163,7 @@ class SharedPasses:
         """Return the function from a factory to its statistics of the rows of a subset."""
 
         def look(factory: Any) -> Any:
-            request = _Request(subset.schema, tuple(block.columns), factory)
+            request = _Request.of(subset.schema, tuple(block.columns), factory)
             if not request.is_hashable:
                 raise _OfOneFit
             found = self._found.get(request)
@@ -198,7 +214,7 @@ def _united(wanted: Iterable[_Request]) -> dict[_Request, _Request]:
         if isinstance(one.factory, CountTogether) and one.factory.scopes is not None:
             # Scopes that differ only in their last column are counted faster if they are neighbours.
             together = CountTogether(tuple(sorted(scopes[one.schema, one.columns])))
-            united[one] = replace(one, factory=together)
+            united[one] = _Request.of(one.schema, one.columns, together)
         else:
             united[one] = one
     return united
