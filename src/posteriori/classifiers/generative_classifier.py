@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -31,6 +32,7 @@ from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.importance import Predictor
 from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool, fit_pool_of, prune_pool
+from posteriori.learning.work_steps import POOLING, fitting_steps
 from posteriori.model import GenerativeModel
 from posteriori.model_selection.folded_data import (
     MOST_EVALUATED_BY_ALL,
@@ -44,6 +46,7 @@ from posteriori.model_selection.scores import scores_of
 from posteriori.scoring import ModelRows, Posterior, Scorer
 from posteriori.sources.threads import blas
 from posteriori.tables import Batch, Column, Schema
+from posteriori.tables.progress import plan_steps, start_progress, step
 from posteriori.typing import Array
 
 _POOL = "pool"
@@ -222,6 +225,9 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         folded = self._folded(X, y, sample_weight, seed)
         estimators, too_costly = self._estimators(folded)
         sampled = sample_of(folded)
+        n_columns = len(folded.source.schema.columns)
+        n_rows = folded.source.table.n_rows
+        plan_steps(fitting_steps(n_rows, n_columns, len(folded.evaluated), len(estimators), folded.folds))
 
         def fit(some: Sequence[GenerativeEstimator]) -> tuple[Array, list[CrossFitted], Batch | None]:
             with warnings.catch_warnings():  # the weight of a member shows how good it is
@@ -236,9 +242,9 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         for estimator, one in zip(estimators.values(), fitted, strict=True):
             estimator._classes_closed = False
             estimator._keep(one.full, folded.target)
-        with blas().limit(
-            limits=1, user_api="blas"
-        ):  # many products of short rows, for which threads cost more than they save
+        # Many products of short rows, for which threads cost more than they save.
+        with step(POOLING), blas().limit(limits=1, user_api="blas"):
+            start_progress(POOLING, 1)
             pool = self._pool_of(log_posteriors, folded)
             self._store_fit(estimators, pool)
             pools = [self._pool_of(log_posteriors, folded, folded.fold != k, pool) for k in range(folded.folds)]
@@ -252,6 +258,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         """Return the rows assigned to folds, at most one fold per row."""
         reader = _Reader(categorical_features=self.categorical_features, keep=self.keep, n_jobs=self.n_jobs)
         rows = reader.read_training_rows(X, y, sample_weight)
+        rows = replace(rows, source=rows.source.cached())  # for the summary of the table too
         return FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED_BY_ALL)
 
     def _estimators(self, folded: FoldedData) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:

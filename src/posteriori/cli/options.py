@@ -46,6 +46,7 @@ TargetIsClass = Annotated[
 Force = Annotated[
     bool, typer.Option("--force", help="Overwrite the output file, also if it holds another target's model.")
 ]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as one JSON document.")]
 RowCount = Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="Number of rows to draw.")]
 OutputTable = Annotated[

@@ -10,7 +10,7 @@ import typer
 
 from posteriori.cli.checks import load_posterior, scan_for
 from posteriori.cli.messages import as_user_errors
-from posteriori.cli.options import ModelPath, OutputTable, TablePaths
+from posteriori.cli.options import ModelPath, OutputTable, Quiet, TablePaths
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.writing import check_output, write_out
 
@@ -20,6 +20,7 @@ def predict(
     table: TablePaths,
     output: OutputTable = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add p(class | row) of each class, as p_CLASS.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Predict the class of each row of a table.
 
@@ -39,7 +40,7 @@ def predict(
     from posteriori.scoring.files import predictions, write_predictions
 
     apart = output is not None or not sys.stdout.isatty()
-    with as_user_errors(), progress_bar("predicting", scan.n_rows, wanted=apart) as progress:
+    with as_user_errors(), progress_bar("predicting", scan.n_rows, wanted=apart and not quiet) as progress:
         if output is not None:
             write_predictions(fitted, scan, output, proba, progress)
             return

@@ -28,12 +28,14 @@ from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.shared_passes import Prepared, SharedPasses, Subset
 from posteriori.learning.training import Plan
 from posteriori.learning.two_pass import without_groups
+from posteriori.learning.work_steps import COUNTING, COUNTING_AGAIN, CUTTING, FITTING, SCORING
 from posteriori.model import Block, FactorWeights, GenerativeModel
 from posteriori.sources import LabelledSource
 from posteriori.sources.threads import blas, in_order, n_threads
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Schema
 from posteriori.tables.batch import joined
+from posteriori.tables.progress import start_candidates, step, without_passes
 from posteriori.typing import Array
 
 _ENOUGH_ROWS = 2000  # below this, starting threads costs more than it saves
@@ -276,11 +278,14 @@ def cross_fit(
         if held_out is None
         else CutPoints(labelled.reweighted(fold < 0), 0, source.n_jobs)
     )
-    schemas = _schemas(cut_points, plans, folds)
+    with step(CUTTING):
+        schemas = _schemas(cut_points, plans, folds)
     requests: list[_Request] = []
     addresses = [_request(requests, *pair, folds) for pair in zip(plans, schemas, strict=True)]
-    statistics = _statistics(rows.with_progress(progress), folds, requests, held_out)
-    prepared = _prepared(SharedPasses(rows, folds, held_out), plans, schemas, addresses, statistics)
+    with step(COUNTING):
+        statistics = _statistics(rows.with_progress(progress), folds, requests, held_out)
+    with step(COUNTING_AGAIN):
+        prepared = _prepared(SharedPasses(rows, folds, held_out), plans, schemas, addresses, statistics)
     fits = []
     for plan, of_plan, of_subsets in zip(plans, schemas, prepared, strict=True):
         *parts, whole = (
@@ -337,11 +342,19 @@ def _are_one(schemas: Sequence[Schema]) -> bool:
 def _fit_all(fits: Sequence[_PlanFit], n_jobs: int) -> list[CrossFitted]:
     """Fit the plans, one per thread."""
     n_jobs = min(n_jobs, len(fits))
+    advance = start_candidates(FITTING, len(fits))
+
+    def fitted(fit: _PlanFit) -> CrossFitted:
+        with without_passes():
+            found = fit.fitted()
+        advance(1)
+        return found
+
     with blas().limit(limits=1, user_api="blas"):  # threads of BLAS cost more than they save on small matrices
         if n_jobs == 1:
-            return [fit.fitted() for fit in fits]
+            return [fitted(fit) for fit in fits]
         with ThreadPoolExecutor(n_jobs) as threads:
-            futures = [threads.submit(fit.fitted) for fit in fits]
+            futures = [threads.submit(fitted, fit) for fit in fits]
             try:
                 return [future.result() for future in futures]
             finally:  # after an error or Ctrl-C, start no further fit
@@ -381,11 +394,15 @@ def score_held_out(
 
 
 def score_batch(
-    held_out: Batch, fitted: Sequence[CrossFitted], n_jobs: int | None, progress: Callable[[int], None] | None = None
+    held_out: Batch,
+    fitted: Sequence[CrossFitted],
+    n_jobs: int | None,
+    n_rows: int,
+    progress: Callable[[int], None] | None = None,
 ) -> Array:
     """Return log p(y | x) in nats of the rows of a batch by the models of the rows outside their folds, (m, C, M).
 
-    `progress` is called with a number of rows, whose sum is m.
+    `progress` is called with numbers of rows whose sum is `n_rows`.
     """
     n_classes = fitted[0].full.model.n_classes
     log_posterior = np.empty((len(held_out), n_classes, len(fitted)))
@@ -399,9 +416,12 @@ def score_batch(
         log_posterior[positions[k], :, m] = fitted[m].without[k].log_posterior(in_fold[k])
 
     done = 0
+    advance = start_candidates(SCORING, len(fitted))
     for number, _ in enumerate(in_order(tasks, score, n_threads(n_jobs)), start=1):
+        if number % len(positions) == 0:
+            advance(1)
         if progress is not None:
-            rows = len(held_out) * number // len(tasks)
+            rows = n_rows * number // len(tasks)
             progress(rows - done)
             done = rows
     return log_posterior

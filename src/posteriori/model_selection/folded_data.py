@@ -13,8 +13,10 @@ from posteriori.learning.fold_sums import rows_in_folds
 from posteriori.learning.folds import assign_folds, stratified_subsample
 from posteriori.learning.importance import HeldOutRows, Predictor, most_rows
 from posteriori.learning.training import Plan, TrainingRows
+from posteriori.learning.work_steps import SCORING
 from posteriori.sources import LabelledSource
 from posteriori.tables import Batch, Column
+from posteriori.tables.progress import step
 from posteriori.typing import Array
 
 MOST_EVALUATED = 200_000  # rows: the standard error of an accuracy of 0.8 is then 0.001, and memory is bounded
@@ -153,14 +155,15 @@ def judge_and_sample(
     if folded.most_are_in_no_fold:
         held_out = rows_in_folds(source.with_folds(fold))
         fitted = cross_fit(source, fold, folded.folds, plans, progress, held_out)
-        log_posterior = score_batch(held_out, fitted, source.n_jobs, progress)
+        log_posterior = score_batch(held_out, fitted, source.n_jobs, len(fold), progress)
         return log_posterior, fitted, None if sampled is None else held_out.rows(sampled)
     fitted = cross_fit(source, fold, folded.folds, plans, progress)
     marked = None
     if sampled is not None:
         marked = np.zeros(len(fold), np.bool_)
         marked[folded.evaluated[sampled]] = True
-    log_posterior, kept = score_held_out(source, fold, fitted, progress, marked)
+    with step(SCORING):
+        log_posterior, kept = score_held_out(source, fold, fitted, progress, marked)
     return log_posterior, fitted, kept
 
 
