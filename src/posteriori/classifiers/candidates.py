@@ -111,8 +111,8 @@ def select_candidates(table: TableSummary, common: Mapping[str, Any]) -> Candida
     Notes
     -----
     A model is left out if it declines the columns, or if its `Cost` exceeds a limit: 40 million cells in tables of
-    pairs of columns, 60 times the lookups of naive Bayes per row, 20 million cells in covariances, or 2·10¹⁰
-    multiplications of EM where numbers are missing.
+    pairs of columns, 60 times the lookups of naive Bayes per row, 20 million cells in covariances, or 100 seconds of
+    EM where numbers are missing.
     """
     estimators, declined, too_costly = {}, {}, {}
     for name, spec in pool_candidates().items():
