@@ -667,12 +667,17 @@ REFUSALS = [
     (("fit", "small.csv", "--target", "kind", "--nonsense"), "no such option"),
     (("nonsense",), "no such command"),
     (("fit", "folder.csv", "--target", "y"), "is a folder"),
-    (("fit", "small.xlsx", "--target", "y"), "no suffix that names a table"),
+    (("fit", "small.json", "--target", "y"), "no suffix that names a table"),
+    (("fit", "garbage.xlsx", "--target", "y"), "not a spreadsheet"),
+    (("fit", "binary.csv", "--target", "y"), "not text in UTF-8"),
+    (("fit", "latin.csv", "--target", "y", "--encoding", "utf-8"), "not UTF-8"),
+    (("fit", "latin.csv", "--target", "y", "--encoding", "klingon"), "'klingon' is unknown"),
+    (("fit", "small.csv", "--target", "kind", "--sep", "ab"), "the separator is 'ab'"),
+    (("fit", "small.csv", "--target", "kind", "--decimal", ";"), "the decimal mark is ';'"),
+    (("fit", "dates.parquet", "--target", "y", "--sep", ";"), "options for CSV and TSV files"),
     (("fit", "empty.csv", "--target", "y"), "'empty.csv' is empty"),
     (("fit", "header.csv", "--target", "y"), "has no rows"),
     (("fit", "ragged.csv", "--target", "y"), "in line 2 there are more cells than in the header"),
-    (("fit", "latin.csv", "--target", "y"), "not UTF-8"),
-    (("fit", "wide.csv", "--target", "y"), "not UTF-8"),
     (("fit", "garbage.parquet", "--target", "y"), "cannot read 'garbage.parquet'"),
     (("fit", "garbage.arrow", "--target", "y"), "cannot read 'garbage.arrow'"),
     (("fit", "garbage.ndjson", "--target", "y"), "cannot read 'garbage.ndjson'"),
@@ -687,7 +692,7 @@ REFUSALS = [
     (("predict", "small.csv", "small.csv"), "is not a posteriori model"),
     (("predict", ".", "small.csv"), "is a folder"),
     (("predict", "MODEL", "small.csv"), "lacks columns 'island'"),
-    (("predict", "MODEL", "penguins.csv", "--output", "out.xlsx"), "no suffix that names a table"),
+    (("predict", "MODEL", "penguins.csv", "--output", "out.xlsx"), "a spreadsheet, which is not written"),
     (("predict", "MODEL", "penguins.csv", "--output", "out.csv.zst"), "zstd"),
     (("predict", "MODEL", "penguins.csv", "--output", "no/out.csv"), "no folder 'no'"),
     (("predict", "MODEL", "renamed.csv"), "is it 'bill_lenght_mm'?"),
@@ -711,8 +716,8 @@ def pitfalls(model):
     write("header.csv", "x,y\n")
     write("ragged.csv", "x,y\n1,a,b\n")
     Path("latin.csv").write_bytes("x,y\né,a\nb,b\n".encode("latin-1"))
-    Path("wide.csv").write_bytes("x,y\n1,a\n2,b\n".encode("utf-16"))
-    for kind in ("parquet", "arrow", "ndjson"):
+    Path("binary.csv").write_bytes(b"x,y\n\xe9\x00\x01,a\nb,b\n")
+    for kind in ("parquet", "arrow", "ndjson", "xlsx"):
         write(f"garbage.{kind}", "nonsense\n" * 9)
     write("single.csv", "y\na\nb\n")
     write("onerow.csv", "x,y\n1,a\n")

@@ -17,7 +17,12 @@ def evaluate(
     table: TablePath,
     target: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The column that holds the classes. Default: that of the training rows."),
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="NAME",
+            help="The column that holds the classes. Default: that of the training rows.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
