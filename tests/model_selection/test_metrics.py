@@ -48,6 +48,7 @@ def test_scores_equal_scikit_learn(predictions):
     for name, measure in (
         ("precision", sklearn.metrics.precision_score),
         ("recall", sklearn.metrics.recall_score),
+        ("f1", sklearn.metrics.f1_score),
     ):
         expected = measure(y_true, predicted, labels=labels, average=None, sample_weight=weight)
         assert_allclose(getattr(found, name), expected)

@@ -117,7 +117,7 @@ def confusion_matrix(y_true: Array, posterior: Array, weight: Array | None = Non
 
 @dataclass(frozen=True)
 class PerClass:
-    """Precision and recall of each class.
+    """Precision, recall and F1 of each class.
 
     Attributes
     ----------
@@ -127,29 +127,38 @@ class PerClass:
         The share of correct rows among those of the class; NaN if it has no row.
     support : ndarray (C,)
         The weight of the rows of the class.
+    f1 : ndarray (C,)
+        The harmonic mean of precision and recall, 0 if no row of the class is predicted correctly; NaN if the class
+        neither occurs nor is predicted.
     """
 
     precision: Array
     recall: Array
     support: Array
+    f1: Array
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean F1 of the classes that occur or are predicted."""
+        return float(np.nanmean(self.f1))
 
 
 def precision_recall(y_true: Array, posterior: Array, weight: Array | None = None) -> PerClass:
-    """Return the precision and the recall of each class.
+    """Return the precision, the recall and F1 of each class.
 
     Examples
     --------
     >>> precision_recall(np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])).precision
     array([0.5, 1. ])
     """
-    precision, recall, _, support = metrics.precision_recall_fscore_support(
+    precision, recall, f1, support = metrics.precision_recall_fscore_support(
         y_true,
         posterior.argmax(axis=1),
         labels=np.arange(posterior.shape[1]),
         sample_weight=weight,
         zero_division=np.nan,
     )
-    return PerClass(precision, recall, np.asarray(support, np.float64))
+    return PerClass(precision, recall, np.asarray(support, np.float64), f1)
 
 
 @dataclass(frozen=True)
