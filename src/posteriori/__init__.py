@@ -20,7 +20,7 @@ if _typing.TYPE_CHECKING:
     from posteriori.classifiers.merging import merge
     from posteriori.classifiers.prediction_files import predict_to
     from posteriori.comparison import Comparison, compare
-    from posteriori.densities import Binned, Categorical, Gaussian, Multinomial, Poisson
+    from posteriori.densities import Binned, Categorical, Complement, Gaussian, Multinomial, Poisson
     from posteriori.model_selection import leave_one_out
     from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
@@ -51,6 +51,7 @@ _HOMES = {
     "ChowLiuClassifier": "classifiers",
     "ChowLiuTree": "classifiers",
     "Comparison": "comparison",
+    "Complement": "densities",
     "FullJointClassifier": "classifiers",
     "Gaussian": "densities",
     "GaussianDiscriminant": "classifiers",
@@ -96,6 +97,7 @@ __all__ = [
     "ChowLiuClassifier",
     "ChowLiuTree",
     "Comparison",
+    "Complement",
     "CrossValidation",
     "FullJointClassifier",
     "Gaussian",
