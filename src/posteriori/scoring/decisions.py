@@ -34,7 +34,7 @@ class Decision:
             return least
         others = posterior.copy()
         others[:, [c for c, _ in self.thresholds]] = -1.0
-        chosen = others.argmax(axis=1)
+        chosen: Array = others.argmax(axis=1)
         if len(self.thresholds) == posterior.shape[1]:  # no class is without a threshold
             chosen = posterior.argmax(axis=1)
         for c, threshold in reversed(self.thresholds):
