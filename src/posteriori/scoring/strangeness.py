@@ -8,6 +8,7 @@ import numpy as np
 
 from posteriori.model import GenerativeModel
 from posteriori.scoring.posterior import Posterior
+from posteriori.sources import Source
 from posteriori.tables import Batch
 from posteriori.typing import Array
 
@@ -65,6 +66,16 @@ class Strangeness:
             above = len(reference) - np.searchsorted(reference, log_density[rows], side="right")
             ranks[rows] = above / len(reference)
         return ranks
+
+    def of_rows(self, source: Source) -> tuple[Array, Array]:
+        """Return log p(x) and the strangeness of all rows of a source, (n,) each."""
+
+        def both(batch: Batch) -> Array:
+            log_density = self.log_density(batch)
+            return np.column_stack([log_density, self.ranks(batch, log_density)])
+
+        log_density, ranks = source.map(both).T
+        return log_density, ranks
 
     def _reference(self, missing: Array) -> Array:
         """Return the sorted log densities of the drawn rows without some of their cells."""
