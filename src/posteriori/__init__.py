@@ -27,6 +27,7 @@ if _typing.TYPE_CHECKING:
     from posteriori.persistence import load, save
     from posteriori.preprocessing import MDLPDiscretizer
     from posteriori.reporting import Report, report
+    from posteriori.scoring.decisions import decide
     from posteriori.scoring.fitted import load_scorer
     from posteriori.tables import (
         Blocks,
@@ -72,6 +73,7 @@ _HOMES = {
     "CrossValidation": "comparison",
     "cross_validate": "comparison",
     "count_parameters": "parameter_count",
+    "decide": "scoring.decisions",
     "learn_network": "networks",
     "leave_one_out": "model_selection",
     "load": "persistence",
@@ -119,6 +121,7 @@ __all__ = [
     "comparison",
     "count_parameters",
     "cross_validate",
+    "decide",
     "drop_in",
     "explain",
     "learn_network",
