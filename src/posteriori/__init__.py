@@ -20,7 +20,7 @@ if _typing.TYPE_CHECKING:
     from posteriori.classifiers.merging import merge
     from posteriori.classifiers.prediction_files import predict_to
     from posteriori.comparison import Comparison, compare
-    from posteriori.densities import Binned, Categorical, Gaussian, Poisson
+    from posteriori.densities import Binned, Categorical, Gaussian, Multinomial, Poisson
     from posteriori.model_selection import leave_one_out
     from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
@@ -28,7 +28,16 @@ if _typing.TYPE_CHECKING:
     from posteriori.preprocessing import MDLPDiscretizer
     from posteriori.reporting import Report, report
     from posteriori.scoring.fitted import load_scorer
-    from posteriori.tables import IgnoredColumnWarning, Query, Scan, TargetCuts, quantile_classes, scan, scan_sql
+    from posteriori.tables import (
+        Blocks,
+        IgnoredColumnWarning,
+        Query,
+        Scan,
+        TargetCuts,
+        quantile_classes,
+        scan,
+        scan_sql,
+    )
 
 __version__ = "0.1.0"
 
@@ -37,6 +46,7 @@ _HOMES = {
     "AveragedOneDependence": "classifiers",
     "BayesianNetwork": "networks",
     "Binned": "densities",
+    "Blocks": "tables",
     "Categorical": "densities",
     "ChowLiuClassifier": "classifiers",
     "ChowLiuTree": "classifiers",
@@ -49,6 +59,7 @@ _HOMES = {
     "KDependenceBayes": "classifiers",
     "MDLPDiscretizer": "preprocessing",
     "MixtureModel": "classifiers",
+    "Multinomial": "densities",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
     "Report": "reporting",
@@ -80,6 +91,7 @@ __all__ = [
     "AveragedOneDependence",
     "BayesianNetwork",
     "Binned",
+    "Blocks",
     "Categorical",
     "ChowLiuClassifier",
     "ChowLiuTree",
@@ -93,6 +105,7 @@ __all__ = [
     "KDependenceBayes",
     "MDLPDiscretizer",
     "MixtureModel",
+    "Multinomial",
     "NaiveBayes",
     "Poisson",
     "Query",

@@ -108,7 +108,9 @@ FactorWeighting = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Where to save the model. Default: TABLE.posteriori in this folder."),
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Where to save the model. Default: TABLE.posteriori in this folder."
+    ),
 ]
 ReportFile = Annotated[
     Path | None,

@@ -8,17 +8,18 @@ from rich.console import Console
 
 from posteriori.cli.facts import Facts
 from posteriori.cli.tables import NAME, label_text, new_table, print_table
-from posteriori.formatting import count, plural
+from posteriori.formatting import count, plural, probability
 
 MOST_FEATURES = 10
 
 
 def print_scores(out: Console, title: str, found: Facts) -> None:
-    """Print accuracy, log-loss and Brier score of a model beside those of its class prior."""
+    """Print the scores of a model beside those of its class prior."""
     table = new_table(title, "model", "class prior")
-    names = {"accuracy": "accuracy", "log_loss": "log-loss (nats)", "brier_score": "Brier score"}
+    names = {"accuracy": "accuracy", "log_loss": "log-loss (nats)", "brier_score": "Brier score", "auc": "AUC"}
+    names |= {f"{name.lower()}_macro": f"{name} (mean of the classes)" for name in ("precision", "recall", "F1")}
     for key, name in names.items():
-        table.add_row(name, f"{found['model'][key]:.4f}", f"{found['class_prior'][key]:.4f}")
+        table.add_row(name, probability(found["model"][key]), probability(found["class_prior"][key]))
     print_table(out, table)
 
 

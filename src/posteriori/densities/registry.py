@@ -20,6 +20,7 @@ from posteriori.densities.gaussian import Gaussian
 from posteriori.densities.grouped import Grouped
 from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.missingness import Missingness
+from posteriori.densities.multinomial import Multinomial
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.poisson import Poisson
 from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
@@ -86,6 +87,7 @@ REGISTRY: tuple[Registration, ...] = (
     Registration(Grouped, (Groups,), sql="posteriori.sql.grouped:grouped_factors"),
     Registration(KDependence, (BackOff,)),
     Registration(Missingness, sql="posteriori.sql.factors:missingness_factors"),
+    Registration(Multinomial, options=_options(alpha="alpha"), label="count (multinomial)"),
     Registration(
         MultivariateGaussian,
         (

@@ -24,9 +24,9 @@ from posteriori.atomic_write import atomic_write
 from posteriori.scoring.fitted import FittedPosterior, most_probable, warn_of_impossible
 from posteriori.sources.table_source import warn_of_unseen
 from posteriori.tables import Batch, Scan
+from posteriori.tables.dialects import SEPARATORS
 from posteriori.tables.forking import require_threads
 from posteriori.tables.scanning import format_of
-from posteriori.tables.text import SEPARATORS
 
 _HANDED = 4  # frames that wait to be written
 _PATIENCE = 0.1  # seconds until one thread asks whether the other has ended
@@ -43,6 +43,8 @@ def write_predictions(
     require_threads("writing files")
     path = Path(path)
     kind = format_of(path)
+    if kind == "excel":
+        raise ValueError(f"{str(path)!r} is a spreadsheet, which is not written; write .csv or .parquet")
     if path.suffix.lower() == ".zst":
         raise ValueError(f"{str(path)!r} would have to be packed by zstd; write .gz or .parquet")
     if isinstance(X, Scan) and any(path.exists() and path.samefile(one) for one in X.paths if one.exists()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from posteriori.tables.blocks import check_blocks
 from posteriori.tables.schema import Schema
 from posteriori.tables.table import Table
 
@@ -15,9 +16,10 @@ def matched_places(
 
     Raises
     ------
-    ValueError
-        As `Schema.match`.
+    ValueError, TypeError
+        As `Schema.match` and `check_blocks`.
     """
+    check_blocks(table, schema, model)
     if schema.named and not table.named and warn_of_lost_names:
         warnings.warn(
             f"X does not have valid feature names, but {model} was fitted with feature names",
