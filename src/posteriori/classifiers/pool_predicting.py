@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.from_parameters import check_priors
 from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.partition_methods import supports_partitions
+from posteriori.classifiers.sql_export import WritesSQL
 from posteriori.classifiers.table_classifier import ExplanationTerms, TableClassifier
 from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.learning.importance import Predictor
@@ -22,7 +23,7 @@ from posteriori.tables import Batch, Column, Schema
 from posteriori.typing import Array
 
 
-class PredictingPool(MeasuresImportance, TableClassifier):
+class PredictingPool(WritesSQL, MeasuresImportance, TableClassifier):
     """Predicts with the weighted members of a pool."""
 
     priors: Any
@@ -107,6 +108,9 @@ class PredictingPool(MeasuresImportance, TableClassifier):
         for j in self.schema_.of_kind("categorical"):
             drawn[j] = drawn[j].astype(np.uint16)
         return drawn, labels
+
+    def _models_in_sql(self) -> tuple[Mapping[str, GenerativeModel], Pool]:
+        return {f"the member {name!r}": one.model_ for name, one in self.members_.items()}, self._pool
 
     # Fitted values ----------------------------------------------------------------------------------------------
 
