@@ -10,9 +10,9 @@ import reprlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeAlias, cast
 
-import polars as pl
+from posteriori.lazy_polars import pl
 
 # Marks of a missing cell. "None", "?" and "-" are not among them, because they may be categories.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null")
@@ -27,7 +27,7 @@ _KINDS = {
     "bool": "is not true or false",
 }
 
-Types = dict[str, pl.DataType]
+Types: TypeAlias = "dict[str, pl.DataType]"
 
 
 def lazy_text(source: Any, kind: str, types: Types | None, sampled: int | None = SAMPLED_ROWS) -> pl.LazyFrame:
