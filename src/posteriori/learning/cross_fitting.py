@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from posteriori.learning.cut_points import CutPoints, bins_of
-from posteriori.learning.em import FitResult, learn
+from posteriori.learning.em import FitResult, learn, needs_em
 from posteriori.learning.fit import Collect
 from posteriori.learning.fold_sums import (
     components_of_folds,
@@ -27,7 +27,7 @@ from posteriori.learning.fold_sums import (
 from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.shared_passes import Prepared, SharedPasses, Subset
 from posteriori.learning.training import Plan
-from posteriori.learning.two_pass import without_groups
+from posteriori.learning.two_pass import refine, without_groups
 from posteriori.learning.work_steps import COUNTING, COUNTING_AGAIN, CUTTING, FITTING, SCORING
 from posteriori.model import Block, FactorWeights, GenerativeModel
 from posteriori.sources import LabelledSource
@@ -110,8 +110,20 @@ class _PlanFit:
     def model(self, k: int) -> ObservedCategoriesModel:
         """Return the model of the rows outside fold k."""
         subset = self.outside[k]
-        learned = self._learn(subset, self._start(subset))
-        return self._weighted(ObservedCategoriesModel.of(learned, self.plan.prior), subset, self._full.weights)
+        known = self._in_closed_form(subset)
+        if known is None:
+            known = ObservedCategoriesModel.of(self._learn(subset, self._start(subset)), self.plan.prior)
+        return self._weighted(known, subset, self._full.weights)
+
+    def _in_closed_form(self, subset: _Subset) -> ObservedCategoriesModel | None:
+        """Return the model of a subset, estimated once for the categories that it holds; None if it takes EM."""
+        prepared = subset.prepared
+        if needs_em(prepared.blocks, prepared.statistics):
+            return None
+        blocks, statistics = refine(subset.rows(subset.schema), prepared.blocks, prepared.statistics)
+        if needs_em(blocks, statistics):
+            return None
+        return ObservedCategoriesModel.estimated(subset.schema, blocks, self.plan.prior, statistics)
 
     @cached_property
     def _unweighted(self) -> FitResult:
@@ -232,9 +244,10 @@ class _Address:
     subset: int
     blocks: tuple[int, ...]
 
-    def select(self, statistics: Sequence[Sequence[JointStatistics]]) -> JointStatistics:
+    def select(self, statistics: Sequence[Sequence[JointStatistics]], without_hidden: bool) -> JointStatistics:
         whole = statistics[self.request][self.subset]
-        return replace(whole, blocks=tuple(whole.blocks[index] for index in self.blocks))
+        hidden = 0.0 if without_hidden else whole.hidden
+        return replace(whole, blocks=tuple(whole.blocks[index] for index in self.blocks), hidden=hidden)
 
 
 @dataclass(frozen=True)
@@ -288,8 +301,9 @@ def cross_fit(
         prepared = _prepared(SharedPasses(rows, folds, held_out), plans, schemas, addresses, statistics)
     fits = []
     for plan, of_plan, of_subsets in zip(plans, schemas, prepared, strict=True):
+        learned_from = rows.with_unlabelled_weight(0.0) if _ignores_unlabelled(plan, source) else rows
         *parts, whole = (
-            _Subset(rows, excluded, schema, ready, held_out)
+            _Subset(learned_from, excluded, schema, ready, held_out)
             for excluded, schema, ready in zip([*range(folds), None], of_plan, of_subsets, strict=True)
         )
         fits.append(_PlanFit(plan, whole, tuple(parts)))
@@ -320,7 +334,10 @@ def _prepared(
     Where each subset has cut points of its own, its fits make their own second passes.
     """
     found = [
-        [Prepared(plan.blocks, address.select(statistics)) for address in of_plan]
+        [
+            Prepared(plan.blocks, address.select(statistics, _ignores_unlabelled(plan, passes.source)))
+            for address in of_plan
+        ]
         for plan, of_plan in zip(plans, addresses, strict=True)
     ]
     places, subsets = [], []
@@ -332,6 +349,11 @@ def _prepared(
     for (p, k), ready in zip(places, passes.prepare(subsets), strict=True):
         found[p][k] = ready
     return found
+
+
+def _ignores_unlabelled(plan: Plan, source: LabelledSource) -> bool:
+    """Return whether rows without label are left out of the fits of a plan."""
+    return not plan.learns_unlabelled and source.label_model is None
 
 
 def _are_one(schemas: Sequence[Schema]) -> bool:
