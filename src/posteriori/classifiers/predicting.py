@@ -141,7 +141,7 @@ class PredictingEstimator(TableClassifier, ModelEstimator):
             The dialect is unknown; a density of the model has no SQL, or the SELECT would hold more than 200,000
             expressions; the table cannot follow FROM; two columns of the result would have the same name.
         ImportError
-            sqlglot is absent: ``pip install 'posteriori[sql]'``.
+            sqlglot is absent: ``pip install sqlglot``.
 
         Notes
         -----
@@ -168,6 +168,6 @@ class PredictingEstimator(TableClassifier, ModelEstimator):
         except ModuleNotFoundError as error:
             if error.name != "sqlglot":
                 raise
-            raise ImportError("to_sql needs sqlglot: pip install 'posteriori[sql]'") from error
+            raise ImportError("to_sql needs sqlglot: pip install sqlglot") from error
         labels = self.classes_.tolist()
         return select_posterior(self.model_, labels, table, dialect, columns, type(self).__name__)
