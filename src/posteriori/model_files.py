@@ -147,7 +147,7 @@ def packed_arrays(arrays: dict[str, Array]) -> tuple[dict[str, Array], dict[str,
     stored, packed = dict(arrays), {}
     for name, array in arrays.items():
         if array.nbytes >= _FEWEST_PACKED:
-            stream = zlib.compress(np.ascontiguousarray(array))
+            stream = zlib.compress(array.tobytes())
             if len(stream) < 0.75 * array.nbytes:
                 stored[name] = np.frombuffer(stream, np.uint8)
                 packed[name] = {"dtype": array.dtype.str, "shape": array.shape}
