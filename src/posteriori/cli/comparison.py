@@ -149,7 +149,7 @@ def _check_picture(path: Path, table: Path) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise UserError('--plot needs matplotlib: pip install "posteriori[plot]"') from None
+        raise UserError("--plot needs matplotlib: pip install matplotlib") from None
 
 
 def _draw(comparison: Comparison, path: Path) -> None:

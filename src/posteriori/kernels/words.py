@@ -2,6 +2,7 @@
 
 import math
 
+from posteriori.kernels import few_rows
 from posteriori.kernels.compiling import kernel
 
 
@@ -15,7 +16,7 @@ def add_word_counts(starts, words, counts, component, weight, table):
             row[words[k]] += w * counts[k]
 
 
-@kernel
+@kernel(few_rows=few_rows.add_word_scores)
 def add_word_scores(starts, words, counts, score, out):
     """Add Σ_k counts[k]·score[words[k]] of each row to out (n, Z); score is (V, Z). A count of 0 adds 0, even to −inf.
 
@@ -32,7 +33,7 @@ def add_word_scores(starts, words, counts, score, out):
                     total[z] += x * of_word[z]
 
 
-@kernel
+@kernel(few_rows=few_rows.write_word_scores)
 def write_word_scores(words, counts, score, out):
     """Write counts[k]·score[words[k]] to out[k], (m, Z); 0 for a count that is 0 or missing."""
     m, n_components = out.shape
@@ -42,7 +43,7 @@ def write_word_scores(words, counts, score, out):
             out[k, z] = x * score[words[k], z] if x > 0.0 else 0.0
 
 
-@kernel
+@kernel(few_rows=True)
 def add_missing_words(starts, words, counts, probability, out):
     """Add the probability of the missing words of each row (NaN) to out (n, Z); probability is (V, Z)."""
     n, n_components = out.shape
@@ -53,7 +54,7 @@ def add_missing_words(starts, words, counts, probability, out):
                     out[i, z] += probability[words[k], z]
 
 
-@kernel
+@kernel(few_rows=True)
 def add_totals(starts, counts, out):
     """Add the counts of each row to out (n,), without those that are missing (NaN)."""
     for i in range(len(out)):
