@@ -22,6 +22,7 @@ from posteriori.classifiers.candidates import (
 from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.partition_methods import supports_partitions
+from posteriori.classifiers.seen_rows import forget_rows
 from posteriori.classifiers.shared_parameters import insert_shared_docs
 from posteriori.classifiers.table_classifier import ExplanationTerms, TableClassifier
 from posteriori.classifiers.validation import warn_of_empty_columns
@@ -216,6 +217,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         """
         self._validate_params()
         self.__dict__.pop("target_cuts_", None)  # of an earlier target
+        forget_rows(self)
         seed = int(generator(self.random_state).integers(2**31))
         folded = self._folded(X, y, sample_weight, seed)
         estimators, too_costly = self._estimators(folded)

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from posteriori.tables import Scan, TargetCuts
 
 
+_RECORDED = 1 << 18  # first rows that evaluate recognises
+
+
 class Missing(StrEnum):
     """Whether missing cells are informative about the class."""
 
@@ -377,6 +380,7 @@ def _fit_and_save(
     from posteriori.cli.fit_facts import fit_facts
     from posteriori.persistence import save
     from posteriori.statistics.description import describe_scan
+    from posteriori.tables.names import exactly
 
     target, description = request.target, data.description
     features, n_unlabelled = list(description.columns), description.n_rows - description.n_labelled
@@ -398,11 +402,21 @@ def _fit_and_save(
     if data.cuts is not None:
         scored.estimator.target_cuts_ = data.cuts
     with as_user_errors():
+        _record_rows(scored.estimator, rows.frame.select(exactly(*features)))
         save(scored.estimator, request.output)
         if request.report is not None:
             frame = rows.frame.collect()  # figures of the report show single rows
             write_report(scored, frame, target, request.report, f"{target} in {request.title}")
     return found
+
+
+def _record_rows(estimator: Any, rows: pl.LazyFrame) -> None:
+    """Record the first rows in the model, so that evaluate recognises them."""
+    from posteriori.classifiers.seen_rows import record_rows
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
+        record_rows(estimator, rows.head(_RECORDED).collect(engine="streaming"))
 
 
 def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int) -> OutOfFold:
