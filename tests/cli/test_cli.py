@@ -695,8 +695,11 @@ REFUSALS = [
     (("fit", "small.csv", "--target", "kind", "--binned", "colour"), "holds no numbers; remove it from the option"),
     (("fit", "small.csv", "--target", "kind", "--folds", "1"), "'--folds'"),
     (("fit", "small.csv", "--target", "kind", "--model", "svm"), "'--model'"),
-    (("fit", "penguins.csv", "--target", "species", "--model", "qda", "--poisson", "year"), "--model nb"),
-    (("fit", "penguins.csv", "--target", "species", "--model", "lda", "--binned", "year"), "--binned needs --model nb"),
+    (("fit", "penguins.csv", "--target", "species", "--model", "qda", "--poisson", "year"), "--model pool or nb"),
+    (
+        ("fit", "penguins.csv", "--target", "species", "--model", "lda", "--binned", "year"),
+        "--binned needs --model pool, nb",
+    ),
     (("fit", "small.csv", "--target", "kind", "--output", "no/m.posteriori"), "no folder 'no'"),
     (("fit", "small.csv", "--target", "kind", "--output", "small.csv"), "suffix of a table"),
     (("fit", "small.csv", "--target", "kind", "--output", "."), "is a folder"),

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posteriori.classifiers.pool_verdict import pool_verdict
 from posteriori.densities import CorrelatedDensity, DescribedDensity, UnrestrictedDensity
 from posteriori.explain.column_distributions import column_distributions
 from posteriori.learning.information import mutual_information
 from posteriori.model_selection import metrics
 from posteriori.model_selection.scores import area_under_curve
 from posteriori.parameter_count import count_full_joint
-from posteriori.registry import describe_variant
+from posteriori.registry import describe_model
 from posteriori.tables.writing import write_column
 
 if TYPE_CHECKING:
@@ -34,8 +35,13 @@ def candidate_facts(estimator: Any) -> list[Facts]:
         return []
     rows = [dict(zip(results, values, strict=True)) for values in zip(*results.values(), strict=True)]
     for row in rows:
-        row["description"] = describe_variant(row["member"])
+        row["description"] = describe_model(row["member"])
     return sorted(rows, key=lambda row: row["log_loss"])
+
+
+def verdict_on_pool(estimator: Any) -> str:
+    """Return a sentence on a candidate with a lower log-loss than the pool; an empty string if there is none."""
+    return pool_verdict(getattr(estimator, "cv_results_", {}))
 
 
 def main_member(estimator: Any) -> GenerativeEstimator:
@@ -201,6 +207,7 @@ def pool_facts(estimator: Any) -> Facts:
             for name, one in estimator.members_.items()
         ],
         "candidates": candidate_facts(estimator),
+        "pool_verdict": verdict_on_pool(estimator),
         **information(estimator),
     }
 

@@ -11,6 +11,7 @@ from posteriori.cli.facts import (
     labels_of,
     parameter_counts,
     scores,
+    verdict_on_pool,
 )
 from posteriori.cli.hints import hints
 from posteriori.explain.column_distributions import column_distributions
@@ -49,6 +50,7 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: OutOfFold) -> Facts
         **parameter_counts(estimator),
         **information(estimator),
         "candidates": candidate_facts(estimator),
+        "pool_verdict": verdict_on_pool(estimator),
         "left_out": getattr(estimator, "skipped_", {}),
     }
 

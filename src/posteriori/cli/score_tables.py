@@ -23,19 +23,21 @@ def print_scores(out: Console, title: str, found: Facts) -> None:
     print_table(out, table)
 
 
-def print_candidates(out: Console, candidates: Sequence[Facts]) -> None:
-    """Print the cross-validated scores and the weight of each candidate of a pool."""
+def print_candidates(out: Console, candidates: Sequence[Facts], verdict: str) -> None:
+    """Print the cross-validated scores and the weight of each candidate of a pool, and what the names stand for."""
     table = new_table("candidate", "log-loss (nats)", "accuracy", "weight")
     for candidate in candidates:
         scores = (f"{candidate[name]:.3f} ± {candidate[f'{name}_se']:.3f}" for name in ("log_loss", "accuracy"))
         weight = "" if candidate["member"] == "pool" else f"{candidate['weight']:.2f}"
         table.add_row(candidate["member"], *scores, weight)
     print_table(out, table)
-    described = [candidate for candidate in candidates if candidate["description"]]
-    for candidate in described:
-        out.print(f"{candidate['member']}: {candidate['description']}")
-    if described:
-        out.print()
+    for candidate in candidates:
+        if candidate["description"]:
+            out.print(f"{candidate['member']}: {candidate['description']}")
+    out.print("weight: exponent of the candidate's posterior in the pool; weights are not shares and need not sum to 1")
+    if verdict:
+        out.print(verdict)
+    out.print()
 
 
 def print_information(out: Console, facts: Facts) -> None:

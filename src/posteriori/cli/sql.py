@@ -32,7 +32,8 @@ def sql(
     """Print a model as one SELECT statement, which scores rows inside a database.
 
     The result has the columns of --with, prediction, and p_CLASS and log_p_CLASS of each class. Missing cells are
-    integrated out. The probabilities are those of predict --proba. For naive Bayes, lda, qda, rda, tan and chow-liu.
+    integrated out. The probabilities are those of predict --proba. For naive Bayes, lda, qda, rda, tan, chow-liu, and
+    a pool of these.
 
     Example:
 

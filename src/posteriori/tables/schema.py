@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 
 from posteriori.invariants import require
+from posteriori.lazy_polars import pl
 from posteriori.tables.vocabulary import extended_words
 from posteriori.typing import Array
 
