@@ -45,6 +45,7 @@ _DATACLASSES = {
     "JointStatistics": "posteriori.statistics",
     "Moments": "posteriori.statistics",
     "PairMoments": "posteriori.statistics",
+    "RowFingerprints": "posteriori.statistics",
     "Pairs": "posteriori.statistics",
     "TailMoments": "posteriori.statistics",
     "WordCounts": "posteriori.statistics",

@@ -54,6 +54,7 @@ _STATE: dict[str, Any] = {
     "skipped_": dict[str, str],
     "_importance": importance.Importance,
     "target_cuts_": tables.TargetCuts,
+    "row_fingerprints_": statistics.RowFingerprints,
 }
 
 

@@ -22,6 +22,7 @@ from posteriori.classifiers.candidates import (
 )
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.pool_predicting import PredictingPool, log_prior_ratio
+from posteriori.classifiers.seen_rows import forget_rows
 from posteriori.classifiers.shared_parameters import insert_shared_docs
 from posteriori.classifiers.validation import categorical_places, find_column, warn_of_empty_columns
 from posteriori.deprecation import Renamed
@@ -248,6 +249,7 @@ class GenerativeClassifier(PredictingPool):
         """
         self._validate_params()
         self.__dict__.pop("target_cuts_", None)  # of an earlier target
+        forget_rows(self)
         seed = int(generator(self.random_state).integers(2**31))
         rows, summary, common = self._read(X, y, sample_weight)
         prior, ratio = self._priors_of(rows)

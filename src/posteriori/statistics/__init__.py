@@ -17,6 +17,7 @@ from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.statistics.moments import Moments, gather
 from posteriori.statistics.pair_moments import PairMoments
 from posteriori.statistics.pairs import Pairs
+from posteriori.statistics.row_fingerprints import RowFingerprints
 from posteriori.statistics.row_sample import RowSample
 from posteriori.statistics.scatter import Scatter
 from posteriori.statistics.tail_moments import TailMoments
@@ -37,6 +38,7 @@ __all__ = [
     "Presence",
     "ResponsibilityStatisticsFactory",
     "ReversibleStatistics",
+    "RowFingerprints",
     "RowSample",
     "Scatter",
     "Statistics",
