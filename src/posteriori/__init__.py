@@ -27,6 +27,7 @@ if _typing.TYPE_CHECKING:
     from posteriori.persistence import load, save
     from posteriori.preprocessing import MDLPDiscretizer
     from posteriori.reporting import Report, report
+    from posteriori.scoring.decisions import decide
     from posteriori.scoring.fitted import load_scorer
     from posteriori.tables import (
         Blocks,
@@ -74,6 +75,7 @@ _HOMES = {
     "CrossValidation": "comparison",
     "cross_validate": "comparison",
     "count_parameters": "parameter_count",
+    "decide": "scoring.decisions",
     "learn_network": "networks",
     "leave_one_out": "model_selection",
     "load": "persistence",
@@ -123,6 +125,7 @@ __all__ = [
     "comparison",
     "count_parameters",
     "cross_validate",
+    "decide",
     "drop_in",
     "explain",
     "learn_network",

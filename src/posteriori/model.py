@@ -231,6 +231,13 @@ class GenerativeModel:
         """Log p(y) in nats, (C,)."""
         return self.by_class(self.log_prior)
 
+    def with_class_prior(self, log_prior: Array) -> GenerativeModel:
+        """Return the model with another log p(y), (C,) in nats; densities and shares of components stay."""
+        shift = log_prior - self.class_log_prior
+        weights = self.weights and replace(self.weights, bias=self.weights.bias + shift)
+        of_component = shift[list(self.of_class)] if self.of_class else shift
+        return replace(self, log_prior=self.log_prior + of_component, weights=weights)
+
     def by_class(self, log_joint: Array) -> Array:
         """Return log Σ exp over the components of each class along the last axis, (…, C) from (…, Z)."""
         if not self.of_class:

@@ -143,7 +143,8 @@ class TrainingRowReader(ModelEstimator):
             learned if the estimator has them.
         """
         weighed = None if self.feature_weights is None else self._weighed
-        return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed)
+        learns = not (isinstance(self.unlabelled, str) and self.unlabelled == "error")
+        return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed, learns)
 
     def component_prior(self, target: Column) -> Prior:
         """Return the prior of the components of all classes."""
