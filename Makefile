@@ -86,6 +86,7 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m benchmarks.hidden
 	$(PYTHON) -m benchmarks.pool
 	$(PYTHON) -m benchmarks.wide
+	$(PYTHON) -m benchmarks.text
 	$(PYTHON) -m benchmarks.sources
 	$(PYTHON) -m benchmarks.one_row
 

@@ -599,6 +599,8 @@ def reject_incomplete(block: Block, batch: Batch) -> None:
     if not getattr(block.density, "learns_from_complete_rows", False):
         return
     tile: Any = block.tile(batch)
+    if isinstance(tile, Bags) and tile.are_counts:
+        return
     missing = np.isnan(tile.counts if isinstance(tile, Bags) else tile.values)
     if missing.any():
         first = np.argwhere(missing)[0]

@@ -49,6 +49,7 @@ _DATACLASSES = {
     "Pairs": "posteriori.statistics",
     "TailMoments": "posteriori.statistics",
     "WordCounts": "posteriori.statistics",
+    "WordRepeats": "posteriori.statistics",
     "Scatter": "posteriori.statistics",
     "Column": "posteriori.tables",
     "Schema": "posteriori.tables",

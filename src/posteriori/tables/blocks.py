@@ -330,6 +330,7 @@ def _canonical(matrix: Any, name: str) -> Any:
     if not rows.has_canonical_format:
         rows = rows.copy() if rows is matrix else rows
         rows.sum_duplicates()
-    if rows.nnz and (rows.indices.min() < 0 or rows.indices.max() >= rows.shape[1]):
+    # As unsigned integers, in which a negative index is a large one: one pass instead of two.
+    if rows.nnz and rows.indices.view(f"u{rows.indices.itemsize}").max() >= rows.shape[1]:
         raise ValueError(f"{name} is not a valid sparse matrix: it has an index outside of its {rows.shape[1]} columns")
     return rows
