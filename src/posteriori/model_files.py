@@ -47,6 +47,8 @@ _DATACLASSES = {
     "TailMoments": "posteriori.statistics",
     "Scatter": "posteriori.statistics",
     "Column": "posteriori.tables",
+    "DatePart": "posteriori.tables.parts",
+    "TimeType": "posteriori.tables.times",
     "Schema": "posteriori.tables",
     "TargetCuts": "posteriori.tables",
 }

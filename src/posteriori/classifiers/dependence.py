@@ -94,7 +94,7 @@ class KDependenceBayes(DependenceEstimator):
     k : int, default 2
         Maximum number of parents per feature, ≥ 0. The default had the best scores of 0 to 3 in docs/dependence.md.
     bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, keep, feature_weights, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, dates, feature_weights, n_jobs
 
     Attributes
     ----------
@@ -125,8 +125,7 @@ class KDependenceBayes(DependenceEstimator):
     has the details.
 
     Training takes one pass over the rows, and with k ≥ 2 a second pass once the parents are known; one more pass if
-    categories are grouped. `partial_fit`
-    chooses the parents on its first call and keeps them.
+    categories are grouped. `partial_fit` chooses the parents on its first call and keeps them.
 
     References
     ----------
@@ -160,6 +159,7 @@ class KDependenceBayes(DependenceEstimator):
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
+        dates: Any = "parts",
         feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -171,6 +171,7 @@ class KDependenceBayes(DependenceEstimator):
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 
@@ -198,7 +199,7 @@ class AveragedOneDependence(DependenceEstimator):
     Parameters
     ----------
     bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, keep, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, dates, n_jobs
 
     Attributes
     ----------
@@ -249,6 +250,7 @@ class AveragedOneDependence(DependenceEstimator):
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
+        dates: Any = "parts",
         n_jobs: int | None = None,
     ) -> None:
         self.bins = bins
@@ -258,6 +260,7 @@ class AveragedOneDependence(DependenceEstimator):
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.n_jobs = n_jobs
 
     def _density(self) -> Density:
@@ -283,7 +286,7 @@ class FullJointClassifier(DependenceEstimator):
         Log the number of cells and parameters before memory is allocated, at level INFO to the logger ``posteriori``.
         `n_cells_` and `n_parameters_` give these numbers for a fitted model.
     bins : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, keep, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, dates, n_jobs
 
     Attributes
     ----------
@@ -328,6 +331,7 @@ class FullJointClassifier(DependenceEstimator):
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
+        dates: Any = "parts",
         n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha
@@ -338,6 +342,7 @@ class FullJointClassifier(DependenceEstimator):
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.n_jobs = n_jobs
 
     def _density(self) -> Density:

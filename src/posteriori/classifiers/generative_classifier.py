@@ -80,7 +80,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         Strength, in nats, of the shrinkage of the weights to the geometric mean of the members, against overfitting.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Numeric columns to treat as categorical.
-    .. shared:: keep
+    .. shared:: keep, dates
     random_state : int, default 0
         Seed of the assignment of rows to folds.
     n_jobs : int, optional
@@ -159,6 +159,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         "penalty": [Interval(Real, 0, None, closed="left")],
         "categorical_features": [None, str, "array-like"],
         "keep": [None, StrOptions({"all"}), list, tuple],
+        "dates": [StrOptions({"parts", "ignore"}), list, tuple],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
@@ -177,6 +178,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         penalty: float = 1.0,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
+        dates: Any = "parts",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -186,6 +188,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         self.penalty = penalty
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -248,19 +251,24 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
 
     def _folded(self, X: Any, y: Any, sample_weight: Any, seed: int) -> FoldedData:
         """Return the rows assigned to folds, at most one fold per row."""
-        reader = _Reader(categorical_features=self.categorical_features, keep=self.keep, n_jobs=self.n_jobs)
+        reader = _Reader(**self._common)
         rows = reader.read_training_rows(X, y, sample_weight)
         return FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED)
 
     def _estimators(self, folded: FoldedData) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:
         """Set `skipped_`; return the candidates, and the reasons of those that cost too much."""
-        common = {"categorical_features": self.categorical_features, "keep": self.keep, "n_jobs": self.n_jobs}
+        common = self._common
         self.skipped_: dict[str, str] = {}
         if not isinstance(self.members, str):
             return resolve_members(self.members, common), {}
         selected = select_candidates(summarise_table(folded.source, len(folded.target.categories)), common)
         self.skipped_ = selected.declined | selected.too_costly
         return selected.estimators, selected.too_costly
+
+    @property
+    def _common(self) -> dict[str, Any]:
+        """The parameters that the candidates share."""
+        return {name: getattr(self, name) for name in ("categorical_features", "keep", "dates", "n_jobs")}
 
     def _pool_of(
         self, log_posteriors: Array, folded: FoldedData, rows: Any = slice(None), start: Pool | None = None
@@ -350,7 +358,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         models, weights = self._models(), list(self.member_weights_.values())
 
         def factors(batch: Batch) -> Array:
-            total = np.zeros((len(batch), len(self.classes_), self.n_features_in_))
+            total = np.zeros((len(batch), len(self.classes_), len(self.schema_.columns)))
             for model, weight in zip(models, weights, strict=True):
                 total += weight * model.posterior_factors(batch.with_schema(model.schema))
             return total
@@ -432,7 +440,7 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         for weight in self.member_weights_.values():
             check_not_negative("the weight of a member", weight)
         check_numbers("the biases of classes", self.class_bias_, (len(self.classes_),))
-        self._check_importance(self.n_features_in_)
+        self._check_importance(len(self.schema_.columns))
 
     @property
     def _first(self) -> GenerativeEstimator:

@@ -28,6 +28,7 @@ class ModelEstimator(RowReadingEstimator, ABC):
     distributions: Any
     categorical_features: Any
     keep: Any
+    dates: Any = "parts"
     model_: GenerativeModel
     target_: Column
     _fitted_attribute = "model_"
@@ -68,9 +69,9 @@ class ModelEstimator(RowReadingEstimator, ABC):
         """Set the model, the classes or components, and the features."""
         self.model_ = model
         self.target_ = target
-        self.n_features_in_ = len(model.schema.columns)
+        self.n_features_in_ = len(model.schema.given)
         if model.schema.named:
-            self.feature_names_in_ = np.array(model.schema.names, dtype=object)
+            self.feature_names_in_ = np.array(model.schema.given, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 

@@ -24,7 +24,7 @@ def numeric_codes(table: Table) -> list[int]:
         A cell is infinite.
     """
     columns = range(len(table.names))
-    schema = infer_schema(table, columns)
+    schema = infer_schema(table, columns, dates="ignore")
     numbers = schema.of_kind("continuous")
     if not numbers:
         return []

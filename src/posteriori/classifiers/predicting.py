@@ -138,8 +138,9 @@ class PredictingEstimator(TableClassifier, ModelEstimator):
         Raises
         ------
         ValueError
-            The dialect is unknown; a density of the model has no SQL, or the SELECT would hold more than 200,000
-            expressions; the table cannot follow FROM; two columns of the result would have the same name.
+            The dialect is unknown; a column of the model is a part of a date; a density of the model has no SQL, or the
+            SELECT would hold more than 200,000 expressions; the table cannot follow FROM; two columns of the result
+            would have the same name.
         ImportError
             sqlglot is absent: ``pip install 'posteriori[sql]'``.
 

@@ -21,6 +21,7 @@ from posteriori.cli.checks import (
     cuts_of,
     features_left,
     kept_columns,
+    parts_of_dates,
 )
 from posteriori.cli.label_options import Unlabelled
 from posteriori.cli.messages import UserError, as_user_errors, warn
@@ -28,6 +29,7 @@ from posteriori.cli.options import (
     AsJson,
     Categorical,
     Classes,
+    Dates,
     Force,
     Ignore,
     Keep,
@@ -137,6 +139,7 @@ class FitRequest:
     column_options: dict[str, list[str] | None]  # categorical, poisson, binned: columns as given
     ignore: list[str] | None
     keep: list[str] | None
+    dates: list[str] | None
     model: str | None
     missing: Missing
     weights: Weights | None
@@ -176,6 +179,7 @@ def fit(
     binned: Binned = None,
     ignore: Ignore = None,
     keep: Keep = None,
+    dates: Dates = None,
     model: ModelName = None,
     missing: MissingCells = Missing.at_random,
     weights: FactorWeighting = None,
@@ -203,6 +207,10 @@ def fit(
     Columns that identify rows are ignored: strings that hardly repeat, such as names, and integers that number the
     rows. --keep uses them.
 
+    A column of dates becomes the parts of it that vary: days since the first date, year, month, weekday, and the hour
+    if there is one. In text files these are columns whose cells are all dates, such as 2024-12-31, 31.12.2024 or
+    2024-12-31T08:30. --dates chooses the parts.
+
     Missing cells are integrated out, unless --missing informative is given. Models that use EM also learn from rows
     without a label.
 
@@ -224,6 +232,7 @@ def fit(
         column_options={"categorical": categorical, "poisson": poisson, "binned": binned},
         ignore=ignore,
         keep=keep,
+        dates=dates,
         model=model,
         missing=missing,
         weights=weights,
@@ -272,7 +281,9 @@ def run(request: FitRequest) -> dict[str, Any]:
 
     labels = pl.Series(request.target, list(data.description.labels), dtype=data.scan.types[request.target])
     folds = _check_rows(request, data.description, labels)
-    learner = _make_estimator(spec, request, data.chosen).set_params(keep=data.keep)
+    learner = _make_estimator(spec, request, data.chosen).set_params(
+        keep=data.keep, dates=parts_of_dates(request.dates)
+    )
     estimator, use = label_options.apply_label_options(
         learner,
         spec.name,

@@ -122,14 +122,14 @@ def open_table(
     """
     import polars as pl
 
-    from posteriori.tables import scan
+    from posteriori.tables.files import open_scan
     from posteriori.tables.scanning import common_types, format_of, paths_of, types_of
     from posteriori.tables.text import reason_of
 
     files = paths_of(_files(tables))
     kind = format_of(files[0])
     if kind not in _TEXT:
-        scanned = scan(files)
+        scanned = open_scan(files)
     else:
         known = (*schema.columns, *([target] if target else [])) if schema is not None else ()
         strings = {column.name: pl.String() for column in known if column.holds_strings}
@@ -144,7 +144,10 @@ def open_table(
         types = common_types(of_file, kind)
         nothing = [name for name in types if all(found[name] == pl.Null for found in of_file.values())]
         numbers = [one.name for one in known if one.kind == "continuous" and types.get(one.name) == pl.Int64]
-        scanned = scan(files, dtypes=types | dict.fromkeys([*nothing, *numbers], pl.Float64()))
+        # Dates of a model are read in the format of its training rows.
+        read_later = [one.part.of for one in known if one.part is not None and one.part.type.format]
+        dtypes = types | dict.fromkeys([*nothing, *numbers], pl.Float64())
+        scanned = open_scan(files, dtypes=dtypes, not_dates=[*strings, *read_later], whole=whole)
     if not scanned.n_rows:
         raise ValueError(f"{title_of(tables)!r} has no rows")
     return scanned

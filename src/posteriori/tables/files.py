@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from posteriori.tables.names import exactly
 from posteriori.tables.progress import start_progress
 from posteriori.tables.scanning import (
     common_types,
+    date_formats,
     format_of,
     joined_frame,
     lazily,
@@ -28,6 +29,7 @@ from posteriori.tables.scanning import (
 from posteriori.tables.schema import MAX_CATEGORIES, quote
 from posteriori.tables.targets import TargetCuts
 from posteriori.tables.text import Types, reason_of, short_row
+from posteriori.tables.times import TimeType, dtype_of_format, parsed
 
 _READ_AHEAD = 1 << 17  # rows that polars is asked for at a time
 _HEAD_ROWS = 1 << 18  # rows that `head_sample` takes the categories from
@@ -49,6 +51,8 @@ class Scan(StreamedTable):
         The columns of numbers that hold categories.
     from_first_rows : bool
         Whether the categories are those of the first rows, in the hope that later rows have no others.
+    formats : mapping of str to str
+        The formats of the columns of text files whose strings are dates.
     """
 
     paths: tuple[Path, ...]
@@ -58,6 +62,7 @@ class Scan(StreamedTable):
     categorical: frozenset[str] = frozenset()
     _stamps: tuple[tuple[int, int], ...] = ()
     from_first_rows: bool = False
+    formats: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def n_rows(self) -> int:
@@ -186,7 +191,12 @@ class Scan(StreamedTable):
         return ValueError(f"cannot read {culprit}: {reason_of(error, damaged)}")
 
     def _file_types(self, kind: str) -> Types | None:
-        return None if kind in ("parquet", "arrow") else self.types
+        return None if kind in ("parquet", "arrow") else self.types | dict.fromkeys(self.formats, pl.String())
+
+    def time_type(self, j: int) -> TimeType | None:
+        """Return the type of the dates, times of day or durations of column j; None if it holds others."""
+        found = self.empty_column(j).time_type(0)
+        return None if found is None else replace(found, format=self.formats.get(self.names[j], ""))
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -236,6 +246,8 @@ def scan(
         Files, globs (``"data/*.parquet"``, ``"data/**/*.csv"``) or folders: Parquet, Arrow IPC, CSV, TSV or newline-
         delimited JSON, text also compressed (``.gz``, ``.zst``). Folders ``key=value`` in a path become columns. In CSV
         and TSV an empty cell, NA, N/A, NaN, nan and null are missing; lines without any value at the end are left out.
+        Strings of text files that are all dates or times (``2024-12-31``, ``2024-12-31T08:30``, ``31.12.2024``,
+        ``12/31/2024``, ``08:30``) are read as such; a warning names columns whose day and month cannot be told apart.
     target : str, optional
         The column of labels: ``fit(scan)`` then needs no y.
     columns : list of str, optional
@@ -245,7 +257,8 @@ def scan(
     categories : mapping of str to list of str, optional
         The categories of columns of strings. Another category is an error. These columns need no pass of their own.
     dtypes : mapping of str to polars data type, optional
-        The types of columns of text files, where the first 10,000 rows of a file would give another one.
+        The types of columns of text files, where the first 10,000 rows of a file would give another one. Dates in a
+        column that is named as a string stay strings.
 
     Returns
     -------
@@ -275,11 +288,36 @@ def scan(
     >>> po.NaiveBayes().fit(rows).predict(rows).tolist()[:4]
     ['low', 'low', 'high', 'high']
     """
+    stated = dict(dtypes or {})
+    return open_scan(paths, target, columns, categorical, categories, stated, not_dates=stated)
+
+
+def open_scan(
+    paths: Any,
+    target: str | None = None,
+    columns: Sequence[str] | None = None,
+    categorical: Sequence[str] | None = None,
+    categories: Mapping[str, Sequence[str]] | None = None,
+    dtypes: Types | None = None,
+    not_dates: Collection[str] = (),
+    whole: bool = False,
+) -> Scan:
+    """Open files as `scan` does.
+
+    Parameters
+    ----------
+    paths, target, columns, categorical, categories, dtypes
+        As in `scan`.
+    not_dates : collection of str
+        Columns of strings that stay strings even if all of them are dates.
+    whole : bool, default False
+        Whether all rows decide if strings are dates, and not only the first ones.
+    """
     require_threads("reading files")
     files = resolve_files(paths)
     stamps = tuple(map(_stamp, files.paths))
     kept = None if columns is None else _with_target(columns, target)
-    of_file = resolve_types(files, dict(dtypes or {}), kept)
+    of_file = resolve_types(files, dtypes or {}, kept)
     types = common_types(of_file, files.kind)
     frame = joined_frame(files, types, of_file)
     keys = {key: pl.Series(values).dtype for key, values in files.partitions.items()}
@@ -288,7 +326,19 @@ def scan(
     if kept is not None:
         types = {name: types[name] for name in kept}
     types, frame = _apply_categories(types, frame, categories or {})
-    return Scan(files.paths, types, frame, target, frozenset(categorical or ()), _stamps=stamps)
+    strings = [name for name, dtype in types.items() if dtype == pl.String and (files.is_text or name in keys)]
+    excluded = {*not_dates, *(categories or ()), *(categorical or ()), target}
+    formats = date_formats(frame, [name for name in strings if name not in excluded], whole)
+    types, frame = _apply_dates(types, frame, formats)
+    return Scan(files.paths, types, frame, target, frozenset(categorical or ()), stamps, formats=formats)
+
+
+def _apply_dates(types: Types, frame: pl.LazyFrame, formats: Mapping[str, str]) -> tuple[Types, pl.LazyFrame]:
+    """Return the types and rows with strings as dates, so that a later cell that is none is an error."""
+    for name, written in formats.items():
+        frame = frame.with_columns(parsed(exactly(name), written, strict=True))
+        types = {**types, name: dtype_of_format(written)}
+    return types, frame
 
 
 def _with_target(columns: Sequence[str], target: str | None) -> list[str]:

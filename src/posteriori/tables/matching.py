@@ -30,6 +30,6 @@ def matched_places(
             UserWarning,
             stacklevel=5,
         )
-    names = [name for name in table.names if name != target or target in schema.names]
+    names = [name for name in table.names if name != target or target in schema.given]
     positions = schema.match(names, table.named, model)
     return tuple(table.names.index(names[position]) for position in positions)
