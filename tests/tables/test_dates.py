@@ -312,13 +312,13 @@ def test_other_strings_are_no_dates(cells):
 def test_dates_whose_day_and_month_cannot_be_told_apart_stay_strings(tmp_path):
     cells = ["03/04/2024", "05/06/2024"] * 20
     pl.DataFrame({"when": cells, "y": ["a", "b"] * 20}).write_csv(tmp_path / "rows.csv")
-    with pytest.warns(UserWarning, match="'when' holds dates whose day and month cannot be told apart"):
+    with pytest.warns(UserWarning, match="'when' holds dates whose day and month cannot be distinguished"):
         rows = po.scan(tmp_path / "rows.csv", target="y")
     assert rows.types["when"] == pl.String
     full = pl.DataFrame({"when": [*cells[:39], "25/12/2024"], "y": ["a", "b"] * 20})
     full.write_csv(tmp_path / "full.csv")
     model = po.NaiveBayes().fit(po.scan(tmp_path / "full.csv", target="y"))
-    with pytest.warns(UserWarning, match="cannot be told apart"):
+    with pytest.warns(UserWarning, match="cannot be distinguished"):
         rows = po.scan(tmp_path / "rows.csv", target="y")
     months = {row[model.schema_.names.index("when.month")] for row in model.explain(rows).values}
     assert months == {4, 6}  # in the format of the training rows

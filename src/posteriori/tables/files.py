@@ -247,7 +247,7 @@ def scan(
         delimited JSON, text also compressed (``.gz``, ``.zst``). Folders ``key=value`` in a path become columns. In CSV
         and TSV an empty cell, NA, N/A, NaN, nan and null are missing; lines without any value at the end are left out.
         Strings of text files that are all dates or times (``2024-12-31``, ``2024-12-31T08:30``, ``31.12.2024``,
-        ``12/31/2024``, ``08:30``) are read as such; a warning names columns whose day and month cannot be told apart.
+        ``12/31/2024``, ``08:30``) are read as such; a warning names columns of which day and month are ambiguous.
     target : str, optional
         The column of labels: ``fit(scan)`` then needs no y.
     columns : list of str, optional

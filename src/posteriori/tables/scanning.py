@@ -316,7 +316,7 @@ def date_formats(frame: pl.LazyFrame, names: Sequence[str], whole: bool) -> dict
     Warns
     -----
     UserWarning
-        Day and month of the dates of a column cannot be told apart.
+        Day and month of the dates of a column cannot be distinguished.
     """
     if not names:
         return {}
@@ -332,8 +332,8 @@ def date_formats(frame: pl.LazyFrame, names: Sequence[str], whole: bool) -> dict
             formats[column.name] = found.format
         if ambiguous:
             warnings.warn(
-                f"column {column.name!r} holds dates whose day and month cannot be told apart ({ambiguous!r}), so they "
-                "stay strings; write them as 2024-12-31",
+                f"column {column.name!r} holds dates whose day and month cannot be distinguished ({ambiguous!r}), so "
+                "they stay strings; write them as 2024-12-31",
                 UserWarning,
                 stacklevel=4,
             )

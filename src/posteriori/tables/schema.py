@@ -503,7 +503,7 @@ def infinite_cell(name: str, value: float, row: int) -> ValueError:
 
 
 def unusable(name: str, dtype: str) -> TypeError:
-    """Return the error for a column of a data type that is neither a number nor a category."""
+    """Return the error for a column that holds no numbers and no categories."""
     return TypeError(
         f"column {name!r} is {dtype}; turn it into a number or a category (a date into its year, say) or drop it"
     )

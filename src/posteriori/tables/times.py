@@ -173,7 +173,7 @@ def type_of_strings(cells: pl.Series) -> tuple[TimeType | None, str]:
     Returns
     -------
     type : TimeType or None
-        None if some cells are no times, or if day and month cannot be told apart.
+        None if some cells are no times, or if day and month cannot be distinguished.
     ambiguous : str
         A cell that is a date in two ways; empty unless that is the reason for None.
     """
