@@ -37,6 +37,13 @@ from posteriori.kernels.responsibilities import (
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
 from posteriori.kernels.trees import expect_tree_counts, tree_log_density
 from posteriori.kernels.value_grouping import log_stirling, merge_values
+from posteriori.kernels.words import (
+    add_missing_words,
+    add_totals,
+    add_word_counts,
+    add_word_scores,
+    write_word_scores,
+)
 
 __all__ = [
     "LANES",
@@ -52,13 +59,17 @@ __all__ = [
     "add_families",
     "add_gaussian",
     "add_joint_counts",
+    "add_missing_words",
     "add_moments",
     "add_poisson",
     "add_quartic_norms",
     "add_responsibilities",
     "add_tail_moments",
+    "add_totals",
     "add_weighted_counts",
     "add_weighted_moments",
+    "add_word_counts",
+    "add_word_scores",
     "averaged_tables",
     "chain_averaged",
     "chain_left_out",
@@ -99,4 +110,5 @@ __all__ = [
     "whitened_distance",
     "widen_ranges",
     "within_bins",
+    "write_word_scores",
 ]

@@ -12,6 +12,7 @@ import polars as pl
 
 from posteriori.engines import engine_of
 from posteriori.tables.arrays import ArrayTable, plain_array
+from posteriori.tables.blocks import Blocks, needs_dense, open_blocks, open_sparse
 from posteriori.tables.dates import Parts, extended_dates, find_dates
 from posteriori.tables.forking import require_threads
 from posteriori.tables.frames import PolarsTable, pandas_table
@@ -26,17 +27,19 @@ from posteriori.typing import Array
 def read_table(X: Any) -> Table:
     """Open a NumPy array, a list of rows, a data frame that narwhals reads, a scan, or a table of a registered engine.
 
+    A sparse matrix of SciPy is a table with a single column of counts, and `Blocks` are several beside a table.
+
     Raises
     ------
     TypeError
-        X is sparse, lazy or not a table.
+        X is lazy or not a table.
     ValueError
         X is not two-dimensional, is empty, or two columns share a name.
     """
-    if type(X).__module__.startswith("scipy.sparse"):
-        raise TypeError("X is sparse, and a dense table is required; use X.toarray() where it fits")
     table = open_table(X)
     shape = (table.n_rows, len(table.names))
+    if type(X).__module__.startswith("scipy.sparse"):
+        shape = X.shape
     if not shape[1]:
         raise ValueError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     if not shape[0]:
@@ -58,6 +61,10 @@ def open_table(X: Any) -> Table:
     """Open a table as `read_table` does, without a check that it has rows and columns."""
     if isinstance(X, LazyTable):
         return X
+    if isinstance(X, Blocks):
+        return open_blocks(X, None if X.table is None else read_table(X.table))
+    if type(X).__module__.startswith("scipy.sparse"):
+        return open_sparse(X)
     engine = engine_of(X)
     if engine is not None:
         opened: Table = engine.open(X)
@@ -142,6 +149,7 @@ def infer_schema(
     keep: Collection[int] | None = None,
     dates: Parts | None = None,
     known: Mapping[int, tuple[Column, ...]] | None = None,
+    reads_counts: bool = False,
 ) -> Schema:
     """Infer the schema of a table.
 
@@ -161,6 +169,8 @@ def infer_schema(
     known : mapping of int to tuple of Column, optional
         The columns of a fitted model that come from a column of the table, by its position: ignored ones, which are not
         read, and parts of dates.
+    reads_counts : bool
+        Whether the caller reads columns of counts; if not, they are an error.
 
     Returns
     -------
@@ -172,6 +182,8 @@ def infer_schema(
     ------
     ValueError
         Every column is ignored, or for the reasons of `find_dates`.
+    TypeError
+        A column is a sparse block of counts, and the caller reads dense columns only.
 
     Warns
     -----
@@ -191,6 +203,8 @@ def infer_schema(
         table.find_categories(read, declared, target)
     of_position = {j: table.column(j, j in declared) for j in read}
     for j, column in of_position.items():
+        if column.kind == "counts" and not reads_counts:
+            raise needs_dense(column, table.n_rows, "this estimator")
         _reject_infinite(table, j, column)
     found |= {j: (column,) for j, column in of_position.items()}
     if all(column.is_ignored for j in positions for column in found[j]):
