@@ -52,6 +52,8 @@ _DATACLASSES = {
     "WordRepeats": "posteriori.statistics",
     "Scatter": "posteriori.statistics",
     "Column": "posteriori.tables",
+    "DatePart": "posteriori.tables.parts",
+    "TimeType": "posteriori.tables.times",
     "Schema": "posteriori.tables",
     "TargetCuts": "posteriori.tables",
 }

@@ -727,7 +727,7 @@ REFUSALS = [
     (("fit", "unlabelled.csv", "--target", "y"), "every label in 'y' is missing"),
     (("fit", "infinite.csv", "--target", "y"), "column 'x' holds inf in row 1"),
     (("fit", "many.csv", "--target", "y"), "100 classes in 100 rows"),
-    (("fit", "dates.parquet", "--target", "y"), "column 'when' is Date"),
+    (("fit", "dates.parquet", "--target", "y", "--dates", "decade"), "--dates names 'decade'; name some of days"),
     (("fit", "dates.parquet", "--target", "when"), "the target 'when' is Date"),
     (("predict", "absent.posteriori", "small.csv"), "there is no file 'absent.posteriori'"),
     (("predict", "small.csv", "small.csv"), "is not a posteriori model"),

@@ -24,7 +24,7 @@ from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.pool_predicting import PredictingPool, log_prior_ratio
 from posteriori.classifiers.seen_rows import forget_rows
 from posteriori.classifiers.shared_parameters import insert_shared_docs
-from posteriori.classifiers.validation import categorical_places, find_column, warn_of_empty_columns
+from posteriori.classifiers.validation import categorical_places, column_of, warn_of_empty_columns
 from posteriori.deprecation import Renamed
 from posteriori.draws import generator
 from posteriori.learning.cross_fitting import CrossFitted
@@ -90,7 +90,7 @@ class GenerativeClassifier(PredictingPool):
     categorical_features : "auto", "from_dtype", mask, indices or names, default "auto"
         Numeric columns to treat as categorical. "auto" selects columns of two distinct whole numbers at most 15 apart,
         such as 0 and 1, unless `distributions` names them; "from_dtype" selects none.
-    .. shared:: keep
+    .. shared:: keep, dates
     random_state : int, default 0
         Seed of the assignment of rows to folds.
     n_jobs : int, optional
@@ -184,6 +184,7 @@ class GenerativeClassifier(PredictingPool):
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
         "categorical_features": [None, str, "array-like"],
         "keep": [None, StrOptions({"all"}), list, tuple],
+        "dates": [StrOptions({"parts", "ignore"}), list, tuple],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
@@ -205,6 +206,7 @@ class GenerativeClassifier(PredictingPool):
         unlabelled_weight: float = 1.0,
         categorical_features: Any = "auto",
         keep: Any = None,
+        dates: Any = "parts",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -219,6 +221,7 @@ class GenerativeClassifier(PredictingPool):
         self.unlabelled_weight = unlabelled_weight
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -289,6 +292,7 @@ class GenerativeClassifier(PredictingPool):
             categorical_features="from_dtype" if automatic else self.categorical_features,
             distributions=self.distributions,
             keep=self.keep,
+            dates=self.dates,
             unlabelled=self.unlabelled,
             unlabelled_weight=self.unlabelled_weight,
             n_jobs=self.n_jobs,
@@ -300,10 +304,11 @@ class GenerativeClassifier(PredictingPool):
                 "TreeAugmentedNaiveBayes and ChowLiuClassifier learn from it by fit"
             )
         summary = summarise_table(rows.source, len(rows.target.categories))
-        binary = [column.name for column in summary.columns if column.n_values == 2] if automatic else []
-        names = rows.source.schema.names
+        schema, names = rows.source.schema, rows.source.schema.given
         named = self.distributions if isinstance(self.distributions, Mapping) else ()
-        binary = [name for name in binary if names.index(name) not in {find_column(key, names, "") for key in named}]
+        stated = {schema.names[column_of(key, schema)] for key in named}
+        binary = [column.name for column in summary.columns if column.n_values == 2] if automatic else []
+        binary = [name for name in binary if name in names and name not in stated]
         if binary:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", IgnoredColumnWarning)  # the first reading has warned
@@ -311,7 +316,8 @@ class GenerativeClassifier(PredictingPool):
             summary = summarise_table(rows.source, len(rows.target.categories))
         coded = categorical_places(reader.categorical_features, self.distributions, names)
         categorical = [names[j] for j in sorted(coded)] if coded else "from_dtype"
-        return rows, summary, {"categorical_features": categorical, "keep": self.keep, "n_jobs": self.n_jobs}
+        common = {"categorical_features": categorical, "keep": self.keep, "dates": self.dates, "n_jobs": self.n_jobs}
+        return rows, summary, common
 
     def _priors_of(self, rows: TrainingRows) -> tuple[Array, Array]:
         """Return p(y) of the training rows with a label, and the log ratio of `priors` to it, both (C,)."""
@@ -344,7 +350,7 @@ class GenerativeClassifier(PredictingPool):
         stated = self.distributions or {}
         if isinstance(stated, str):
             stated = dict.fromkeys(numbers, stated)
-        of_name = {names[find_column(key, names, "distributions")]: density for key, density in stated.items()}
+        of_name = {names[column_of(key, schema)]: density for key, density in stated.items()}
         densities = {name: density for name, density in of_name.items() if name in numbers}
         return MemberOptions(common, self.missing, self.unlabelled, densities, numbers)
 

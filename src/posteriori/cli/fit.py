@@ -21,6 +21,7 @@ from posteriori.cli.checks import (
     cuts_of,
     features_left,
     kept_columns,
+    parts_of_dates,
 )
 from posteriori.cli.label_options import Unlabelled
 from posteriori.cli.messages import UserError, as_user_errors, warn
@@ -28,6 +29,7 @@ from posteriori.cli.options import (
     AsJson,
     Categorical,
     Classes,
+    Dates,
     Force,
     Ignore,
     Keep,
@@ -154,6 +156,7 @@ class FitRequest:
     column_options: dict[str, list[str] | None]  # categorical, poisson, binned: columns as given
     ignore: list[str] | None
     keep: list[str] | None
+    dates: list[str] | None
     model: str | None
     pool: Pooling | None
     missing: Missing
@@ -194,6 +197,7 @@ def fit(
     binned: Binned = None,
     ignore: Ignore = None,
     keep: Keep = None,
+    dates: Dates = None,
     model: ModelName = None,
     pool: PoolKind = None,
     missing: MissingCells = Missing.at_random,
@@ -222,6 +226,9 @@ def fit(
     Missing cells are integrated out. Models that use EM also learn from rows without a label. The scores come from
     cross-validation and are shown beside those of the class prior alone.
 
+    A column of dates becomes the parts of it that vary; in text files, a column whose cells are all dates, such as
+    2024-12-31, 31.12.2024 or 2024-12-31T08:30. --dates chooses the parts.
+
     A numeric target looks like a quantity if it holds more than 20 whole numbers with fewer than 100 rows each on
     average, unless they are numbered from 0 or 1. It needs --classes or --target-is-class.
 
@@ -235,6 +242,7 @@ def fit(
         column_options={"categorical": categorical, "poisson": poisson, "binned": binned},
         ignore=ignore,
         keep=keep,
+        dates=dates,
         model=model,
         pool=pool,
         missing=missing,
@@ -284,7 +292,9 @@ def run(request: FitRequest) -> dict[str, Any]:
 
     labels = pl.Series(request.target, list(data.description.labels), dtype=data.scan.types[request.target])
     folds = _check_rows(request, data.description, labels)
-    learner = _make_estimator(spec, request, data.chosen).set_params(keep=data.keep)
+    learner = _make_estimator(spec, request, data.chosen).set_params(
+        keep=data.keep, dates=parts_of_dates(request.dates)
+    )
     estimator, use = label_options.apply_label_options(
         learner,
         spec.name,

@@ -33,6 +33,15 @@ Keep = Annotated[
     list[str] | None,
     typer.Option(metavar="A,B", help="Columns to use although they identify rows (names, row numbers); or all."),
 ]
+Dates = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B",
+        help="How dates are read. parts: as those of days, year, month, weekday and hour that vary; durations as "
+        "seconds. ignore: not at all. Or a list of parts. Default: parts.",
+        show_default=False,
+    ),
+]
 Classes = Annotated[
     int | None,
     typer.Option(
