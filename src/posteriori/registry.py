@@ -19,6 +19,8 @@ from typing import Any
 
 from posteriori.model_cost import (
     EM_STEPS,
+    MOST_PARAMETERS,
+    ROWS_PER_COLUMN,
     CostModel,
     TableSummary,
     cost_of_averaged_pairs,
@@ -28,7 +30,7 @@ from posteriori.model_cost import (
 )
 
 _NO_OPTIONS: frozenset[str] = frozenset()
-_EM_OPTIONS = frozenset({"missing", "unlabelled", "feature_weights"})
+_EM_OPTIONS = frozenset({"missing", "unlabelled", "label_noise", "feature_weights"})
 
 
 def _accept(table: TableSummary) -> str | None:
@@ -38,6 +40,30 @@ def _accept(table: TableSummary) -> str | None:
 def decline_without_numbers(table: TableSummary) -> str | None:
     """Return why a model of numbers does not apply to a table of categories; None if the table holds numbers."""
     return None if table.n_continuous else "no column holds numbers"
+
+
+def decline_uncertain_covariance(table: TableSummary) -> str | None:
+    """Return why one covariance of all classes cannot be estimated from a table; None if it can.
+
+    A missing number is predicted from all others, by a regression on the other columns. At 2.5 rows per column the
+    rows outside one fold of five are twice as many as the columns; with fewer, a regression is mostly noise.
+    """
+    d, n_rows = table.n_continuous, table.n_rows - table.n_classes
+    if d and table.n_incomplete and n_rows < ROWS_PER_COLUMN * (d + 1):
+        return (
+            f"missing numbers would be predicted from {d} columns with {table.n_rows:,} rows; that takes "
+            f"{ROWS_PER_COLUMN:g} rows per column"
+        )
+    return decline_without_numbers(table)
+
+
+def decline_uncertain_covariances(table: TableSummary) -> str | None:
+    """Return why one covariance per class cannot be estimated from a table; None if they can."""
+    d = table.n_continuous
+    n_parameters, n_cells = table.n_classes * d * (d + 1) // 2, table.n_rows * d
+    if n_parameters > MOST_PARAMETERS * n_cells:
+        return f"its covariances would have {n_parameters:,} parameters, and the table has {n_cells:,} numbers"
+    return decline_uncertain_covariance(table)
 
 
 @dataclass(frozen=True)
@@ -59,7 +85,7 @@ class ModelSpec:
     options : frozenset of str
         What it can be asked for beyond its parameters: "distributions" (a density per column), "binned" (numbers
         cut into bins), "missing" (informative missing cells), "feature_weights" (weighted factors), "unlabelled" (rows
-        without label, noisy labels and mixtures as classes).
+        without label), "label_noise" (noisy labels and mixtures as classes).
     cost : callable
         Takes a `TableSummary` to a `Cost`.
     decline : callable
@@ -105,8 +131,10 @@ _SHRUNK: dict[str, Any] = {"shrinkage": 0.02, "tol": 1e-3, "max_iter": EM_STEPS}
 _WEIGHTED: dict[str, Any] = {"feature_weights": "conditional"}
 _GAUSSIAN: dict[str, Any] = {"options": _EM_OPTIONS, "cost": cost_of_covariances}
 _TREE: dict[str, Any] = {"options": _EM_OPTIONS | {"binned"}, "cost": cost_of_pairs}
-_PAIRS: dict[str, Any] = {"options": frozenset({"binned", "feature_weights"}), "cost": cost_of_pairs}
-_AVERAGED: dict[str, Any] = {"options": frozenset({"binned"}), "cost": cost_of_averaged_pairs}
+_PAIRS: dict[str, Any] = {"options": frozenset({"binned", "missing", "feature_weights"}), "cost": cost_of_pairs}
+_AVERAGED: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "cost": cost_of_averaged_pairs}
+_SHARED_COVARIANCE: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariance, "in_pool": True}
+_OWN_COVARIANCES: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariances, "in_pool": True}
 _WITH_NUMBERS: dict[str, Any] = {"decline": decline_without_numbers, "in_pool": True}
 
 # The order of the candidates (`in_pool`) is the order of `cv_results_`. Candidates are quick and differ in their
@@ -118,6 +146,7 @@ _SPECS = (
         "pool",
         "every suitable model, combined by cross-validated performance",
         "posteriori.classifiers.generative_classifier:GenerativeClassifier",
+        options=frozenset({"distributions", "binned", "missing", "unlabelled"}),
     ),
     ModelSpec(
         "nb",
@@ -161,8 +190,7 @@ _SPECS = (
         "lda, shrinkage 0.02",
         _DISCRIMINANT,
         _SHRUNK,
-        **_GAUSSIAN,
-        **_WITH_NUMBERS,
+        **_SHARED_COVARIANCE,
     ),
     ModelSpec(
         "rda 0.5 shrunk",
@@ -170,8 +198,7 @@ _SPECS = (
         "rda, pooling 0.5, shrinkage 0.02",
         _DISCRIMINANT,
         {**_SHRUNK, "pooling": 0.5},
-        **_GAUSSIAN,
-        **_WITH_NUMBERS,
+        **_OWN_COVARIANCES,
     ),
     ModelSpec(
         "rda 0.2 shrunk",
@@ -179,8 +206,7 @@ _SPECS = (
         "rda nearer to qda: pooling 0.2, shrinkage 0.02",
         _DISCRIMINANT,
         {**_SHRUNK, "pooling": 0.2},
-        **_GAUSSIAN,
-        **_WITH_NUMBERS,
+        **_OWN_COVARIANCES,
     ),
     ModelSpec(
         "binned weighted",
@@ -290,9 +316,9 @@ def member_models() -> dict[str, ModelSpec]:
     return {name: spec for name, spec in MODELS.items() if spec.generative and name != "pool"}
 
 
-def describe_variant(name: str) -> str:
-    """Return the description of a variant such as "tan 30"; an empty string for base models and other names."""
-    return MODELS[name].description if " " in name and name in MODELS else ""
+def describe_model(name: str) -> str:
+    """Return the description of a model; an empty string for the pool and for names that are not in the registry."""
+    return MODELS[name].description if name in MODELS and name != "pool" else ""
 
 
 def names_with(option: str) -> str:

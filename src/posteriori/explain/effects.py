@@ -99,4 +99,5 @@ def with_cells(batch: Batch, column: int, cells: Array | None) -> Batch:
         numbers[:, continuous.index(column)] = np.nan if cells is None else np.repeat(cells, n)
     else:
         codes[:, categorical.index(column)] = 0 if cells is None else np.repeat(cells, n)
-    return Batch.of(schema, 0, numbers, np.ascontiguousarray(codes), {})
+    bags = tuple(one.rows(np.tile(np.arange(n), copies)) for one in batch.bags)
+    return Batch.of(schema, 0, numbers, np.ascontiguousarray(codes), {}, bags=bags)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -36,17 +36,24 @@ def left_out_factors(model: GenerativeModel, statistics: JointStatistics, batch:
     refit : bool
         Whether to estimate the parameters again without a row that has no closed form; if not, its factors are NaN.
     """
-    factors = np.zeros((len(batch), model.n_components, len(model.schema.columns)))
     # A category that no other row shows is unknown to the model without the row: its cell is a missing one.
     unseen = _unseen(model, statistics, batch)
     seen = batch
     if unseen.any():
         codes = np.where(unseen, batch.codes.values.dtype.type(0), batch.codes.values)
         seen = replace(batch, codes=replace(batch.codes, values=codes))
+    columns = tuple(range(len(model.schema.columns)))
+    factors = None
     for position, block in enumerate(model.blocks):
-        if not block.shared:
-            factors[:, :, block.columns] = _block_factors(model, statistics, position, batch, seen, refit)
-    return factors
+        if block.shared:
+            continue
+        of_block = _block_factors(model, statistics, position, batch, seen, refit)
+        if block.columns == columns:
+            return of_block
+        if factors is None:
+            factors = np.zeros((len(batch), model.n_components, len(columns)))
+        factors[:, :, block.columns] = of_block
+    return np.zeros((len(batch), model.n_components, len(columns))) if factors is None else factors
 
 
 def check_closed_form(model: GenerativeModel, statistics: JointStatistics) -> None:
@@ -78,6 +85,9 @@ def _block_factors(
     density: Any = block.density
     warn_of_approximation(block, model.parameters[position], seen)
     factors: Array = density.left_out(model.parameters[position], sums, block.tile(seen), labels)
+    if block.models_missingness:  # the category of no other row is present in this row, and missing without it
+        unseen = (cast(Mixed, block.tile(batch)).present != cast(Mixed, block.tile(seen)).present).any(axis=1)
+        factors[unseen] = np.nan
     without_closed_form = np.flatnonzero(np.isnan(factors).any(axis=(1, 2)))
     if len(without_closed_form) and refit:
         density = density.with_fixed_structure(model.parameters[position])

@@ -129,9 +129,9 @@ def read_batch(model: Any, X: Any) -> Batch:
 
 
 def cells_of(rows: Batch, column: int) -> Array:
-    """Return the cells of a column as numbers or codes, NaN where missing; all NaN in an ignored column."""
+    """Return the cells of a column as numbers or codes, NaN where missing; all NaN in another kind of column."""
     schema = rows.schema
-    if schema.columns[column].is_ignored:
+    if schema.columns[column].kind not in ("continuous", "categorical"):
         return np.full(len(rows), np.nan)
     if schema.columns[column].kind == "continuous":
         return rows.numbers.values[:, schema.of_kind("continuous").index(column)].astype(np.float64)

@@ -39,7 +39,7 @@ class Predictions:
         Raises
         ------
         ValueError
-            Neither X nor proba is given, labels are absent or missing, a shape is wrong, or label is not a class.
+            X and proba are both absent, labels are absent or missing, a shape is wrong, or label is not a class.
         """
         check_is_fitted(model, "classes_")
         if X is None and proba is None:

@@ -127,6 +127,8 @@ def columns_table(facts: Sequence[ColumnFacts], n_rows: int) -> Html:
 def _kind(facts: ColumnFacts) -> str:
     if facts.column.is_ignored:
         return "ignored"
+    if facts.column.kind == "counts":
+        return "counts"
     if facts.column.kind == "categorical":
         return "category"
     if facts.column.is_binned:
@@ -138,6 +140,8 @@ def _kind(facts: ColumnFacts) -> str:
 def _values(facts: ColumnFacts) -> str:
     if facts.column.is_ignored:
         return facts.column.reason
+    if facts.column.kind == "counts":
+        return plural(facts.column.width, "word")
     if facts.counts is not None:
         return _categories(facts)
     cells = facts.cells

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers.pool_verdict import pool_verdict
 from posteriori.formatting import cell_text, plural
 from posteriori.model_selection import metrics
 from posteriori.model_selection.against_prior import compare_with_prior
 from posteriori.model_selection.scores import area_under_curve
-from posteriori.registry import describe_variant
+from posteriori.registry import describe_model
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, bar, element, paragraph, table
@@ -84,12 +84,13 @@ def _by_class(subject: ReportData, found: metrics.PerClass) -> Iterator[list[str
     """Yield precision, recall and F1: of the second of two classes, or the mean of the classes."""
     two = len(subject.labels) == 2
     whose = f"of “{subject.label_phrases[1]}”" if two else "mean of the classes"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # no class was predicted
-        means = [float(np.nanmean(one[1:] if two else one)) for one in (found.precision, found.recall, found.f1)]
+    means = found.macro
+    if two:
+        means = {"precision": found.precision[1], "recall": found.recall[1], "f1": found.f1[1]}
     meanings = ("share of correct rows among those predicted", "share of the rows found", "harmonic mean of the two")
-    for name, value, meaning in zip(("Precision", "Recall", "F1"), means, meanings, strict=True):
-        yield [name, percent(value) if name != "F1" else number(value, 3), "–", f"{whose}: {meaning}"]
+    for (name, value), meaning in zip(means.items(), meanings, strict=True):
+        shown = number(float(value), 3) if name == "f1" else percent(float(value))
+        yield [name.capitalize(), shown, "–", f"{whose}: {meaning}"]
 
 
 def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mapping[str, str] | None = None) -> Section:
@@ -127,7 +128,10 @@ def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mappin
         "line shows one standard error to both sides. Further left is better."
     )
     contents = [table("Candidates by log-loss in nats", head, rows)]
-    described = {names[m]: describe_variant(names[m]) for m in order if describe_variant(names[m])}
+    verdict = pool_verdict(cv_results)
+    if verdict:
+        contents.append(paragraph(f"{verdict}."))
+    described = {names[m]: describe_model(names[m]) for m in order if describe_model(names[m])}
     if described:
         items = (element("li", element("strong", name), f": {what}") for name, what in described.items())
         contents.append(element("ul", *items))
@@ -181,7 +185,8 @@ def weights_section(
     """
     lead = (
         "The prediction is a logarithmic opinion pool: the log-probabilities of the members are multiplied by the "
-        "weights below and added up. A member of weight 0 is ignored. The weights need not sum to 1."
+        "weights below and added up. A member of weight 0 is ignored. The weights are exponents and not shares: they "
+        "need not sum to 1, and a sum below 1 makes the prediction less confident than the members."
     )
     ordered = sorted(weights.items(), key=lambda item: -item[1])
     greatest = max([1.0, *(weight for _, weight in ordered)])  # a full bar is a weight of 1, as of a model alone
