@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities import ApproximatingDensity, ChainedDensity, Density, implements
+from posteriori.densities import ApproximatingDensity, ChainedDensity, Density, MarginDensity, implements
 from posteriori.densities.within_ranges import box_of, draw_within
 from posteriori.invariants import check_numbers, require, require_kind
 from posteriori.statistics import ColumnRanges, JointStatistics
-from posteriori.tables import Bags, Batch, Column, Schema, Tile, quote
+from posteriori.tables import Bags, Batch, Column, Numbers, Schema, Tile, quote
 from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
 
@@ -443,8 +443,13 @@ class GenerativeModel:
     def _log_density_alone(self, column: int, batch: Batch) -> Array:
         total = np.zeros((len(batch), self.n_components))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
-            if column in block.columns and not block.models_missingness:
-                total += block.density.log_density(parameters, block.tile(batch))
+            if column not in block.columns or block.models_missingness:
+                continue
+            tile, position = block.tile(batch), block.columns.index(column)
+            if isinstance(block.density, MarginDensity) and isinstance(tile, Numbers):
+                total += block.density.log_density_of_column(parameters, position, tile.values[:, position])
+            else:
+                total += block.density.log_density(parameters, tile)
         return self.by_class(total + self._log_share) if self.of_class else total
 
     def ignore_missingness_except(self, columns: Sequence[int]) -> GenerativeModel:
