@@ -30,8 +30,9 @@ from sklearn.naive_bayes import GaussianNB
 import posteriori as po
 from experiments.page import DOCS, markdown_table, replace_block
 from experiments.real_tables import FOLDS, PAGE_TABLES, SEED, Table, data_folder, ranks, tables
+from posteriori.model_cost import ColumnSummary, TableSummary
 from posteriori.model_selection.metrics import accuracy, log_loss
-from posteriori.registry import decline_without_numbers, pool_candidates
+from posteriori.registry import pool_candidates
 
 PAGE = DOCS / "pool.md"
 POOL = "pool"
@@ -43,6 +44,7 @@ PEERS = {
     "scikit-learn LDA": LinearDiscriminantAnalysis(),
     "scikit-learn QDA": QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
 }
+_CATEGORIES = TableSummary((ColumnSummary("one", "categorical", 2, 0, np.inf, -np.inf, True),), 100, 2, 0)
 SHOWN = (POOL, "logistic regression", "random forest", "gradient boosting")
 
 
@@ -51,7 +53,7 @@ def models_for(table: Table) -> dict[str, Any]:
     members = {
         name: spec.make(n_jobs=1)
         for name, spec in pool_candidates().items()
-        if table.n_numbers or spec.decline is not decline_without_numbers
+        if table.n_numbers or spec.decline(_CATEGORIES) is None
     }
     peers = {name: po.comparison.discriminative(one).set_params(random_state=SEED) for name, one in PEERS.items()}
     return {POOL: po.GenerativeClassifier(n_jobs=1), **members, **peers}

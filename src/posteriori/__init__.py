@@ -20,13 +20,14 @@ if _typing.TYPE_CHECKING:
     from posteriori.classifiers.merging import merge
     from posteriori.classifiers.prediction_files import predict_to
     from posteriori.comparison import Comparison, compare
-    from posteriori.densities import Binned, Categorical, Gaussian, Multinomial, Poisson
+    from posteriori.densities import Binned, Categorical, Complement, Gaussian, Multinomial, Poisson
     from posteriori.model_selection import leave_one_out
     from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
     from posteriori.preprocessing import MDLPDiscretizer
     from posteriori.reporting import Report, report
+    from posteriori.scoring.decisions import decide
     from posteriori.scoring.fitted import load_scorer
     from posteriori.tables import (
         Blocks,
@@ -51,6 +52,7 @@ _HOMES = {
     "ChowLiuClassifier": "classifiers",
     "ChowLiuTree": "classifiers",
     "Comparison": "comparison",
+    "Complement": "densities",
     "FullJointClassifier": "classifiers",
     "Gaussian": "densities",
     "GaussianDiscriminant": "classifiers",
@@ -71,6 +73,7 @@ _HOMES = {
     "CrossValidation": "comparison",
     "cross_validate": "comparison",
     "count_parameters": "parameter_count",
+    "decide": "scoring.decisions",
     "learn_network": "networks",
     "leave_one_out": "model_selection",
     "load": "persistence",
@@ -96,6 +99,7 @@ __all__ = [
     "ChowLiuClassifier",
     "ChowLiuTree",
     "Comparison",
+    "Complement",
     "CrossValidation",
     "FullJointClassifier",
     "Gaussian",
@@ -117,6 +121,7 @@ __all__ = [
     "comparison",
     "count_parameters",
     "cross_validate",
+    "decide",
     "drop_in",
     "explain",
     "learn_network",

@@ -358,7 +358,20 @@ class GenerativeModel:
         return log_joint, log_likelihood
 
     def log_evidence(self, batch: Batch) -> Array:
-        """Return log p(x) in nats, (n,)."""
+        """Return log p(x) in nats, (n,).
+
+        Raises
+        ------
+        ValueError
+            A block has scores that are not a density.
+        """
+        for block in self.blocks:
+            if not getattr(block.density, "is_normalised", True):
+                names = quote(self.schema.columns[j].name for j in block.columns)
+                raise ValueError(
+                    f"the {block.density.name} scores of {names} are not a density, so that there is no log p(x); "
+                    'use distributions="multinomial"'
+                )
         return log_sum(self.log_joint(batch))
 
     def log_factors(self, batch: Batch) -> Array:

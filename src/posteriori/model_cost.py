@@ -14,6 +14,8 @@ MAX_COVARIANCE_CELLS = 20_000_000  # in the covariance matrices of all classes
 MAX_MULTIPLICATIONS = 2 * 10**10  # of EM where numbers are missing: some seconds
 MAX_PATTERN_CELLS = 1 << 23  # in the scatter matrices of the patterns of missing cells, 64 MB
 EM_STEPS = 20  # of a candidate; each step reads all rows
+MOST_PARAMETERS = 2  # of covariances, per number of the table
+ROWS_PER_COLUMN = 2.5  # of a covariance from which missing numbers are predicted
 MOST_GROUPS = 64  # a column with more categories is grouped, into at most this many groups, for dependences
 _BINS = 9  # cells per binned column when the tables of pairs are sized: 8 bins and "missing"
 

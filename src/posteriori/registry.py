@@ -19,6 +19,8 @@ from typing import Any
 
 from posteriori.model_cost import (
     EM_STEPS,
+    MOST_PARAMETERS,
+    ROWS_PER_COLUMN,
     CostModel,
     TableSummary,
     cost_of_averaged_pairs,
@@ -38,6 +40,30 @@ def _accept(table: TableSummary) -> str | None:
 def decline_without_numbers(table: TableSummary) -> str | None:
     """Return why a model of numbers does not apply to a table of categories; None if the table holds numbers."""
     return None if table.n_continuous else "no column holds numbers"
+
+
+def decline_uncertain_covariance(table: TableSummary) -> str | None:
+    """Return why one covariance of all classes cannot be estimated from a table; None if it can.
+
+    A missing number is predicted from all others, by a regression on the other columns. At 2.5 rows per column the
+    rows outside one fold of five are twice as many as the columns; with fewer, a regression is mostly noise.
+    """
+    d, n_rows = table.n_continuous, table.n_rows - table.n_classes
+    if d and table.n_incomplete and n_rows < ROWS_PER_COLUMN * (d + 1):
+        return (
+            f"missing numbers would be predicted from {d} columns with {table.n_rows:,} rows; that takes "
+            f"{ROWS_PER_COLUMN:g} rows per column"
+        )
+    return decline_without_numbers(table)
+
+
+def decline_uncertain_covariances(table: TableSummary) -> str | None:
+    """Return why one covariance per class cannot be estimated from a table; None if they can."""
+    d = table.n_continuous
+    n_parameters, n_cells = table.n_classes * d * (d + 1) // 2, table.n_rows * d
+    if n_parameters > MOST_PARAMETERS * n_cells:
+        return f"its covariances would have {n_parameters:,} parameters, and the table has {n_cells:,} numbers"
+    return decline_uncertain_covariance(table)
 
 
 @dataclass(frozen=True)
@@ -107,6 +133,8 @@ _GAUSSIAN: dict[str, Any] = {"options": _EM_OPTIONS, "cost": cost_of_covariances
 _TREE: dict[str, Any] = {"options": _EM_OPTIONS | {"binned"}, "cost": cost_of_pairs}
 _PAIRS: dict[str, Any] = {"options": frozenset({"binned", "missing", "feature_weights"}), "cost": cost_of_pairs}
 _AVERAGED: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "cost": cost_of_averaged_pairs}
+_SHARED_COVARIANCE: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariance, "in_pool": True}
+_OWN_COVARIANCES: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariances, "in_pool": True}
 _WITH_NUMBERS: dict[str, Any] = {"decline": decline_without_numbers, "in_pool": True}
 
 # The order of the candidates (`in_pool`) is the order of `cv_results_`. Candidates are quick and differ in their
@@ -162,8 +190,7 @@ _SPECS = (
         "lda, shrinkage 0.02",
         _DISCRIMINANT,
         _SHRUNK,
-        **_GAUSSIAN,
-        **_WITH_NUMBERS,
+        **_SHARED_COVARIANCE,
     ),
     ModelSpec(
         "rda 0.5 shrunk",
@@ -171,8 +198,7 @@ _SPECS = (
         "rda, pooling 0.5, shrinkage 0.02",
         _DISCRIMINANT,
         {**_SHRUNK, "pooling": 0.5},
-        **_GAUSSIAN,
-        **_WITH_NUMBERS,
+        **_OWN_COVARIANCES,
     ),
     ModelSpec(
         "rda 0.2 shrunk",
@@ -180,8 +206,7 @@ _SPECS = (
         "rda nearer to qda: pooling 0.2, shrinkage 0.02",
         _DISCRIMINANT,
         {**_SHRUNK, "pooling": 0.2},
-        **_GAUSSIAN,
-        **_WITH_NUMBERS,
+        **_OWN_COVARIANCES,
     ),
     ModelSpec(
         "binned weighted",

@@ -421,12 +421,14 @@ def test_missing_and_extra_columns_are_named(constructor, columns, labels):
     else:
         messages = [
             "X lacks columns 'floors', 'windy', which NaiveBayes was trained on; add it, empty where unknown",
-            "X has column 'snow', which NaiveBayes was not trained on; drop it",
         ]
     for call in (model.predict, lambda rows: model.partial_fit(rows, labels)):
-        for rows, message in zip((fewer, more), messages, strict=True):
+        for rows, message in zip((fewer, more), messages, strict=False):
             with refused(ValueError, message):
                 call(rows)
+    if not isinstance(table, np.ndarray):
+        with pytest.warns(UserWarning, match="^X has column 'snow', which NaiveBayes was not trained on; ignored$"):
+            assert_array_equal(model.predict_proba(more), model.predict_proba(table))
 
 
 def test_arrays_are_matched_by_place_to_named_columns_with_a_warning():

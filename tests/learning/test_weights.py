@@ -64,9 +64,28 @@ def test_the_derivatives_are_those_of_the_loss(seed, penalty):
 
 
 def problem_of(factors, log_prior, components, weight, penalty):
-    pull = np.zeros((7, 7))
-    pull[:3, :3], pull[3:, 3:] = np.eye(3), penalty * np.eye(4) - penalty**2 / (penalty * 4 + 1)
-    return learning._Problem(factors, components, weight, np.concatenate([log_prior, np.ones(4)]), pull)
+    d = factors.shape[2]
+    pull = np.zeros((3 + d, 3 + d))
+    pull[:3, :3], pull[3:, 3:] = np.eye(3), penalty * np.eye(d) - penalty**2 / (penalty * d + 1)
+    return learning._Problem(factors, components, weight, np.concatenate([log_prior, np.ones(d)]), pull)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 10.0, math.inf])
+@pytest.mark.parametrize("alike", [[1, 4], [0, 1, 2, 3, 4, 5]])
+def test_factors_that_are_alike_in_all_classes_do_not_change_the_optimum(penalty, alike):
+    factors, log_prior, components, weight = draw_factors(5, d=6)
+    factors[:, :, alike] = factors[:, :1, alike]
+    fitted = fit_weights(factors, log_prior, components, weight, penalty)
+    others = np.setdiff1d(np.arange(6), alike)
+    if math.isinf(penalty):
+        assert len(set(fitted.weight)) == 1
+        fewer = fit_weights(factors[:, :, others], log_prior, components, weight, penalty)
+        assert_allclose(fitted.weight[0], fewer.weight[0] if len(others) else 1.0)
+        return
+    gradient = problem_of(factors, log_prior, components, weight, penalty)(np.append(fitted.bias, fitted.weight))[1]
+    free = np.append(np.ones(3, np.bool_), fitted.weight > 0)
+    assert_allclose(gradient[free], 0.0, atol=1e-6)
+    assert (gradient >= -1e-6).all()
 
 
 @settings(max_examples=10, deadline=None)

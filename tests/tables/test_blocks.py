@@ -111,7 +111,7 @@ def test_leave_one_out_is_refitting_without_the_row():
     for i in (0, 17, 60):
         others = np.arange(N) != i
         refit = po.NaiveBayes().fit(ROWS[others], Y[others])
-        assert_allclose(left.probabilities[i], refit.predict_proba(ROWS[[i]])[0], rtol=1e-8)
+        assert_allclose(left.posterior[i], refit.predict_proba(ROWS[[i]])[0], rtol=1e-8)
 
 
 def test_drawn_rows_are_like_the_training_rows():

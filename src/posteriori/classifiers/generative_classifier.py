@@ -143,9 +143,10 @@ class GenerativeClassifier(UpdatingPool):
     (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); and averaged
     one-dependence on two kinds of bins ("aode 5", "aode 8 bins").
 
-    A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if its
-    cost is out of proportion (with a warning), or if it fails on the table (with a warning). `skipped_` holds the
-    reasons.
+    A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if the
+    table has too few rows for it (covariances per class with more than two parameters per number of the table; missing
+    numbers predicted from d columns with fewer than 2.5 d rows), if its cost is out of proportion (with a warning), or
+    if it fails on the table (with a warning). `skipped_` holds the reasons.
 
     p(x) and drawn rows are those of the mixture of the members with shares proportional to their weights. The posterior
     of the pool is not that of the mixture.

@@ -109,7 +109,7 @@ def _components(text: str, classes: Sequence[Any]) -> int | dict[Any, int]:
     """Parse the number of components of all classes, ``2``, or of some classes, ``a=2,b=3``."""
     if "=" not in text:
         return _many(text, text)
-    spelled = {spelling: label for label in classes for spelling in _spellings(label)}
+    spelled = {spelling: label for label in classes for spelling in spellings(label)}
     found = {}
     for part in text.split(","):
         name, _, many = part.rpartition("=")
@@ -120,7 +120,7 @@ def _components(text: str, classes: Sequence[Any]) -> int | dict[Any, int]:
     return found
 
 
-def _spellings(label: Any) -> list[str]:
+def spellings(label: Any) -> list[str]:
     """Return how a class may be written in an option; a whole number needs no decimal point."""
     if isinstance(label, bool):
         return [str(label).lower()]

@@ -53,6 +53,10 @@ OutputTable = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help=f"Where to write the rows: {WRITTEN}. Default: CSV on stdout."),
 ]
+WithColumns = Annotated[
+    list[str] | None,
+    typer.Option("--with", metavar="A,B", help="Columns of the table to write before the prediction, such as its key."),
+]
 SplitSeed = Annotated[int, typer.Option(min=0, help="Seed of the random split of the rows.")]
 DrawSeed = Annotated[int | None, typer.Option(min=0, help="Seed; makes the draw repeatable.", show_default=False)]
 

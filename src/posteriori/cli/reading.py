@@ -160,6 +160,20 @@ def open_table(
     return scanned
 
 
+def open_as_written(tables: Sequence[str]) -> Scan:
+    """Open files with the cells of CSV and TSV files as strings, as they are written there: 007 stays 007."""
+    from posteriori.tables.files import open_scan
+
+    def strings(of_file: Mapping[Path, dict[str, pl.DataType]]) -> dict[str, Any]:
+        import polars as pl
+
+        is_csv = next(iter(of_file)).suffix.lower() not in (".ndjson", ".jsonl")
+        return {name: pl.String() for found in of_file.values() for name in found} if is_csv else {}
+
+    with as_user_errors():
+        return open_scan(_files(tables), asked_dialect(), retype=strings, shown=shown_names())
+
+
 def _files(tables: Sequence[str]) -> list[str]:
     """Return the paths of the files; for a name without a file, that of the table that the library ships."""
     from importlib.resources import files

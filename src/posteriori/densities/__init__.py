@@ -19,6 +19,7 @@ from posteriori.densities.capabilities import (
     VarianceDensity,
 )
 from posteriori.densities.categorical import Categorical, CategoricalParameters
+from posteriori.densities.complement import Complement, ComplementParameters
 from posteriori.densities.conditional import BackOff
 from posteriori.densities.families import FamilyTables
 from posteriori.densities.full_joint import FullJoint, FullJointParameters
@@ -59,6 +60,8 @@ __all__ = [
     "CategoricalParameters",
     "ChainedDensity",
     "ClassIndependentDensity",
+    "Complement",
+    "ComplementParameters",
     "CorrelatedDensity",
     "Density",
     "DescribedDensity",

@@ -122,27 +122,45 @@ class Categorical:
     def log_factors(self, parameters: CategoricalParameters, tile: Codes) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d)."""
         slots = parameters.offsets[:-1] + tile.values
-        return parameters.log_probability[:, slots].transpose(1, 0, 2)
+        factors = np.empty((len(slots), len(parameters.log_probability), slots.shape[1]))
+        for z, log_probability in enumerate(parameters.log_probability):  # each in one piece of memory, for later reads
+            factors[:, z] = log_probability[slots]
+        return factors
 
     def left_out(
         self, parameters: CategoricalParameters, statistics: Counts, tile: Codes, assignment: Assignment
     ) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d), of each row under the frequencies without it."""
-        del parameters
         cardinalities = np.asarray(statistics.cardinalities, np.float64)
-        codes, rows = tile.values, np.arange(len(tile.values))
+        codes, observed = tile.values, (np.arange(len(tile.values)), assignment.component)
+        totals = statistics.observed()
+        removed = assignment.weight[:, np.newaxis] * (codes > 0)
+        slots = statistics.offsets[:-1] + codes
+        count = less(statistics.table[assignment.component[:, np.newaxis], slots], removed)
+        total = less(totals[assignment.component], removed)
+        smoothed_total = total + cardinalities * self.alpha
+        if not ((smoothed_total > 0).all() and (totals + cardinalities * self.alpha > 0).all()):
+            return self._left_out_of_pooled(statistics, codes, observed, count, total)
+        # Only the component of the row has other frequencies than with the row.
+        factors = self.log_factors(parameters, tile)
+        with np.errstate(divide="ignore"):
+            factors[observed] = np.where(codes > 0, np.log((count + self.alpha) / smoothed_total), 0.0)
+        return factors
+
+    def _left_out_of_pooled(
+        self, statistics: Counts, codes: Array, observed: tuple[Array, Array], count_left: Array, total_left: Array
+    ) -> Array:
+        """Do the same where a component has no rows and no pseudo-counts, so that those of all components count."""
         count = statistics.table[:, statistics.offsets[:-1] + codes].transpose(1, 0, 2).copy()
         total = np.broadcast_to(statistics.observed(), count.shape).copy()
-        observed = rows, assignment.component
-        removed = assignment.weight[:, np.newaxis] * (codes > 0)
-        count[observed], total[observed] = less(count[observed], removed), less(total[observed], removed)
+        count[observed], total[observed] = count_left, total_left
+        cardinalities = np.asarray(statistics.cardinalities, np.float64)
         smoothed_total = total + cardinalities * self.alpha
         with np.errstate(invalid="ignore", divide="ignore"):
             share = (count + self.alpha) / smoothed_total
-            if not (smoothed_total > 0).all():
-                count, total = count.sum(axis=1, keepdims=True), total.sum(axis=1, keepdims=True)
-                fallback = np.where(total > 0, count / total, 1.0 / np.maximum(cardinalities, 1.0))
-                share = np.where(smoothed_total > 0, share, fallback)
+            count, total = count.sum(axis=1, keepdims=True), total.sum(axis=1, keepdims=True)
+            fallback = np.where(total > 0, count / total, 1.0 / np.maximum(cardinalities, 1.0))
+            share = np.where(smoothed_total > 0, share, fallback)
             return np.where(codes[:, np.newaxis, :] > 0, np.log(share), 0.0)
 
     def with_fixed_structure(self, parameters: CategoricalParameters) -> Categorical:

@@ -14,6 +14,7 @@ from typing import Any
 from posteriori.densities.averaged import AveragedOneDependence
 from posteriori.densities.binned import Binned
 from posteriori.densities.categorical import Categorical
+from posteriori.densities.complement import Complement
 from posteriori.densities.conditional import BackOff
 from posteriori.densities.full_joint import FullJoint
 from posteriori.densities.gaussian import Gaussian
@@ -78,6 +79,7 @@ REGISTRY: tuple[Registration, ...] = (
     Registration(AveragedOneDependence, (BackOff,)),
     Registration(Binned, options=_options(bins="bins")),
     Registration(Categorical, options=_options(alpha="alpha"), sql="posteriori.sql.factors:categorical_factors"),
+    Registration(Complement, options=_options(alpha="alpha"), label="count (complement)"),
     Registration(FullJoint),
     Registration(
         Gaussian,

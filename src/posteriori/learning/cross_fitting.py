@@ -15,12 +15,12 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from posteriori.learning.cut_points import CutPoints, bins_of
-from posteriori.learning.em import FitResult, learn
+from posteriori.learning.em import FitResult, learn, needs_em
 from posteriori.learning.fit import Collect
 from posteriori.learning.fold_sums import components_of_folds, outside, per_fold, sums_without_each
 from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.training import Plan
-from posteriori.learning.two_pass import without_groups
+from posteriori.learning.two_pass import refine, without_groups
 from posteriori.model import Block, FactorWeights, GenerativeModel
 from posteriori.sources import LabelledSource
 from posteriori.sources.threads import blas, n_threads
@@ -94,8 +94,19 @@ class _PlanFit:
     def model(self, k: int) -> ObservedCategoriesModel:
         """Return the model of the rows outside fold k."""
         subset = self.outside[k]
-        learned = self._learn(subset, self._start(subset))
-        return self._weighted(ObservedCategoriesModel.of(learned, self.plan.prior), subset, self._full.weights)
+        known = self._in_closed_form(subset)
+        if known is None:
+            known = ObservedCategoriesModel.of(self._learn(subset, self._start(subset)), self.plan.prior)
+        return self._weighted(known, subset, self._full.weights)
+
+    def _in_closed_form(self, subset: _Subset) -> ObservedCategoriesModel | None:
+        """Return the model of a subset, estimated once for the categories that it holds; None if it takes EM."""
+        if needs_em(self.plan.blocks, subset.statistics):
+            return None
+        blocks, statistics = refine(subset.rows(subset.schema), self.plan.blocks, subset.statistics)
+        if needs_em(blocks, statistics):
+            return None
+        return ObservedCategoriesModel.estimated(subset.schema, blocks, self.plan.prior, statistics)
 
     @cached_property
     def _unweighted(self) -> FitResult:

@@ -468,6 +468,11 @@ def em_loop(source: LabelledSource, steps: EMSteps, acceleration: Acceleration, 
     return FitResult(acceleration.last, total, tuple(trace), converged=False, label_model=source.label_model)
 
 
+def needs_em(blocks: tuple[Block, ...], statistics: JointStatistics) -> bool:
+    """Return whether a fit to these statistics is not in closed form: labels, or cells of a density, are hidden."""
+    return statistics.hidden > 0 or bool(_estimated_by_em(blocks, statistics))
+
+
 def _estimated_by_em(blocks: tuple[Block, ...], statistics: JointStatistics) -> list[int]:
     """Return the indices of the blocks whose statistics have to be expected over missing cells."""
     pairs = enumerate(zip(blocks, statistics.blocks, strict=True))

@@ -36,17 +36,24 @@ def left_out_factors(model: GenerativeModel, statistics: JointStatistics, batch:
     refit : bool
         Whether to estimate the parameters again without a row that has no closed form; if not, its factors are NaN.
     """
-    factors = np.zeros((len(batch), model.n_components, len(model.schema.columns)))
     # A category that no other row shows is unknown to the model without the row: its cell is a missing one.
     unseen = _unseen(model, statistics, batch)
     seen = batch
     if unseen.any():
         codes = np.where(unseen, batch.codes.values.dtype.type(0), batch.codes.values)
         seen = replace(batch, codes=replace(batch.codes, values=codes))
+    columns = tuple(range(len(model.schema.columns)))
+    factors = None
     for position, block in enumerate(model.blocks):
-        if not block.shared:
-            factors[:, :, block.columns] = _block_factors(model, statistics, position, batch, seen, refit)
-    return factors
+        if block.shared:
+            continue
+        of_block = _block_factors(model, statistics, position, batch, seen, refit)
+        if block.columns == columns:
+            return of_block
+        if factors is None:
+            factors = np.zeros((len(batch), model.n_components, len(columns)))
+        factors[:, :, block.columns] = of_block
+    return np.zeros((len(batch), model.n_components, len(columns))) if factors is None else factors
 
 
 def check_closed_form(model: GenerativeModel, statistics: JointStatistics) -> None:

@@ -122,7 +122,7 @@ def fit_log_linear(
     penalty[:n_classes, :n_classes] = bias_penalty * np.eye(n_classes)
     penalty[n_classes:, n_classes:] = weight_penalty
     problem = _Problem(
-        np.ascontiguousarray(np.maximum(features, FLOOR)),
+        np.ascontiguousarray(np.maximum(features, FLOOR) if features.min(initial=0.0) < FLOOR else features),
         np.ascontiguousarray(y_true, np.int64),
         np.ascontiguousarray(row_weight, np.float64),
         np.concatenate([centre.bias, centre.weight]),

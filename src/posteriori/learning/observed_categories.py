@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from posteriori.learning.em import FitResult
 from posteriori.learning.fit import estimate
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Batch, Codes, Column, Schema
+from posteriori.tables import Batch, Codes, Schema
 from posteriori.typing import Array
 
 
@@ -42,34 +43,20 @@ class ObservedCategoriesModel:
     def of(cls, learned: FitResult, prior: Prior) -> ObservedCategoriesModel:
         """Return the model of the same statistics without the categories that have no weight in them."""
         model, statistics = learned.model, learned.statistics
-        schema = model.schema
-        columns: list[Column] = list(schema.columns)
-        recode: dict[int, Array] = {}
-        kept_categories: list[list[list[int]] | None] = []
-        any_lost = False
-        for block, sums in zip(model.blocks, statistics.blocks, strict=True):
-            kept = []
-            for position, j in enumerate(block.coded(schema)):
-                column = schema.columns[j]
-                if column.declared or column.is_binned:
-                    seen = np.ones(column.cardinality, np.bool_)
-                else:
-                    seen = sums.column(position).any(axis=0)
-                    any_lost = any_lost or not seen.all()
-                kept.append(np.flatnonzero(seen).tolist())
-                recode[j] = np.concatenate([[0], np.where(seen, np.cumsum(seen), 0)]).astype(schema.code_dtype)
-                if not column.is_binned:
-                    cells = tuple(cell for cell, keep in zip(columns[j].categories, seen, strict=True) if keep)
-                    columns[j] = replace(columns[j], categories=cells)
-            kept_categories.append(kept or None)
-        if not any_lost:
-            return cls(schema, model, (), statistics)
-        observed = replace(schema, columns=tuple(columns))
-        sums = statistics.reindexed(range(len(statistics.weight)), kept_categories)
-        codes = tuple(recode[j] for j in schema.coded)
-        pairs = zip(model.blocks, kept_categories, strict=True)
-        blocks = tuple(_with_categories(block, kept) for block, kept in pairs)
-        return cls(schema, estimate(observed, blocks, prior, sums), codes, sums)
+        trimmed = _Trimmed.of(model.schema, model.blocks, statistics)
+        if trimmed is None:
+            return cls(model.schema, model, (), statistics)
+        return trimmed.estimated(model.schema, prior)
+
+    @classmethod
+    def estimated(
+        cls, schema: Schema, blocks: tuple[Block, ...], prior: Prior, statistics: JointStatistics
+    ) -> ObservedCategoriesModel:
+        """Return the closed-form estimate without the categories that have no weight in the statistics."""
+        trimmed = _Trimmed.of(schema, blocks, statistics)
+        if trimmed is None:
+            return cls(schema, estimate(schema, blocks, prior, statistics), (), statistics)
+        return trimmed.estimated(schema, prior)
 
     def log_posterior(self, batch: Batch) -> Array:
         """Return log p(y | x) in nats, (n, C)."""
@@ -87,7 +74,51 @@ class ObservedCategoriesModel:
         return replace(batch, schema=schema, codes=Codes(codes, schema.cardinalities(schema.coded)))
 
 
-def _with_categories(block: Block, kept: list[list[int]] | None) -> Block:
+@dataclass(frozen=True)
+class _Trimmed:
+    """A schema, blocks and statistics without the categories that have no weight, and the codes of the others."""
+
+    schema: Schema
+    blocks: tuple[Block, ...]
+    statistics: JointStatistics
+    recode: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, schema: Schema, blocks: tuple[Block, ...], statistics: JointStatistics) -> _Trimmed | None:
+        """Return them; None if every category has weight."""
+        seen: dict[int, Array] = {}
+        for block, sums in zip(blocks, statistics.blocks, strict=True):
+            for position, j in enumerate(block.coded(schema)):
+                if not (schema.columns[j].declared or schema.columns[j].is_binned):
+                    seen[j] = sums.column(position).any(axis=0)
+        if all(one.all() for one in seen.values()):
+            return None
+        sizes = {j: schema.columns[j].cardinality for j in schema.coded}
+        kept = {j: np.flatnonzero(seen[j]).tolist() if j in seen else range(size) for j, size in sizes.items()}
+        kept_of_blocks = [[kept[j] for j in block.coded(schema)] or None for block in blocks]
+        sums = statistics.reindexed(range(len(statistics.weight)), kept_of_blocks)
+        pairs = zip(blocks, kept_of_blocks, strict=True)
+        columns = list(schema.columns)
+        for j, one in seen.items():
+            if not one.all():
+                cells = tuple(columns[j].categories[k] for k in kept[j])
+                columns[j] = replace(columns[j], categories=cells)
+        recode = (_codes_of(seen.get(j), size).astype(schema.code_dtype) for j, size in sizes.items())
+        trimmed = tuple(_with_categories(block, of_block) for block, of_block in pairs)
+        return cls(replace(schema, columns=tuple(columns)), trimmed, sums, tuple(recode))
+
+    def estimated(self, full: Schema, prior: Prior) -> ObservedCategoriesModel:
+        """Return the model that these statistics determine."""
+        model = estimate(self.schema, self.blocks, prior, self.statistics)
+        return ObservedCategoriesModel(full, model, self.recode, self.statistics)
+
+
+def _codes_of(seen: Array | None, size: int) -> Array:
+    """Return the new code of each code, (size + 1,): 0 for a category that is not seen."""
+    return np.arange(size + 1) if seen is None else np.concatenate([[0], np.where(seen, np.cumsum(seen), 0)])
+
+
+def _with_categories(block: Block, kept: Sequence[Sequence[int]] | None) -> Block:
     """Return the block with the groups of the categories that are kept, by their indices per column of codes."""
     if kept is None or not isinstance(block.density, Grouped):
         return block

@@ -73,19 +73,28 @@ def fit_weights(
     factors = log_factors if len(present) == len(log_prior) else log_factors[:, present]
     if np.isinf(penalty):
         factors = np.maximum(factors, FLOOR).sum(axis=2, keepdims=True)  # w_j = w̄: one feature, their sum
-    d = factors.shape[2]
+    # A factor that never differs between classes changes no posterior, so its optimum is w_j = w̄.
+    active = np.flatnonzero((factors != factors[:, :1]).any(axis=0).any(axis=0))
+    active = active if len(active) else np.arange(min(1, factors.shape[2]))  # their number is positive in what follows
+    d = len(active)
+    if d < factors.shape[2]:
+        factors = factors[:, :, active]
     # Minimising over w̄ gives w̄ − 1 = λ Σ_j (w_j − 1) / (λd + 1). Substituting leaves ½ (w − 1)ᵀ Q (w − 1) with
     # Q = λI − λ²/(λd + 1) 11ᵀ; for λ = ∞, Q = 1 on the one common weight.
     curvature = np.ones((1, 1)) if np.isinf(penalty) else penalty * np.eye(d) - penalty**2 / (penalty * d + 1.0)
     begin = None
     if start is not None and np.isfinite(start.bias[present]).all():
-        begin = LogLinear(start.bias[present], start.weight[:d])
+        begin = LogLinear(start.bias[present], start.weight[active])
     fitted = fit_log_linear(
         factors, class_index, weight, LogLinear(log_prior[present], np.ones(d)), 1.0, curvature, begin
     )
     bias = np.full(len(log_prior), -np.inf)
     bias[present] = fitted.bias
-    return FactorWeights(bias, np.broadcast_to(fitted.weight, log_factors.shape[2]).copy())
+    if np.isinf(penalty):
+        return FactorWeights(bias, np.full(log_factors.shape[2], fitted.weight[0] if d else 1.0))
+    weights = np.full(log_factors.shape[2], 1.0 + penalty * (fitted.weight - 1.0).sum() / (penalty * d + 1.0))
+    weights[active] = fitted.weight
+    return FactorWeights(bias, weights)
 
 
 def learn_weights(
@@ -139,14 +148,17 @@ def learn_weights(
         subset = batch.rows(rows)
         subset = replace(subset if to_observed_codes is None else to_observed_codes(subset), assignment=given)
         factors = left_out_factors(model, statistics, subset, refit=refit)
-        known = np.flatnonzero(~np.isnan(factors).any(axis=(1, 2)))
+        undefined = np.isnan(factors.sum(axis=(1, 2)))  # of rows without closed form; no factor is +inf
+        if not undefined.any():
+            return [(factors, given)]
+        known = np.flatnonzero(~undefined)
         return [(factors[known], given.rows(known))]
 
     samples = source.reduce(partial(left_out, refit=False))
     if 2 * sum(len(factors) for factors, _ in samples) < chosen.sum():
         samples = source.reduce(partial(left_out, refit=True))
     factors, component, weight = (
-        np.concatenate([factors for factors, _ in samples]),
+        samples[0][0] if len(samples) == 1 else np.concatenate([factors for factors, _ in samples]),
         np.concatenate([given.component for _, given in samples]),
         np.concatenate([given.weight for _, given in samples]),
     )

@@ -160,7 +160,8 @@ class PerClass:
 
 def _share(part: Array, whole: Array) -> Array:
     """Return part / whole, NaN where the whole is 0."""
-    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    share: Array = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return share
 
 
 def precision_recall(y_true: Array, posterior: Array, weight: Array | None = None) -> PerClass:

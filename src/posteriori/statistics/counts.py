@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -105,12 +106,16 @@ class Counts:
         table = gather(self.table, components)
         if columns is None:
             return Counts(self.cardinalities, table)
-        parts = []
-        for j, positions in enumerate(columns):
-            start, stop = self.offsets[j], self.offsets[j + 1]
-            slots = [0, *(position + 1 if position >= 0 else -1 for position in positions)]
-            parts.append(gather(table[:, start:stop].T, slots).T)
-        return Counts(tuple(len(positions) for positions in columns), np.concatenate(parts, axis=1))
+        sizes = tuple(len(positions) for positions in columns)
+        offsets = slot_offsets(sizes)
+        wanted = np.full(offsets[-1], -1, np.int64)  # in a column's own numbers of slots; −1 for a new category
+        wanted[offsets[:-1]] = 0
+        is_category = np.ones(offsets[-1], np.bool_)
+        is_category[offsets[:-1]] = False
+        wanted[is_category] = np.fromiter(itertools.chain.from_iterable(columns), np.int64, sum(sizes))
+        wanted[is_category & (wanted >= 0)] += 1
+        slots = np.where(wanted >= 0, wanted + np.repeat(self.offsets[:-1], np.diff(offsets)), -1)
+        return Counts(sizes, np.ascontiguousarray(gather(table.T, slots).T))
 
     def placed(self, positions: Sequence[int], weight: Array) -> Counts:
         """Return the counts of other columns, by their indices here, −1 for one without categories or present cells.

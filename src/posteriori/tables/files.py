@@ -10,8 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
+from posteriori.lazy_polars import pl
 from posteriori.tables.dialects import SEPARATORS, AskedDialect
 from posteriori.tables.forking import require_threads
 from posteriori.tables.frames import PolarsTable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from posteriori.tables.blocks import check_blocks
-from posteriori.tables.schema import Schema
+from posteriori.tables.schema import Schema, quote
 from posteriori.tables.table import Table
 
 
@@ -13,6 +13,8 @@ def matched_places(
     table: Table, schema: Schema, model: str, target: str | None = None, *, warn_of_lost_names: bool = True
 ) -> tuple[int, ...]:
     """Return the position in a table of each column of a schema; the table may also hold the target.
+
+    Other columns are ignored with a warning, where both sides have names.
 
     Raises
     ------
@@ -33,5 +35,10 @@ def matched_places(
             stacklevel=5,
         )
     names = [name for name in table.names if name != target or target in schema.names]
+    if schema.named and table.named:
+        extra = [name for name in names if name not in schema.names]
+        if extra and len(names) - len(extra) == len(schema.names):
+            warnings.warn(f"X has {quote(extra)}, which {model} was not trained on; ignored", UserWarning, stacklevel=5)
+            names = [name for name in names if name in schema.names]
     positions = schema.match(names, table.named, model)
     return tuple(table.names.index(names[position]) for position in positions)

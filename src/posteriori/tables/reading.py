@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from posteriori.engines import engine_of
+from posteriori.lazy_polars import pl
 from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.blocks import Blocks, needs_dense, open_blocks, open_sparse
 from posteriori.tables.forking import require_threads

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import polars as pl
-
+from posteriori.lazy_polars import pl
 from posteriori.tables.dialects import AskedDialect
 from posteriori.tables.names import exactly
 from posteriori.tables.opening import TableFile, opened_files

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 
 from posteriori.invariants import require
+from posteriori.lazy_polars import pl
 from posteriori.tables.vocabulary import extended_words
 from posteriori.typing import Array
 
@@ -407,7 +407,7 @@ class Schema:
         Raises
         ------
         ValueError
-            A column is absent, or a column is unknown from training.
+            A column is absent, or the number of columns without names is another one.
         """
         if not (self.named and named):
             if len(names) != len(self.columns):
@@ -419,11 +419,8 @@ class Schema:
             return tuple(range(len(names)))
         position_of = {name: position for position, name in enumerate(names)}
         absent = [name for name in self.names if name not in position_of]
-        extra = [name for name in names if name not in self.names and name != self.target]
         if absent:
             raise ValueError(f"X lacks {quote(absent)}, which {model} was trained on; add it, empty where unknown")
-        if extra:
-            raise ValueError(f"X has {quote(extra)}, which {model} was not trained on; drop it")
         return tuple(position_of[name] for name in self.names)
 
     def extended(self, other: Schema, mixed: Collection[int] = ()) -> Schema:

@@ -9,10 +9,9 @@ import re
 import reprlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import IO, Any, cast
+from typing import IO, Any, TypeAlias, cast
 
-import polars as pl
-
+from posteriori.lazy_polars import pl
 from posteriori.tables.dialects import Dialect
 from posteriori.tables.names import exactly
 from posteriori.tables.opening import TableFile
@@ -33,7 +32,7 @@ _KINDS = {
     "bool": "is not true or false",
 }
 
-Types = dict[str, pl.DataType]
+Types: TypeAlias = "dict[str, pl.DataType]"
 
 
 def lazy_text(source: Any, dialect: Dialect, types: Types | None, sampled: int | None = SAMPLED_ROWS) -> pl.LazyFrame:
