@@ -49,6 +49,12 @@ from posteriori.typing import Array
 _POOL = "pool"
 
 
+class _Reader(NaiveBayes):
+    """Reads the rows of a pool, in which not all members model blocks of counts."""
+
+    _reads_counts = False
+
+
 @insert_shared_docs
 class GenerativeClassifier(UpdatingPool):
     r"""Logarithmic pool of the generative models that suit a table, weighted by their held-out predictions.
@@ -295,7 +301,7 @@ class GenerativeClassifier(UpdatingPool):
     ) -> tuple[TrainingRows, TableSummary, dict[str, Any]]:
         """Return the training rows, their summary, and the parameters of all members."""
         automatic = isinstance(self.categorical_features, str) and self.categorical_features == "auto"
-        reader = NaiveBayes(
+        reader = _Reader(
             categorical_features="from_dtype" if automatic else self.categorical_features,
             distributions=self.distributions,
             keep=self.keep,
