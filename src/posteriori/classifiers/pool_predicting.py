@@ -68,7 +68,9 @@ class PredictingPool(WritesSQL, MeasuresImportance, TableClassifier):
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,), of the mixture of the members: lower for more unusual rows."""
-        models, log_share = self._models(), np.log(self._shares)
+        models = self._models()
+        with np.errstate(divide="ignore"):  # partial_fit may give a member the weight 0
+            log_share = np.log(self._shares)
         if self.priors is not None:
             models = [model.with_class_prior(self.class_log_prior_) for model in models]
 

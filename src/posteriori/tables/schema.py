@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from posteriori.invariants import require
-from posteriori.tables.parts import CATEGORIES, DatePart
 from posteriori.lazy_polars import pl
+from posteriori.tables.parts import CATEGORIES, DatePart
 from posteriori.tables.vocabulary import extended_words
 from posteriori.typing import Array
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from posteriori.invariants import check_numbers, require
-from posteriori.tables.missing import is_missing
 from posteriori.lazy_polars import pl
+from posteriori.tables.missing import is_missing
 from posteriori.tables.names import exactly
 from posteriori.typing import Array
 
