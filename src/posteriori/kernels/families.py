@@ -166,7 +166,7 @@ def _add_exp(terms, peak, total):
             total[z] += np.exp(terms[z] - peak[z])
 
 
-@kernel
+@kernel(few_rows=True)
 def chain_averaged(codes, starts, log_probability, out):
     """Write log p(x_j | the present ones of x_1 … x_{j−1}, z) under the average of `add_averaged` to out[i, z, j].
 
