@@ -88,6 +88,7 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m benchmarks.wide
 	$(PYTHON) -m benchmarks.text
 	$(PYTHON) -m benchmarks.sources
+	$(PYTHON) -m benchmarks.large --full
 	$(PYTHON) -m benchmarks.one_row
 
 .PHONY: tables

@@ -31,11 +31,12 @@ from posteriori.deprecation import Renamed
 from posteriori.draws import generator
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.importance import Predictor
-from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool
+from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool, fit_pool_of, prune_pool
 from posteriori.learning.training import TrainingRows
+from posteriori.learning.work_steps import POOLING, fitting_steps
 from posteriori.model_cost import TableSummary
 from posteriori.model_selection.folded_data import (
-    MOST_EVALUATED,
+    MOST_EVALUATED_BY_ALL,
     FoldedData,
     held_out_rows,
     judge_and_sample,
@@ -45,6 +46,7 @@ from posteriori.model_selection.out_of_fold_predictions import OutOfFold, result
 from posteriori.model_selection.scores import loss_difference, scores_of
 from posteriori.sources.threads import blas
 from posteriori.tables import Batch, IgnoredColumnWarning, Schema
+from posteriori.tables.progress import plan_steps, start_progress, step
 from posteriori.typing import Array
 
 _POOL = "pool"
@@ -159,9 +161,11 @@ class GenerativeClassifier(UpdatingPool):
     of the pool is not that of the mixture.
 
     Cost: one pass for the statistics of every fold and candidate; one pass that scores the rows by every candidate, at
-    most 200,000 rows in a stratified subsample (the others are training rows of all folds); a second pass for the
-    candidates that need one; and a convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows
-    once per column; until then the models of each fold are kept.
+    most 50,000 rows in a stratified subsample (the others are training rows of all folds, and where there are more than
+    100,000 of them they alone determine the cut points of bins); a second pass for the candidates that need one; and a
+    convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows once per column; until then the
+    models of each fold are kept. Where more than 100,000 rows are not scored, members that together lower the log-loss
+    by less than 0.0005 nats per row are dropped, so that the pool predicts faster.
 
     References
     ----------
@@ -269,9 +273,12 @@ class GenerativeClassifier(UpdatingPool):
         seed = int(generator(self.random_state).integers(2**31))
         rows, summary, common = self._read(X, y, sample_weight, classes)
         prior, ratio = self._priors_of(rows)
-        folded = FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED)
+        folded = FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED_BY_ALL)
         estimators, too_costly = self._estimators(folded, summary, common)
         sampled = sample_of(folded)
+        n_columns = len(folded.source.schema.columns)
+        n_rows = folded.source.table.n_rows
+        plan_steps(fitting_steps(n_rows, n_columns, len(folded.evaluated), len(estimators), folded.folds))
 
         def fit(some: Sequence[GenerativeEstimator]) -> tuple[Array, list[CrossFitted], Batch | None]:
             with warnings.catch_warnings():  # the weight of a member shows how good it is
@@ -286,9 +293,9 @@ class GenerativeClassifier(UpdatingPool):
         for estimator, one in zip(estimators.values(), fitted, strict=True):
             estimator._classes_closed = classes is not None
             estimator._keep(one.full, folded.target, rows.source.unlabelled_weight)
-        with blas().limit(
-            limits=1, user_api="blas"
-        ):  # many products of short rows, for which threads cost more than they save
+        # Many products of short rows, for which threads cost more than they save.
+        with step(POOLING), blas().limit(limits=1, user_api="blas"):
+            start_progress(POOLING, 1)
             pool = self._pool_of(log_posteriors, folded)
             self._store_fit(estimators, pool, prior, ratio)
             kept = [m for m, name in enumerate(estimators) if name in self.members_]
@@ -315,7 +322,7 @@ class GenerativeClassifier(UpdatingPool):
             unlabelled_weight=self.unlabelled_weight,
             n_jobs=self.n_jobs,
         )
-        rows = reader.read_training_rows(X, y, sample_weight, classes=classes)
+        rows = _in_memory(reader.read_training_rows(X, y, sample_weight, classes=classes))
         if rows.source.label_model is not None:
             raise ValueError(
                 "y is a mask of possible classes, which takes EM over all rows: NaiveBayes, GaussianDiscriminant, "
@@ -330,9 +337,8 @@ class GenerativeClassifier(UpdatingPool):
         if binary:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", IgnoredColumnWarning)  # the first reading has warned
-                rows = reader.set_params(categorical_features=binary).read_training_rows(
-                    X, y, sample_weight, classes=classes
-                )
+                reader.set_params(categorical_features=binary)
+                rows = _in_memory(reader.read_training_rows(X, y, sample_weight, classes=classes))
             summary = summarise_table(rows.source, len(rows.target.categories))
         coded = categorical_places(reader.categorical_features, self.distributions, names)
         categorical = [names[j] for j in sorted(coded)] if coded else "from_dtype"
@@ -380,7 +386,10 @@ class GenerativeClassifier(UpdatingPool):
         """Return the pool that some out-of-fold rows determine, from the log posteriors of the members."""
         part, components, weight = log_posteriors[rows], folded.y_true[rows], folded.weight[rows]
         if self.pool == "log_linear":
-            return fit_pool(part, components, weight, self.penalty, start)
+            if start is not None and folded.most_are_in_no_fold:
+                return fit_pool_of(start.weight > 0, part, components, weight, self.penalty, start)
+            pool = fit_pool(part, components, weight, self.penalty, start)
+            return prune_pool(part, components, weight, self.penalty, pool) if folded.most_are_in_no_fold else pool
         losses = [scores_of(components, np.exp(one), weight).log_loss for one in np.moveaxis(part, 2, 0)]
         chosen = np.zeros(len(losses))
         chosen[int(np.argmin(losses))] = 1.0
@@ -430,6 +439,11 @@ class GenerativeClassifier(UpdatingPool):
         above = [loss_difference(folded.y_true, one, each[-1], folded.weight) for one in each]
         self.cv_results_["log_loss_above_pool"] = [difference for difference, _ in above]
         self.cv_results_["log_loss_above_pool_se"] = [error for _, error in above]
+
+
+def _in_memory(rows: TrainingRows) -> TrainingRows:
+    """Return the same rows, kept in memory for the summary of the table and all later passes if they are few enough."""
+    return replace(rows, source=rows.source.cached())
 
 
 def _predictors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Predictor]:

@@ -158,6 +158,7 @@ class TrainingRowReader(ModelEstimator):
         source: LabelledSource,
         to_observed_codes: Callable[[Batch], Batch] | None = None,
         start: FactorWeights | None = None,
+        sample: Batch | None = None,
     ) -> GenerativeModel:
         """Return the learned model, with learned factor weights if the estimator has them."""
         model = learned.model
@@ -165,7 +166,8 @@ class TrainingRowReader(ModelEstimator):
             return model
         from posteriori.learning.weights import learn_weights
 
-        return replace(model, weights=learn_weights(source, model, learned.statistics, to_observed_codes, start))
+        weights = learn_weights(source, model, learned.statistics, to_observed_codes, start, sample)
+        return replace(model, weights=weights)
 
     def _read_labels(self, y: Any, table: Table, complete: bool) -> Labels | PartialLabels:
         return labels_to_learn(read_teaching_labels(y, table), self.unlabelled, self._learns_unlabelled, complete)

@@ -13,7 +13,7 @@ import typer
 
 from posteriori.cli.checks import columns_named, kept_columns, parts_of_dates
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.options import AsJson, Dates, Force, Keep, TablePath
+from posteriori.cli.options import AsJson, Dates, Force, Keep, Quiet, TablePath
 from posteriori.cli.overwriting import check_overwrite
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import check_place, names_table, read_frame, stem_of
@@ -88,6 +88,7 @@ def cluster(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the initialization of EM.")] = 0,
     force: Force = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Cluster the rows of a table by mixture models, and describe each cluster.
@@ -122,7 +123,7 @@ def cluster(
     from posteriori.tables.names import exactly
 
     rows = frame.select(exactly(*columns.features))
-    fitted, codes = _fit(rows, columns, sizes, covariance.value, seed)
+    fitted, codes = _fit(rows, columns, sizes, covariance.value, seed, not quiet)
     best = min(fitted, key=lambda one: one.bic)
     with as_user_errors():
         posterior = best.model.predict_proba(rows)
@@ -179,7 +180,7 @@ def _columns(
 
 
 def _fit(
-    rows: pl.DataFrame, columns: _Columns, sizes: list[int], covariance: str, seed: int
+    rows: pl.DataFrame, columns: _Columns, sizes: list[int], covariance: str, seed: int, progress_wanted: bool
 ) -> tuple[list[Candidate], list[str]]:
     """Return a fitted mixture per number of components, and the columns of whole numbers taken as categories."""
     from posteriori.classifiers import MixtureModel
@@ -188,7 +189,7 @@ def _fit(
     from posteriori.tables import read_table
 
     fitted = []
-    with as_user_errors(), progress_bar("clustering", rows.height * len(sizes)) as progress:
+    with as_user_errors(), progress_bar("clustering", rows.height * len(sizes), progress_wanted) as progress:
         declared = (*columns.categorical, *columns.numeric)
         codes = [name for j in numeric_codes(read_table(rows)) if (name := columns.features[j]) not in declared]
         chosen = [*columns.categorical, *codes] or "from_dtype"

@@ -17,6 +17,7 @@ from posteriori.cli.options import (
     Dates,
     Ignore,
     Keep,
+    Quiet,
     SplitSeed,
     TablePath,
     Target,
@@ -62,6 +63,7 @@ def compare(
     ] = None,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare generative and discriminative models by their learning curves.
@@ -97,7 +99,7 @@ def compare(
     names = split_names(models) or list(COMPARED)
     chosen = given or list(training_sizes(frame.height, n_classes, _TEST_SHARE))
     total = len(names) * repeats * sum(set(chosen))
-    with as_user_errors(), numbers_as_classes(), progress_bar("comparing", total) as progress:
+    with as_user_errors(), numbers_as_classes(), progress_bar("comparing", total, not quiet) as progress:
         comparison = measure(
             frame.select(exactly(*data.features, target)),
             target,

@@ -15,6 +15,7 @@ from posteriori.cli.options import (
     Dates,
     Ignore,
     Keep,
+    Quiet,
     SplitSeed,
     TablePath,
     Target,
@@ -59,6 +60,7 @@ def cv(
     seed: SplitSeed = 0,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare models by k-fold cross-validation.
@@ -90,7 +92,7 @@ def cv(
     with (
         as_user_errors(),
         numbers_as_classes(),
-        progress_bar("cross-validating", 2 * len(names) * frame.height) as progress,
+        progress_bar("cross-validating", 2 * len(names) * frame.height, not quiet) as progress,
     ):
         found = cross_validate(
             names,

@@ -33,6 +33,7 @@ from posteriori.cli.options import (
     Force,
     Ignore,
     Keep,
+    Quiet,
     TablePaths,
     Target,
     TargetIsClass,
@@ -40,7 +41,7 @@ from posteriori.cli.options import (
     model_named,
 )
 from posteriori.cli.overwriting import check_overwrite
-from posteriori.cli.progress import pass_bars, progress_bar
+from posteriori.cli.progress import work_progress
 from posteriori.cli.reading import check_place, names_table, open_and_summarise, stem_of, title_of
 from posteriori.cli.reports import check_report, write_report
 from posteriori.deprecation import warn_renamed
@@ -214,6 +215,7 @@ def fit(
     force: Force = False,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Fit a model to a table, score it by cross-validation, and save it.
@@ -259,7 +261,8 @@ def fit(
         classes=classes,
         target_is_class=target_is_class,
     )
-    facts = run(request)
+    with work_progress(not quiet):
+        facts = run(request)
 
     from posteriori.cli import fit_page, tables
 
@@ -338,8 +341,21 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
         scan = scan.with_target_cut(target, cuts)
     features = features_left(scan.names, target, request.ignore, request.title)
     chosen = _columns_of_options(request, features)
-    with progress_bar("reading", scan.n_rows) as progress:
-        description = describe_scan(scan, features, target, progress, lambda labels: check_whole(target, labels))
+    from posteriori.learning.work_steps import DESCRIBING, first_steps, fitting_steps
+    from posteriori.model_selection.folded_data import MOST_EVALUATED, MOST_EVALUATED_BY_ALL
+    from posteriori.tables.progress import plan_steps, start_progress
+
+    n_rows, n_columns = scan.n_rows, len(features)
+    n_candidates = 10 if request.model is None else 1
+    n_evaluated = min(n_rows, MOST_EVALUATED_BY_ALL if request.model is None else MOST_EVALUATED)
+    plan_steps(
+        [
+            *first_steps(n_rows, n_columns),
+            *fitting_steps(n_rows, n_columns, n_evaluated, n_candidates, request.folds),
+        ]
+    )
+    progress = start_progress(DESCRIBING, n_rows)
+    description = describe_scan(scan, features, target, progress, lambda labels: check_whole(target, labels))
     check_labels(target, description.labels, request.target_is_class)
     for option, held in (("poisson", "counts"), ("binned", "numbers")):
         for name in chosen[option]:
@@ -450,7 +466,7 @@ def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, fo
     from posteriori.tables.targets import numbers_as_classes
 
     # `check_labels` has refused targets that look like a quantity, so that numbers are classes here.
-    with as_user_errors(), pass_bars(), numbers_as_classes(), warnings.catch_warnings():
+    with as_user_errors(), numbers_as_classes(), warnings.catch_warnings():
         warnings.simplefilter("ignore", IgnoredColumnWarning)  # a hint on the page names the columns
         if spec.name == "pool":
             pooled: OutOfFold = estimator.set_params(folds=folds).fit(rows, target).out_of_fold_

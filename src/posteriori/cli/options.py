@@ -55,6 +55,7 @@ Force = Annotated[
     bool,
     typer.Option("--force", help="Overwrite any file. Without it, only a model of the same target is overwritten."),
 ]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as one JSON document.")]
 RowCount = Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="Number of rows to draw.")]
 OutputTable = Annotated[
