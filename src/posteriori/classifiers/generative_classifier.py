@@ -24,8 +24,9 @@ from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.pool_predicting import log_prior_ratio
 from posteriori.classifiers.pool_updates import HeldOutSample
 from posteriori.classifiers.pool_updating import UpdatingPool
+from posteriori.classifiers.seen_rows import forget_rows
 from posteriori.classifiers.shared_parameters import insert_shared_docs
-from posteriori.classifiers.validation import categorical_places, find_column, warn_of_empty_columns
+from posteriori.classifiers.validation import categorical_places, column_of, warn_of_empty_columns
 from posteriori.deprecation import Renamed
 from posteriori.draws import generator
 from posteriori.learning.cross_fitting import CrossFitted
@@ -97,7 +98,7 @@ class GenerativeClassifier(UpdatingPool):
     categorical_features : "auto", "from_dtype", mask, indices or names, default "auto"
         Numeric columns to treat as categorical. "auto" selects columns of two distinct whole numbers at most 15 apart,
         such as 0 and 1, unless `distributions` names them; "from_dtype" selects none.
-    .. shared:: keep
+    .. shared:: keep, dates
     random_state : int, default 0
         Seed of the assignment of rows to folds.
     n_jobs : int, optional
@@ -198,6 +199,7 @@ class GenerativeClassifier(UpdatingPool):
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
         "categorical_features": [None, str, "array-like"],
         "keep": [None, StrOptions({"all"}), list, tuple],
+        "dates": [StrOptions({"parts", "ignore"}), list, tuple],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
@@ -219,6 +221,7 @@ class GenerativeClassifier(UpdatingPool):
         unlabelled_weight: float = 1.0,
         categorical_features: Any = "auto",
         keep: Any = None,
+        dates: Any = "parts",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -233,6 +236,7 @@ class GenerativeClassifier(UpdatingPool):
         self.unlabelled_weight = unlabelled_weight
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -268,6 +272,7 @@ class GenerativeClassifier(UpdatingPool):
     ) -> Self:
         self._validate_params()
         self.__dict__.pop("target_cuts_", None)  # of an earlier target
+        forget_rows(self)
         seed = int(generator(self.random_state).integers(2**31))
         rows, summary, common = self._read(X, y, sample_weight, classes)
         prior, ratio = self._priors_of(rows)
@@ -312,6 +317,7 @@ class GenerativeClassifier(UpdatingPool):
             categorical_features="from_dtype" if automatic else self.categorical_features,
             distributions=self.distributions,
             keep=self.keep,
+            dates=self.dates,
             unlabelled=self.unlabelled,
             unlabelled_weight=self.unlabelled_weight,
             n_jobs=self.n_jobs,
@@ -323,10 +329,11 @@ class GenerativeClassifier(UpdatingPool):
                 "TreeAugmentedNaiveBayes and ChowLiuClassifier learn from it by fit"
             )
         summary = summarise_table(rows.source, len(rows.target.categories))
-        binary = [column.name for column in summary.columns if column.n_values == 2] if automatic else []
-        names = rows.source.schema.names
+        schema, names = rows.source.schema, rows.source.schema.given
         named = self.distributions if isinstance(self.distributions, Mapping) else ()
-        binary = [name for name in binary if names.index(name) not in {find_column(key, names, "") for key in named}]
+        stated = {schema.names[column_of(key, schema)] for key in named}
+        binary = [column.name for column in summary.columns if column.n_values == 2] if automatic else []
+        binary = [name for name in binary if name in names and name not in stated]
         if binary:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", IgnoredColumnWarning)  # the first reading has warned
@@ -336,7 +343,8 @@ class GenerativeClassifier(UpdatingPool):
             summary = summarise_table(rows.source, len(rows.target.categories))
         coded = categorical_places(reader.categorical_features, self.distributions, names)
         categorical = [names[j] for j in sorted(coded)] if coded else "from_dtype"
-        return rows, summary, {"categorical_features": categorical, "keep": self.keep, "n_jobs": self.n_jobs}
+        common = {"categorical_features": categorical, "keep": self.keep, "dates": self.dates, "n_jobs": self.n_jobs}
+        return rows, summary, common
 
     def _priors_of(self, rows: TrainingRows) -> tuple[Array, Array]:
         """Return p(y) of the training rows with a label, and the log ratio of `priors` to it, both (C,)."""
@@ -369,7 +377,7 @@ class GenerativeClassifier(UpdatingPool):
         stated = self.distributions or {}
         if isinstance(stated, str):
             stated = dict.fromkeys(numbers, stated)
-        of_name = {names[find_column(key, names, "distributions")]: density for key, density in stated.items()}
+        of_name = {names[column_of(key, schema)]: density for key, density in stated.items()}
         densities = {name: density for name, density in of_name.items() if name in numbers}
         return MemberOptions(common, self.missing, self.unlabelled, densities, numbers)
 

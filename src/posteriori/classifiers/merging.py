@@ -23,6 +23,7 @@ from posteriori.learning.fit import estimate
 from posteriori.learning.two_pass import carry_over_structure, with_categories_of
 from posteriori.model import Block
 from posteriori.tables import Column, Schema, quote
+from posteriori.tables.parts import PARTS
 
 _INSTEAD = "fit all rows together"
 _WITHOUT_EFFECT = ("n_jobs", "random_state", "verbose")  # on what is learned without EM
@@ -173,7 +174,8 @@ def _joined_schema(members: Sequence[Any]) -> Schema:
     """Return the schema of the rows of all members."""
     schema: Schema = members[0].model_.schema
     for position, model in enumerate(members[1:], start=1):
-        other, mixed = model.model_.schema, model._categorical(schema.names)
+        other, named = model.model_.schema, model._categorical(schema.given)
+        mixed = {j for j, place in enumerate(schema.places) if place in named}
         if schema.named != other.named:
             named = position if other.named else 0
             raise ValueError(f"model {named} has named columns, and model {position - named} has not; name them")
@@ -206,6 +208,12 @@ def _require_like(what: str, mine: Column, theirs: Column, position: int, mixed:
             f"{what} is ignored in model {ignoring}, because {theirs.reason or mine.reason}, and not in "
             f"model {reading}; leave it out of both, or name it in keep, and fit again"
         )
+    alike = mine.part is theirs.part if mine.part is None or theirs.part is None else mine.part.is_read_as(theirs.part)
+    if not alike:
+        raise ValueError(
+            f"{what} is of dates that are read in another way in model {position} than in model 0 ({_read(theirs)}, "
+            f"{_read(mine)}); fit all rows together, or name parts other than days: dates=[…]"
+        )
     if mine.has_no_kind or theirs.has_no_kind:
         return
     if mine.kind != theirs.kind:
@@ -226,14 +234,25 @@ def _require_like(what: str, mine: Column, theirs: Column, position: int, mixed:
         )
 
 
+def _read(column: Column) -> str:
+    """Return how a column of the table is read, for messages."""
+    if column.part is None:
+        return "as no date"
+    first = np.datetime64(column.part.origin, "D")
+    return f"as {column.part.type.title}" + (f" from {first} on" if column.part.name == "days" else "")
+
+
 def _difference_of_names(names: Sequence[str], others: Sequence[str], position: int) -> str:
     """Return the difference between the columns of a model and those of the first, as a sentence."""
     absent = [name for name in names if name not in others]
-    if absent:
-        return f"model {position} lacks {quote(absent)}, which model 0 has; fit them on the same columns"
     extra = [name for name in others if name not in names]
+    fix = "fit them on the same columns"
+    if any(name.rpartition(".")[2] in PARTS for name in (*absent, *extra)):
+        fix += ', and of dates with the same parts: dates=["year", "month"], for example'
+    if absent:
+        return f"model {position} lacks {quote(absent)}, which model 0 has; {fix}"
     if extra:
-        return f"model {position} has {quote(extra)}, which model 0 lacks; fit them on the same columns"
+        return f"model {position} has {quote(extra)}, which model 0 lacks; {fix}"
     return f"model {position} has the columns of model 0 in another order; bring them into one and fit again"
 
 

@@ -10,7 +10,9 @@ import numpy as np
 from posteriori.explain import Explanation
 from posteriori.explain.merging import merge_classes
 from posteriori.formatting import cell_text, listed, plural
+from posteriori.plotting.effects import read_batch
 from posteriori.plotting.reading import Feature
+from posteriori.reporting.changes import Change, smallest_changes
 from posteriori.reporting.columns import ColumnFacts
 from posteriori.reporting.data import ReportData, take_rows
 from posteriori.reporting.held_out import HeldOutPredictions
@@ -22,6 +24,8 @@ from posteriori.typing import Array
 _STRANGEST = 10
 _USUAL_ROWS = 1000  # reference sample for unusual cells
 _MOST_REASONS = 3
+_MOST_CHANGED = 30  # columns whose cells are changed
+_MOST_SHOWN = 4  # changes of a row
 _MOST_STEPS = 8
 _MOST_CLASSES = 4
 _RARE = 0.01  # a cell is unusual if at most this share of its column is as unlikely
@@ -164,8 +168,18 @@ def explained_section(subject: ReportData, evaluated: HeldOutPredictions) -> Sec
     X = take_rows(subject.X, evaluated.rows[[one.position for one in examples]])
     explanation = subject.estimator.explain(X)
     ruled = explanation if subject.lens_name is None else subject.main_member.explain(X)
+    batch = read_batch(subject.estimator, X)
+    usual = read_batch(subject.estimator, take_rows(subject.X, subject.sampled(_USUAL_ROWS)))
+    importance = evaluated.importance.information
+    modelled = np.array(subject.estimator.schema_.modelled)
+    columns = modelled[np.argsort(-importance[modelled], kind="stable")][:_MOST_CHANGED].tolist()
     articles = (
-        element("article", *_article(subject, evaluated, explanation, row, one), *_bayes_rule(subject, ruled, row))
+        element(
+            "article",
+            *_article(subject, evaluated, explanation, row, one),
+            *_changes(subject, smallest_changes(subject.estimator, usual, batch.rows([row]), columns), len(modelled)),
+            *_bayes_rule(subject, ruled, row),
+        )
         for row, one in enumerate(examples)
     )
     return Section("explained", "Explained predictions", lead, tuple(articles))
@@ -188,6 +202,23 @@ def _article(
     )
     if len(order) > 1:
         yield _steps(subject, explanation, row, int(order[0]), int(order[1]))
+
+
+def _changes(subject: ReportData, changes: Sequence[Change], n_columns: int) -> Iterator[Html]:
+    """Write what would change the prediction."""
+    if len(subject.labels) < 2:
+        return
+    some = f" of the {_MOST_CHANGED} most important columns" if n_columns > _MOST_CHANGED else ""
+    if not changes:
+        yield paragraph(f"No change of a single cell{some} to an observed value changes the prediction.", class_="note")
+        return
+    yield paragraph(f"Smallest changes of a single cell{some} that change the prediction:", class_="note")
+    lines = (
+        f"{change.column} from {change.before} to {change.after}: "
+        f"{subject.label_phrases[change.label]} {percent(change.probability)}"
+        for change in changes[:_MOST_SHOWN]
+    )
+    yield element("ul", *(element("li", line) for line in lines), class_="changes")
 
 
 def _bayes_rule(subject: ReportData, explanation: Explanation, row: int) -> Iterator[Html]:
