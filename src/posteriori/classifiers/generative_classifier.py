@@ -110,7 +110,7 @@ class GenerativeClassifier(UpdatingPool):
     ----------
     classes_ : ndarray (C,)
     members_ : dict
-        Fitted estimators with a positive weight, by name.
+        Fitted estimators by name; after `fit`, those with a positive weight.
     member_weights_ : dict
         w_m of each member, by name.
     class_bias_ : ndarray (C,)
@@ -151,6 +151,13 @@ class GenerativeClassifier(UpdatingPool):
     with bins ("binned weighted") and k-dependence ("kdb weighted"), both with one weight per feature
     (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); and averaged
     one-dependence on two kinds of bins ("aode 5", "aode 8 bins").
+
+    A pool has no `components_per_class`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
+    possible classes: fit one of the models that have them, or give it as a member, with its own parameters. `to_sql`
+    writes pools of naive Bayes, discriminant analysis and trees, such as ``members=["nb", "lda shrunk", "tan 5"]``;
+    k-dependence and averaged one-dependence have no SELECT. `linear_form` takes pools of linear members, such as
+    ``members=["lda"]``. Sparse counts are read by `NaiveBayes`. `partial_fit`, `unlearn` and `merge` update those
+    members whose statistics are sums over rows; each says what becomes of the weights.
 
     A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if the
     table has too few rows for it (covariances per class with more than two parameters per number of the table; missing
