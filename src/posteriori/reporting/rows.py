@@ -182,9 +182,7 @@ def explained_section(subject: ReportData, evaluated: HeldOutPredictions) -> Sec
         element(
             "article",
             *_article(subject, evaluated, explanation, row, one),
-            *_changes(
-                subject, smallest_changes(subject.estimator, usual, batch.rows(np.array([row])), columns), len(modelled)
-            ),
+            *_changes(subject, usual, batch.rows(np.array([row])), columns, len(modelled)),
             *_bayes_rule(subject, ruled, row),
         )
         for row, one in enumerate(examples)
