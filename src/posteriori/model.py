@@ -524,9 +524,9 @@ class GenerativeModel:
     def sample(self, component: Array, rng: np.random.Generator, ranges: ColumnRanges | None = None) -> list[Any]:
         """Draw one row per entry of component: a list of columns in schema order, of numbers, codes or bags.
 
-        Cells that a missingness block draws as missing are NaN or 0, and all cells of ignored columns are NaN. With
-        ranges, the density of each block given the component is truncated to them, and integer columns are rounded
-        (`draw_within`); components keep their probabilities.
+        Cells that a missingness block draws as missing are NaN or 0. All cells of ignored columns, and of columns of
+        numbers that had no value in training, are NaN. With ranges, the density of each block given the component is
+        truncated to them, and integer columns are rounded (`draw_within`); components keep their probabilities.
         """
         columns: list[Any] = [np.empty(0)] * len(self.schema.columns)
         pairs = list(zip(self.blocks, self.parameters, strict=True))
@@ -549,8 +549,9 @@ class GenerativeModel:
                 columns[column] = drawn[:, position]
         for j in self.schema.of_kind("categorical"):
             columns[j] = columns[j].astype(np.uint16, copy=False)
-        for j in self.schema.of_kind("ignored"):
-            columns[j] = np.full(len(component), np.nan)
+        for j, read in enumerate(self.schema.columns):
+            if read.is_ignored or read.valueless:
+                columns[j] = np.full(len(component), np.nan)
         for block, parameters in masks:
             missing = block.density.sample(parameters, component, rng)
             for position, j in enumerate(block.columns):
@@ -604,6 +605,8 @@ def reject_incomplete(block: Block, batch: Batch) -> None:
     if not getattr(block.density, "learns_from_complete_rows", False):
         return
     tile: Any = block.tile(batch)
+    if isinstance(tile, Bags) and tile.are_counts:
+        return
     missing = np.isnan(tile.counts if isinstance(tile, Bags) else tile.values)
     if missing.any():
         first = np.argwhere(missing)[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import inspect
 import io
 import json
 import os
@@ -24,6 +25,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import posteriori as po
 from posteriori import formatting
 from posteriori.cli import commands, facts, fit, main, messages, progress, reading, writing
+from posteriori.cli.commands import app
 from posteriori.datasets import load_penguins
 from posteriori.explain.merging import merge_classes
 from posteriori.model_selection import metrics, out_of_fold
@@ -93,6 +95,30 @@ def test_every_example_of_the_help_runs_in_an_empty_folder():
 def test_help_shows_the_example_on_a_line_of_its_own(command):
     out = succeeds(command, "--help")
     assert re.search(rf"^ +posteriori {command} penguins", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", [one.callback.__name__ for one in app.registered_commands])
+def test_help_fits_a_terminal_of_80_columns(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = succeeds(command, "--help").splitlines()
+    assert max(len(line) for line in lines if not line.startswith("      posteriori ")) <= 80  # an example is one line
+    assert len(lines) <= (90 if command == "fit" else 60)
+    callback = next(one.callback for one in app.registered_commands if one.callback.__name__ == command)
+    reads_tables = "sep" in inspect.signature(callback).parameters
+    assert ("Text files:" in lines) is reads_tables
+
+
+@pytest.mark.parametrize(("shell", "start"), [("bash", "--ta"), ("fish", "--ta")])
+def test_shells_complete_options(shell, start, monkeypatch):
+    for name, value in (
+        ("_POSTERIORI_COMPLETE", f"complete_{shell}"),
+        ("COMP_WORDS", f"posteriori fit {start}"),
+        ("COMP_CWORD", "2"),
+        ("_TYPER_COMPLETE_ARGS", f"posteriori fit {start}"),
+        ("_TYPER_COMPLETE_FISH_ACTION", "get-args"),
+    ):
+        monkeypatch.setenv(name, value)
+    assert "--target" in succeeds().split()
 
 
 def test_fit_says_what_counts_as_missing():
@@ -701,7 +727,7 @@ REFUSALS = [
     (("fit", "unlabelled.csv", "--target", "y"), "every label in 'y' is missing"),
     (("fit", "infinite.csv", "--target", "y"), "column 'x' holds inf in row 1"),
     (("fit", "many.csv", "--target", "y"), "100 classes in 100 rows"),
-    (("fit", "dates.parquet", "--target", "y"), "column 'when' is Date"),
+    (("fit", "dates.parquet", "--target", "y", "--dates", "decade"), "--dates names 'decade'; name some of days"),
     (("fit", "dates.parquet", "--target", "when"), "the target 'when' is Date"),
     (("predict", "absent.posteriori", "small.csv"), "there is no file 'absent.posteriori'"),
     (("predict", "small.csv", "small.csv"), "is not a posteriori model"),

@@ -467,3 +467,18 @@ def test_the_hint_on_words_among_written_numbers(folder):
     Path("t.csv").write_text("price,x,y\n" + "".join(f"{cell},{i % 7},{'ab'[i % 2]}\n" for i, cell in enumerate(cells)))
     (hint,) = (hint for hint in facts_of("t.csv")["hints"] if "would be" in hint)
     assert "'price' would be a number except for 'free' in 1 cell" in hint
+
+
+def test_evaluate_warns_of_training_rows():
+    rows = table(600)
+    rows.write_parquet("all.parquet")
+    rows[:300].write_parquet("training.parquet")
+    rows[300:].write_parquet("new.parquet")
+    rows[150:].write_parquet("both.parquet")
+    succeeds("fit", "training.parquet", "--target", "y", "--model", "nb", "--output", "m.posteriori")
+    warning = "among those that the model was trained on, so its scores are too optimistic; use other rows\n"
+    for name, share in (("training", 1.0), ("both", 1 / 3), ("new", 0.0)):
+        code, out, err = run("evaluate", "m.posteriori", f"{name}.parquet", "--json")
+        assert code == 0
+        assert json.loads(out)["share_of_training_rows"] == pytest.approx(share, abs=0.07)
+        assert err.endswith(warning) if share else not err

@@ -273,17 +273,6 @@ def test_back_off_is_the_formula_by_hand():
     assert_allclose(found, np.concatenate([p_xz[:, np.newaxis], given], axis=1))
 
 
-@pytest.mark.parametrize("smoothing", [BackOff(3.0), BackOff(None, 0.5), BackOff(0.0, 0.0)])
-def test_many_columns_given_one_parent_are_smoothed_as_each_by_itself(smoothing):
-    rng = np.random.default_rng(0)
-    tables = [rng.poisson(1.0, (3, 5, k + 1)).astype(float) for k in (4, 1, 3)]
-    tables[0][1] = 0.0
-    expected = [smoothing.log_conditional(table) for table in tables]
-    single = np.concatenate([table[:, 0] for table in expected], axis=1)
-    found = smoothing.log_given_parent(np.concatenate(tables, axis=2), single, np.array([0, 5, 7]))
-    assert_allclose(np.exp(found), np.exp(np.concatenate(expected, axis=2)))
-
-
 def test_a_combination_that_no_row_shows_says_half_of_what_the_class_alone_would():
     counts = np.zeros((2, 3, 3))
     counts[0, 1, 1:], counts[1, 1, 1:] = [9, 1], [1, 9]

@@ -21,9 +21,12 @@ from posteriori.classifiers.candidates import (
     warn_of_left_out,
 )
 from posteriori.classifiers.naive_bayes import NaiveBayes
-from posteriori.classifiers.pool_predicting import PredictingPool, log_prior_ratio
+from posteriori.classifiers.pool_predicting import log_prior_ratio
+from posteriori.classifiers.pool_updates import HeldOutSample
+from posteriori.classifiers.pool_updating import UpdatingPool
+from posteriori.classifiers.seen_rows import forget_rows
 from posteriori.classifiers.shared_parameters import insert_shared_docs
-from posteriori.classifiers.validation import categorical_places, find_column, warn_of_empty_columns
+from posteriori.classifiers.validation import categorical_places, column_of, warn_of_empty_columns
 from posteriori.deprecation import Renamed
 from posteriori.draws import generator
 from posteriori.learning.cross_fitting import CrossFitted
@@ -47,8 +50,14 @@ from posteriori.typing import Array
 _POOL = "pool"
 
 
+class _Reader(NaiveBayes):
+    """Reads the rows of a pool, in which not all members model blocks of counts."""
+
+    _reads_counts = False
+
+
 @insert_shared_docs
-class GenerativeClassifier(PredictingPool):
+class GenerativeClassifier(UpdatingPool):
     r"""Logarithmic pool of the generative models that suit a table, weighted by their held-out predictions.
 
     .. math:: p(y \mid x) \propto \exp\Big(b_y + \sum_m w_m \log p_m(y \mid x)\Big), \qquad w_m \ge 0
@@ -89,7 +98,7 @@ class GenerativeClassifier(PredictingPool):
     categorical_features : "auto", "from_dtype", mask, indices or names, default "auto"
         Numeric columns to treat as categorical. "auto" selects columns of two distinct whole numbers at most 15 apart,
         such as 0 and 1, unless `distributions` names them; "from_dtype" selects none.
-    .. shared:: keep
+    .. shared:: keep, dates
     random_state : int, default 0
         Seed of the assignment of rows to folds.
     n_jobs : int, optional
@@ -183,6 +192,7 @@ class GenerativeClassifier(PredictingPool):
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
         "categorical_features": [None, str, "array-like"],
         "keep": [None, StrOptions({"all"}), list, tuple],
+        "dates": [StrOptions({"parts", "ignore"}), list, tuple],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
@@ -204,6 +214,7 @@ class GenerativeClassifier(PredictingPool):
         unlabelled_weight: float = 1.0,
         categorical_features: Any = "auto",
         keep: Any = None,
+        dates: Any = "parts",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -218,6 +229,7 @@ class GenerativeClassifier(PredictingPool):
         self.unlabelled_weight = unlabelled_weight
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -246,10 +258,16 @@ class GenerativeClassifier(PredictingPool):
         UserWarning
             A candidate is left out because of its cost or because it fails, or a column has no value.
         """
+        return self._fit(X, y, sample_weight, None, progress)
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any, progress: Callable[[int], None] | None = None
+    ) -> Self:
         self._validate_params()
         self.__dict__.pop("target_cuts_", None)  # of an earlier target
+        forget_rows(self)
         seed = int(generator(self.random_state).integers(2**31))
-        rows, summary, common = self._read(X, y, sample_weight)
+        rows, summary, common = self._read(X, y, sample_weight, classes)
         prior, ratio = self._priors_of(rows)
         folded = FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED)
         estimators, too_costly = self._estimators(folded, summary, common)
@@ -266,13 +284,16 @@ class GenerativeClassifier(PredictingPool):
         warn_of_left_out(too_costly, failed, stacklevel=2)
         log_posteriors = clip_log_posteriors(found)
         for estimator, one in zip(estimators.values(), fitted, strict=True):
-            estimator._classes_closed = False
+            estimator._classes_closed = classes is not None
             estimator._keep(one.full, folded.target, rows.source.unlabelled_weight)
         with blas().limit(
             limits=1, user_api="blas"
         ):  # many products of short rows, for which threads cost more than they save
             pool = self._pool_of(log_posteriors, folded)
             self._store_fit(estimators, pool, prior, ratio)
+            kept = [m for m, name in enumerate(estimators) if name in self.members_]
+            sample = HeldOutSample(log_posteriors[:, :, kept], folded.y_true, folded.weight)
+            self._held_out_sample = sample.reduced()
             pools = [self._pool_of(log_posteriors, folded, folded.fold != k, pool) for k in range(folded.folds)]
             self._judge(folded, estimators, log_posteriors, fitted, pool, pools, ratio)
             assert batch is not None
@@ -280,36 +301,43 @@ class GenerativeClassifier(PredictingPool):
         warn_of_empty_columns(fitted[0].full.model, fitted[0].full.statistics)
         return self
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, TableSummary, dict[str, Any]]:
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any
+    ) -> tuple[TrainingRows, TableSummary, dict[str, Any]]:
         """Return the training rows, their summary, and the parameters of all members."""
         automatic = isinstance(self.categorical_features, str) and self.categorical_features == "auto"
-        reader = NaiveBayes(
+        reader = _Reader(
             categorical_features="from_dtype" if automatic else self.categorical_features,
             distributions=self.distributions,
             keep=self.keep,
+            dates=self.dates,
             unlabelled=self.unlabelled,
             unlabelled_weight=self.unlabelled_weight,
             n_jobs=self.n_jobs,
         )
-        rows = reader.read_training_rows(X, y, sample_weight)
+        rows = reader.read_training_rows(X, y, sample_weight, classes=classes)
         if rows.source.label_model is not None:
             raise ValueError(
                 "y is a mask of possible classes, which takes EM over all rows: NaiveBayes, GaussianDiscriminant, "
                 "TreeAugmentedNaiveBayes and ChowLiuClassifier learn from it by fit"
             )
         summary = summarise_table(rows.source, len(rows.target.categories))
-        binary = [column.name for column in summary.columns if column.n_values == 2] if automatic else []
-        names = rows.source.schema.names
+        schema, names = rows.source.schema, rows.source.schema.given
         named = self.distributions if isinstance(self.distributions, Mapping) else ()
-        binary = [name for name in binary if names.index(name) not in {find_column(key, names, "") for key in named}]
+        stated = {schema.names[column_of(key, schema)] for key in named}
+        binary = [column.name for column in summary.columns if column.n_values == 2] if automatic else []
+        binary = [name for name in binary if name in names and name not in stated]
         if binary:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", IgnoredColumnWarning)  # the first reading has warned
-                rows = reader.set_params(categorical_features=binary).read_training_rows(X, y, sample_weight)
+                rows = reader.set_params(categorical_features=binary).read_training_rows(
+                    X, y, sample_weight, classes=classes
+                )
             summary = summarise_table(rows.source, len(rows.target.categories))
         coded = categorical_places(reader.categorical_features, self.distributions, names)
         categorical = [names[j] for j in sorted(coded)] if coded else "from_dtype"
-        return rows, summary, {"categorical_features": categorical, "keep": self.keep, "n_jobs": self.n_jobs}
+        common = {"categorical_features": categorical, "keep": self.keep, "dates": self.dates, "n_jobs": self.n_jobs}
+        return rows, summary, common
 
     def _priors_of(self, rows: TrainingRows) -> tuple[Array, Array]:
         """Return p(y) of the training rows with a label, and the log ratio of `priors` to it, both (C,)."""
@@ -342,7 +370,7 @@ class GenerativeClassifier(PredictingPool):
         stated = self.distributions or {}
         if isinstance(stated, str):
             stated = dict.fromkeys(numbers, stated)
-        of_name = {names[find_column(key, names, "distributions")]: density for key, density in stated.items()}
+        of_name = {names[column_of(key, schema)]: density for key, density in stated.items()}
         densities = {name: density for name, density in of_name.items() if name in numbers}
         return MemberOptions(common, self.missing, self.unlabelled, densities, numbers)
 

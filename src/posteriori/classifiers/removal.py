@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.additivity import reason_not_mergeable
+from posteriori.classifiers.seen_rows import forget_rows
 from posteriori.classifiers.training import TrainedEstimator
 from posteriori.classifiers.validation import columns_with_values
 from posteriori.densities import VarianceDensity
@@ -49,6 +50,7 @@ def remove_rows(estimator: E, X: Any, y: Any, sample_weight: Any) -> E:
     if hasattr(estimator, "transduction_"):
         del estimator.transduction_  # its rows include those that are removed
     estimator._store_fit(learned, target, getattr(estimator, "unlabelled_weight_", 1.0))
+    forget_rows(estimator)
     _warn_of_lost_digits(learned.model, target, past, rest)
     return estimator
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from posteriori.classifiers.importance import MeasuresImportance
+from posteriori.classifiers.seen_rows import forget_rows
 from posteriori.classifiers.training_rows import TrainingRowReader
 from posteriori.classifiers.validation import warn_of_empty_columns, warn_of_few_rows
 from posteriori.learning.cut_points import binned_schema, bins_of
@@ -146,9 +147,10 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         return self
 
     def _begin(self, classes: Any) -> None:
-        """Record whether the classes are declared, after the first rows; drop the cuts of an earlier target."""
+        """Record whether the classes are declared, after the first rows; drop what is known of an earlier fit."""
         self._classes_closed = classes is not None
         self.__dict__.pop("target_cuts_", None)
+        forget_rows(self)
 
     def _transduce(self, source: LabelledSource) -> None:
         """Set `transduction_`, the labels of the training rows, if the model infers missing or noisy labels."""

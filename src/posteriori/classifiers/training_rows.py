@@ -31,7 +31,7 @@ from posteriori.tables import (
     read_table,
     read_teaching_labels,
 )
-from posteriori.tables.objects import is_missing
+from posteriori.tables.missing import is_missing
 from posteriori.tables.schema import categorical_column
 
 
@@ -89,9 +89,11 @@ class TrainingRowReader(ModelEstimator):
         chosen, kept = self._categorical(names), self._kept(names)
         keep = None if kept is None else [columns[j] for j in kept]
         declared = [columns[j] for j in chosen]
-        schema = infer_schema(table, columns, declared, labels.name, keep=keep, reads_counts=self._reads_counts)
+        schema = infer_schema(
+            table, columns, declared, labels.name, keep=keep, dates=self.dates, reads_counts=self._reads_counts
+        )
         target = _declared_classes(classes, labels)
-        return self._assemble(table, schema, columns, labels, target, sample_weight, complete)
+        return self._assemble(table, schema, schema.spread(columns), labels, target, sample_weight, complete)
 
     def read_learned_rows(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
@@ -204,14 +206,18 @@ class TrainingRowReader(ModelEstimator):
 
     def _extended_schema(self, table: Table, positions: Sequence[int]) -> Schema:
         schema = self.model_.schema
-        named = self._categorical(schema.names)
+        named = {j for j, place in enumerate(schema.places) if place in self._categorical(schema.given)}
         categorical = [
             position
             for j, (position, column) in enumerate(zip(positions, schema.columns, strict=True))
             if (j in named if column.has_no_kind else column.kind == "categorical")
         ]
-        ignored = {positions[j]: schema.columns[j] for j in schema.of_kind("ignored")}
-        read = infer_schema(table, positions, categorical, ignored=ignored, reads_counts=self._reads_counts)
+        known: dict[int, tuple[Column, ...]] = {}
+        for position, column in zip(positions, schema.columns, strict=True):
+            if column.is_ignored or column.part is not None:
+                known[position] = (*known.get(position, ()), column)
+        columns = list(dict.fromkeys(positions))
+        read = infer_schema(table, columns, categorical, known=known, reads_counts=self._reads_counts)
         return schema.extended(read, mixed=named)
 
     def _extended_classes(self, classes: Any, labels: Labels | PartialLabels) -> Column:

@@ -16,6 +16,7 @@ __all__ = ["main"]
 REFUSED = 2
 FAULT = 1  # an unexpected exception: a defect of posteriori, not of the input
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
+_COMPLETE = "_POSTERIORI_COMPLETE"  # the variable by which a shell asks for completions
 PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 
@@ -71,6 +72,8 @@ def _run(arguments: list[str]) -> int:
     # The base class in click of "no such option", "missing argument" and similar errors.
     usage_error: Any = typer.BadParameter.__base__
     command = typer.main.get_command(app)
+    if os.environ.get(_COMPLETE):
+        return _complete(command)
     try:
         # command.main() would handle interrupts and closed pipes differently.
         with (
@@ -98,6 +101,15 @@ def _run(arguments: list[str]) -> int:
             "report it with the traceback that POSTERIORI_DEBUG=1 shows",
             FAULT,
         )
+    return 0
+
+
+def _complete(command: Any) -> int:
+    """Print how the words of a command line may continue, for the shell that asks."""
+    try:
+        command.main([], prog_name="posteriori")
+    except SystemExit as end:
+        return int(end.code or 0)
     return 0
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import columns_named, kept_columns
+from posteriori.cli.checks import columns_named, kept_columns, parts_of_dates
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.options import AsJson, Force, Keep, TablePath
+from posteriori.cli.options import AsJson, Dates, Force, Keep, TablePath
 from posteriori.cli.overwriting import check_overwrite
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import check_place, names_table, read_frame, stem_of
@@ -58,6 +58,7 @@ def cluster(
         ),
     ] = None,
     keep: Keep = None,
+    dates: Dates = None,
     numeric: Annotated[
         list[str] | None,
         typer.Option(metavar="A,B", help="Columns of 2 to 10 whole numbers that are quantities, not categories."),
@@ -107,7 +108,7 @@ def cluster(
     check_overwrite(destination, "clusters", None, force)
     write = open_output(assign, table, destination) if assign is not None else None
     frame = read_frame(table)
-    columns = _columns(frame.columns, ignore, categorical, keep, numeric)
+    columns = _columns(frame.columns, ignore, categorical, keep, numeric, dates)
     if max(sizes) > frame.height:
         raise UserError(f"-k asks for {max(sizes)} clusters, but {table.name!r} has {frame.height} rows; ask for fewer")
     taken = next((name for name in _ADDED if name in frame.columns), None)
@@ -143,12 +144,13 @@ def cluster(
 
 @dataclass(frozen=True)
 class _Columns:
-    """Names of the features, and of those that the user declares categorical, numeric, or to be kept."""
+    """Names of the features, of those declared as categorical, as numeric, or to be kept; and the parts of dates."""
 
     features: list[str]
     categorical: list[str]
     numeric: list[str]
     kept: Any
+    dates: Any
 
 
 def _columns(
@@ -157,6 +159,7 @@ def _columns(
     categorical: list[str] | None,
     keep: list[str] | None,
     numeric: list[str] | None,
+    dates: list[str] | None,
 ) -> _Columns:
     ignored = columns_named(ignore, names, "--ignore")
     features = [name for name in names if name not in ignored]
@@ -167,6 +170,7 @@ def _columns(
         columns_named(categorical, features, "--categorical"),
         columns_named(numeric, features, "--numeric"),
         kept_columns(keep, features),
+        parts_of_dates(dates),
     )
     both = next((name for name in columns.categorical if name in columns.numeric), None)
     if both is not None:
@@ -190,7 +194,12 @@ def _fit(
         chosen = [*columns.categorical, *codes] or "from_dtype"
         for size in sizes:
             model = MixtureModel(
-                size, covariance=covariance, categorical_features=chosen, keep=columns.kept, random_state=seed
+                size,
+                covariance=covariance,
+                categorical_features=chosen,
+                keep=columns.kept,
+                dates=columns.dates,
+                random_state=seed,
             )
             fitted.append(cluster_facts.candidate(model.fit(rows), rows))
             if progress is not None:

@@ -6,7 +6,6 @@ The modules of commands import polars, NumPy and the rest of the library inside 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Annotated
 
@@ -19,6 +18,7 @@ from posteriori.cli.cv import cv
 from posteriori.cli.evaluate import evaluate
 from posteriori.cli.explain import explain
 from posteriori.cli.fit import fit
+from posteriori.cli.help import Command, help_of
 from posteriori.cli.merging import merge
 from posteriori.cli.predict import predict
 from posteriori.cli.sample import sample
@@ -47,15 +47,8 @@ app = typer.Typer(
     name="posteriori",
     help="Generative classification: class priors times class-conditional densities.",
     epilog="A first look: posteriori fit penguins.csv --target species",
-    add_completion=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
 )
-
-
-def _help(command: Callable[..., None]) -> str:
-    """Return the docstring of a command with each paragraph on one line, which the terminal wraps."""
-    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    return "\n\n".join(part if part.startswith(" ") else part.replace("\n", " ") for part in paragraphs)
 
 
 def _version(wanted: bool) -> None:
@@ -76,11 +69,13 @@ def _posteriori(
 
 
 for _command in _COMMANDS:
-    app.command(help=_help(_command))(with_text_options(_command) if _command in _READ_TABLES else _command)
+    app.command(cls=Command, help=help_of(_command))(
+        with_text_options(_command) if _command in _READ_TABLES else _command
+    )
 
-_networks = typer.Typer(help="Bayesian networks: show, sample, learn.", rich_markup_mode="rich")
+_networks = typer.Typer(help="Bayesian networks: show, sample, learn.", rich_markup_mode=None)
 for _network_command in (network.show, network.sample, network.learn):
-    _networks.command(help=_help(_network_command))(
+    _networks.command(cls=Command, help=help_of(_network_command))(
         with_text_options(_network_command) if _network_command in _READ_TABLES else _network_command
     )
 app.add_typer(_networks, name="network")

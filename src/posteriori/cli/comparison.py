@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import kept_columns, read_labelled
+from posteriori.cli.checks import kept_columns, parts_of_dates, read_labelled
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import (
     AsJson,
     Categorical,
     Classes,
+    Dates,
     Ignore,
     Keep,
     SplitSeed,
@@ -42,6 +43,7 @@ def compare(
     categorical: Categorical = None,
     ignore: Ignore = None,
     keep: Keep = None,
+    dates: Dates = None,
     sizes: Annotated[
         list[str] | None,
         typer.Option(
@@ -105,6 +107,7 @@ def compare(
             test_share=_TEST_SHARE,
             categorical_features=data.categorical or "from_dtype",
             keep=kept_columns(keep, data.features),
+            dates=parts_of_dates(dates),
             random_state=seed,
             progress=progress,
         )
@@ -149,7 +152,7 @@ def _check_picture(path: Path, table: Path) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise UserError('--plot needs matplotlib: pip install "posteriori[plot]"') from None
+        raise UserError("--plot needs matplotlib: pip install matplotlib") from None
 
 
 def _draw(comparison: Comparison, path: Path) -> None:

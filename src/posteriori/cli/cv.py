@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import kept_columns, read_labelled
+from posteriori.cli.checks import kept_columns, parts_of_dates, read_labelled
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import (
     AsJson,
     Categorical,
     Classes,
+    Dates,
     Ignore,
     Keep,
     SplitSeed,
@@ -54,6 +55,7 @@ def cv(
     categorical: Categorical = None,
     ignore: Ignore = None,
     keep: Keep = None,
+    dates: Dates = None,
     seed: SplitSeed = 0,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
@@ -98,6 +100,7 @@ def cv(
             groups=None if data.groups is None else _groups_of(frame, data.groups),
             categorical_features=data.categorical or "from_dtype",
             keep=kept_columns(keep, data.features),
+            dates=parts_of_dates(dates),
             random_state=seed,
             progress=progress,
         )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from posteriori.cli.checks import align, check_column, check_target, load_model, read_for
-from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import AsJson, ModelPath, TablePath
 
 
@@ -32,7 +32,8 @@ def evaluate(
     that a row of a class gets a higher probability of that class than a row of another class. For more than two classes
     it is averaged with the numbers of their rows; precision, recall and F1 are averaged with equal weights.
 
-    Use rows that the model was not trained on: scores on training rows are too optimistic.
+    Use rows that the model was not trained on: scores on training rows are too optimistic. A warning says if they are
+    among them, which a record of the first 262,144 training rows in the model file shows.
 
     Example:
 
@@ -49,6 +50,7 @@ def evaluate(
         frame = frame.with_columns(cuts.expression(target))
     check_target(frame, target, table)
 
+    from posteriori.classifiers.seen_rows import share_of_seen_rows
     from posteriori.cli import evaluation, tables
     from posteriori.cli.facts import labels_of
     from posteriori.tables import read_labels, read_table
@@ -65,10 +67,15 @@ def evaluate(
     with as_user_errors():
         y_true = labels.components(estimator.target_, slice(0, frame.height))
         log_posterior = estimator.predict_log_proba(features)
+        seen = share_of_seen_rows(estimator, features)
+    if seen:
+        many = "the rows are" if seen > 0.99 else f"about {seen:.0%} of the rows are"
+        warn(f"{many} among those that the model was trained on, so its scores are too optimistic; use other rows")
     found = {
         "command": "evaluate",
         "table": str(table),
         "target": target,
+        "share_of_training_rows": seen,
         **evaluation.evaluation_facts(estimator, y_true, log_posterior),
     }
     (tables.print_json if as_json else evaluation.print_evaluation)(found)

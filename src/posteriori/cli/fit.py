@@ -21,6 +21,7 @@ from posteriori.cli.checks import (
     cuts_of,
     features_left,
     kept_columns,
+    parts_of_dates,
 )
 from posteriori.cli.label_options import Unlabelled
 from posteriori.cli.messages import UserError, as_user_errors, warn
@@ -28,6 +29,7 @@ from posteriori.cli.options import (
     AsJson,
     Categorical,
     Classes,
+    Dates,
     Force,
     Ignore,
     Keep,
@@ -52,6 +54,9 @@ if TYPE_CHECKING:
     from posteriori.tables import Scan, TargetCuts
 
 
+_RECORDED = 1 << 18  # first rows that evaluate recognises
+
+
 class Missing(StrEnum):
     """Whether missing cells are informative about the class."""
 
@@ -73,13 +78,13 @@ class Pooling(StrEnum):
 
 
 Poisson = Annotated[
-    list[str] | None, typer.Option(metavar="A,B", help="Columns of counts (0, 1, 2, …), with a Poisson distribution.")
+    list[str] | None, typer.Option(metavar="A,B", help="Columns of counts with a Poisson distribution.")
 ]
 Binned = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Numeric columns that are not bell-shaped: they are cut into bins at points that separate the classes.",
+        help="Numeric columns to cut into bins at points that separate the classes.",
     ),
 ]
 ModelName = Annotated[str | None, typer.Option("--model", metavar="NAME", help=model_help(), show_default=False)]
@@ -95,16 +100,12 @@ PoolKind = Annotated[
 MissingCells = Annotated[
     Missing,
     typer.Option(
-        help="at-random: a missing cell carries no information about the class. informative: whether a cell is missing "
-        "is a feature too."
+        help="at-random: a missing cell carries no information. informative: whether a cell is missing is a feature."
     ),
 ]
 FactorWeighting = Annotated[
     Weights | None,
-    typer.Option(
-        help="conditional: give each feature's factor a weight, learned on leave-one-out predictions. This reduces the "
-        "over-confidence that redundant features cause."
-    ),
+    typer.Option(help="conditional: a weight per feature, learned by leave-one-out, against over-confidence."),
 ]
 Output = Annotated[
     Path | None,
@@ -116,7 +117,7 @@ ReportFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Write an .html report: scores, calibration, confusion matrix, densities, explained rows.",
+        help="Write a report as an .html page.",
         show_default=False,
     ),
 ]
@@ -124,7 +125,7 @@ Folds = Annotated[int, typer.Option(min=2, help="Number of folds of the cross-va
 UnlabelledRows = Annotated[
     Unlabelled | None,
     typer.Option(
-        help="Rows without a label. learn: learn from them by EM (default if the model can). ignore: leave them out.",
+        help="learn from rows without a label by EM (default if the model can), or ignore them.",
         show_default=False,
     ),
 ]
@@ -155,6 +156,7 @@ class FitRequest:
     column_options: dict[str, list[str] | None]  # categorical, poisson, binned: columns as given
     ignore: list[str] | None
     keep: list[str] | None
+    dates: list[str] | None
     model: str | None
     pool: Pooling | None
     missing: Missing
@@ -195,6 +197,7 @@ def fit(
     binned: Binned = None,
     ignore: Ignore = None,
     keep: Keep = None,
+    dates: Dates = None,
     model: ModelName = None,
     pool: PoolKind = None,
     missing: MissingCells = Missing.at_random,
@@ -216,23 +219,18 @@ def fit(
     """Fit a model to a table, score it by cross-validation, and save it.
 
     Columns of strings or true/false are categorical, columns of numbers continuous. In CSV and TSV files an empty cell,
-    NA, N/A, NaN, nan and null are missing; everything else, including "None" and "?", is a value. Files are read part
-    by part, so a table may be larger than memory; --report keeps all of its rows in memory. Several files, a glob in
-    quotes or a folder are one table.
+    NA, N/A, NaN, nan and null are missing; everything else, including "None" and "?", is a value. Columns that identify
+    rows are ignored. Several files, a glob in quotes or a folder are one table, which may be larger than memory;
+    --report keeps all rows in memory.
 
-    Columns that identify rows are ignored: strings that hardly repeat, such as names, and integers that number the
-    rows. --keep uses them.
+    Missing cells are integrated out. Models that use EM also learn from rows without a label. The scores come from
+    cross-validation and are shown beside those of the class prior alone.
 
-    Missing cells are integrated out, unless --missing informative is given. Models that use EM also learn from rows
-    without a label.
+    A column of dates becomes the parts of it that vary; in text files, a column whose cells are all dates, such as
+    2024-12-31, 31.12.2024 or 2024-12-31T08:30. --dates chooses the parts.
 
-    Accuracy, log-loss and Brier score come from cross-validation and are shown beside those of the class prior alone.
-
-    A numeric target that looks like a quantity is refused: --classes cuts it into classes, and evaluate cuts new rows
-    at the same numbers. It looks like a quantity if it holds more than 20 different whole numbers with fewer than 100
-    rows each on average, unless they are numbered consecutively from 0 or 1.
-
-    A model of the same target is overwritten. Any other file is overwritten only with --force.
+    A numeric target looks like a quantity if it holds more than 20 whole numbers with fewer than 100 rows each on
+    average, unless they are numbered from 0 or 1. It needs --classes or --target-is-class.
 
     Example:
 
@@ -244,6 +242,7 @@ def fit(
         column_options={"categorical": categorical, "poisson": poisson, "binned": binned},
         ignore=ignore,
         keep=keep,
+        dates=dates,
         model=model,
         pool=pool,
         missing=missing,
@@ -293,7 +292,9 @@ def run(request: FitRequest) -> dict[str, Any]:
 
     labels = pl.Series(request.target, list(data.description.labels), dtype=data.scan.types[request.target])
     folds = _check_rows(request, data.description, labels)
-    learner = _make_estimator(spec, request, data.chosen).set_params(keep=data.keep)
+    learner = _make_estimator(spec, request, data.chosen).set_params(
+        keep=data.keep, dates=parts_of_dates(request.dates)
+    )
     estimator, use = label_options.apply_label_options(
         learner,
         spec.name,
@@ -403,6 +404,7 @@ def _fit_and_save(
     from posteriori.cli.fit_facts import fit_facts
     from posteriori.persistence import save
     from posteriori.statistics.description import describe_scan
+    from posteriori.tables.names import exactly
 
     target, description = request.target, data.description
     features, n_unlabelled = list(description.columns), description.n_rows - description.n_labelled
@@ -424,11 +426,21 @@ def _fit_and_save(
     if data.cuts is not None:
         scored.estimator.target_cuts_ = data.cuts
     with as_user_errors():
+        _record_rows(scored.estimator, rows.frame.select(exactly(*features)))
         save(scored.estimator, request.output)
         if request.report is not None:
             frame = rows.frame.collect()  # figures of the report show single rows
             write_report(scored, frame, target, request.report, f"{target} in {request.title}")
     return found
+
+
+def _record_rows(estimator: Any, rows: pl.LazyFrame) -> None:
+    """Record the first rows in the model, so that evaluate recognises them."""
+    from posteriori.classifiers.seen_rows import record_rows
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
+        record_rows(estimator, rows.head(_RECORDED).collect(engine="streaming"))
 
 
 def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, folds: int) -> OutOfFold:

@@ -20,7 +20,7 @@ FORMATS = ".csv, .tsv (also .gz, .zst), .xlsx, .parquet, .arrow, .feather, .ipc,
 TablePath = Annotated[Path, typer.Argument(metavar="TABLE", help=f"A table: {FORMATS}.", show_default=False)]
 TablePaths = Annotated[
     list[str],
-    typer.Argument(metavar="TABLE...", help=f"Files, globs or folders of one table: {FORMATS}.", show_default=False),
+    typer.Argument(metavar="TABLE", help=f"Files, globs or folders of one table: {FORMATS}.", show_default=False),
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by fit.", show_default=False)]
 Target = Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="The column that holds the classes.")]
@@ -31,8 +31,15 @@ Categorical = Annotated[
 Ignore = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")]
 Keep = Annotated[
     list[str] | None,
+    typer.Option(metavar="A,B", help="Columns to use although they identify rows (names, row numbers); or all."),
+]
+Dates = Annotated[
+    list[str] | None,
     typer.Option(
-        metavar="A,B", help="Columns to use although they identify rows, such as names and row numbers; or all."
+        metavar="A,B",
+        help="How dates are read. parts: as those of days, year, month, weekday and hour that vary; durations as "
+        "seconds. ignore: not at all. Or a list of parts. Default: parts.",
+        show_default=False,
     ),
 ]
 Classes = Annotated[
@@ -45,7 +52,8 @@ TargetIsClass = Annotated[
     bool, typer.Option("--target-is-class", help="Take each whole number of the target as a class, however many.")
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Overwrite the output file, also if it holds another target's model.")
+    bool,
+    typer.Option("--force", help="Overwrite any file. Without it, only a model of the same target is overwritten."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as one JSON document.")]
 RowCount = Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="Number of rows to draw.")]
@@ -67,12 +75,13 @@ def base_models() -> list[ModelSpec]:
 
 
 def model_help() -> str:
-    """Return the help of --model: every model with its description."""
-    listed = "; ".join(f"{spec.name}: {spec.description}" for spec in base_models())
+    """Return the help of --model: the names of all models."""
+    pool, *others = base_models()
+    names = ", ".join(spec.name for spec in others)
     variants = ", ".join(name for name, spec in MODELS.items() if spec.generative and " " in name)
     return (
-        f"{listed}. Also the variants that pool tries: {variants}. "
-        "Default: pool; nb if another option needs what pool does not offer."
+        f"{pool.name}: {pool.description} (default; nb if an option needs what it does not offer). Or one of {names}; "
+        f"or a variant that pool tries: {variants}."
     )
 
 

@@ -19,25 +19,21 @@ if TYPE_CHECKING:
     from posteriori.tables.dialects import AskedDialect
 
 STDIN = "-"  # the table that a command reads from its standard input
-_PANEL = "Text files"
 _TABS = {"tab": "\t", "\\t": "\t"}
 _OPTIONS = {
     "sep": Annotated[
         str | None,
-        typer.Option(
-            "--sep", metavar="CHAR", rich_help_panel=_PANEL, help="Separator: , ; | or tab. Default: detected."
-        ),
+        typer.Option("--sep", metavar="CHAR", help="Separator: , ; | or tab. Default: detected."),
     ],
     "decimal": Annotated[
         str | None,
-        typer.Option("--decimal", metavar="CHAR", rich_help_panel=_PANEL, help="Decimal mark. Default: detected."),
+        typer.Option("--decimal", metavar="CHAR", help="Decimal mark. Default: detected."),
     ],
     "encoding": Annotated[
         str | None,
         typer.Option(
             "--encoding",
             metavar="NAME",
-            rich_help_panel=_PANEL,
             help="utf-8, latin-1, cp1252, utf-16, … Default: detected.",
         ),
     ],

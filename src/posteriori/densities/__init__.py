@@ -21,6 +21,7 @@ from posteriori.densities.capabilities import (
 )
 from posteriori.densities.categorical import Categorical, CategoricalParameters
 from posteriori.densities.complement import Complement, ComplementParameters
+from posteriori.densities.compound import Compound, CompoundParameters
 from posteriori.densities.conditional import BackOff
 from posteriori.densities.families import FamilyTables
 from posteriori.densities.full_joint import FullJoint, FullJointParameters
@@ -32,6 +33,7 @@ from posteriori.densities.multinomial import Multinomial, MultinomialParameters
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.multivariate_parameters import MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
+from posteriori.densities.presence import Presence, PresenceParameters
 from posteriori.densities.registry import (
     REGISTRY,
     Registration,
@@ -63,6 +65,8 @@ __all__ = [
     "ClassIndependentDensity",
     "Complement",
     "ComplementParameters",
+    "Compound",
+    "CompoundParameters",
     "CorrelatedDensity",
     "Density",
     "DescribedDensity",
@@ -90,6 +94,8 @@ __all__ = [
     "MultivariateGaussianParameters",
     "Poisson",
     "PoissonParameters",
+    "Presence",
+    "PresenceParameters",
     "Registration",
     "SummedDensity",
     "TabularDensity",

@@ -89,45 +89,6 @@ class BackOff:
             np.log(probability, out=result[..., 1:])
         return result
 
-    def log_given_parent(self, counts: Array, log_single: Array, starts: Array) -> Array:
-        """Return log p(x_j | a, z) in nats for many columns side by side, given one parent, (Z, K + 1, slots).
-
-        Parameters
-        ----------
-        counts : ndarray (Z, K + 1, slots)
-            Weights indexed by the code of the parent, and by the codes of the columns side by side; code 0 is missing.
-        log_single : ndarray (Z, slots)
-            log p(x_j | z), 0 where x_j is missing.
-        starts : ndarray (d,)
-            The first slot of each column.
-        """
-        widths = np.diff(np.append(starts, counts.shape[2]))
-        observed = counts.copy()
-        observed[:, :, starts] = 0.0
-        single = np.exp(log_single)[:, np.newaxis]
-        single[:, :, starts] = 0.0
-
-        def summed(weights: Array) -> Array:
-            return np.repeat(np.add.reduceat(weights, starts, axis=-1), widths, axis=-1)
-
-        if self.strength is None:
-            added: Array | float = self.alpha
-            added_total: Array | float = np.repeat(float(self.alpha) * (widths - 1), widths)
-        else:
-            over_components = observed.sum(axis=0)
-            marginal = over_components.sum(axis=0) + self.alpha
-            marginal[starts] = 0.0
-            marginal = _ratio(marginal, summed(marginal), 0.0)
-            smoothed = over_components + self.strength * marginal
-            pooled = _ratio(smoothed, summed(over_components) + self.strength, marginal)
-            single = (single + pooled) / 2.0
-            added, added_total = self.strength * single, self.strength
-        with np.errstate(divide="ignore"):
-            result = np.log(_ratio(observed + added, summed(observed) + added_total, single))
-        result[:, 0] = log_single
-        result[:, :, starts] = 0.0
-        return result
-
     def _marginal(self, counts: Array) -> Array:
         """Return p(x), (1, K), from counts (1, K)."""
         return _shares(counts + self.alpha, np.full(counts.shape, 1.0 / max(counts.shape[1], 1)))

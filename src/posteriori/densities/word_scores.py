@@ -6,17 +6,17 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.statistics.word_counts import bags_of
-from posteriori.tables.bags import Bags
+from posteriori.tables.bags import LARGEST_COUNT, Bags
 from posteriori.tables.batch import Numbers
 from posteriori.typing import Array
-
-_LARGEST = 1e15  # larger counts are no whole numbers of float64
 
 
 def invalid_counts(tile: Bags | Numbers, *, whole: bool = False) -> Array:
     """Return which columns of each row hold a negative or infinite count, or a fraction if counts are whole: (n, d)."""
+    if isinstance(tile, Bags) and tile.are_counts and not whole:
+        return np.zeros((len(tile), 1), np.bool_)
     counts = tile.counts if isinstance(tile, Bags) else tile.values
-    invalid = (counts < 0) | (counts > _LARGEST)
+    invalid = (counts < 0) | (counts > LARGEST_COUNT)
     if whole:
         invalid |= ~np.isnan(counts) & (counts != np.floor(counts))
     if isinstance(tile, Numbers):
@@ -27,18 +27,28 @@ def invalid_counts(tile: Bags | Numbers, *, whole: bool = False) -> Array:
     return rows
 
 
-def summed_scores(score: Array, tile: Bags | Numbers) -> Array:
-    """Return Σ_j x_j·score_j per row, (n, Z), from the scores of the words, (V, Z). O(stored cells · Z)."""
+def by_word(scores: Array) -> Array:
+    """Return scores (Z, V) with those of a word side by side, padded as `kernels.add_word_scores` reads them."""
+    n_components, n_words = scores.shape
+    if n_components <= 2:
+        return np.ascontiguousarray(scores.T)
+    padded = np.zeros((n_words, -(-n_components // kernels.LANES) * kernels.LANES))
+    padded[:, :n_components] = scores.T
+    return padded.reshape(-1, kernels.LANES)
+
+
+def summed_scores(score: Array, tile: Bags | Numbers, n_components: int) -> Array:
+    """Return Σ_j x_j·score_j per row, (n, Z), from scores as `by_word` returns them. O(stored cells · Z)."""
     bags = bags_of(tile)
-    out = np.zeros((len(bags), score.shape[1]))
+    out = np.zeros((len(bags), n_components))
     kernels.add_word_scores(bags.starts, bags.words, bags.counts, score, out)
     return out
 
 
-def scores_of_cells(score: Array, bags: Bags) -> Array:
-    """Return x·score of the word of each stored cell, (m, Z), from the scores of the words, (V, Z)."""
-    out = np.empty((len(bags.words), score.shape[1]))
-    kernels.write_word_scores(bags.words, bags.counts, score, out)
+def scores_of_cells(scores: Array, bags: Bags) -> Array:
+    """Return x·score of the word of each stored cell, (m, Z), from scores (Z, V)."""
+    out = np.empty((len(bags.words), len(scores)))
+    kernels.write_word_scores(bags.words, bags.counts, scores, out)
     return out
 
 
@@ -50,15 +60,16 @@ def by_column(tile: Bags | Numbers, of_cells: Array) -> Array:
     return np.ascontiguousarray(of_cells.reshape(n, d, -1).transpose(0, 2, 1))
 
 
-def log_present(probability: Array, tile: Bags | Numbers) -> Array | None:
+def log_present(log_probability: Array, tile: Bags | Numbers) -> Array | None:
     """Return the log of the probability of all words that are present in each row, (n, Z); None if no count is missing.
 
-    probability (V, Z) sums to 1 over the words.
+    log_probability is (Z, V); the probabilities sum to 1 over the words.
     """
     bags = bags_of(tile)
-    if not np.isnan(bags.counts).any():
+    if bags.are_counts or not np.isnan(bags.counts).any():
         return None
-    missing = np.zeros((len(bags), probability.shape[1]))
+    missing = np.zeros((len(bags), len(log_probability)))
+    probability = np.ascontiguousarray(np.exp(log_probability).T)
     kernels.add_missing_words(bags.starts, bags.words, bags.counts, probability, missing)
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(1.0 - missing, 0.0))

@@ -38,9 +38,11 @@ from posteriori.kernels.trees import expect_tree_counts, tree_log_density
 from posteriori.kernels.value_grouping import log_stirling, merge_values
 from posteriori.kernels.words import (
     add_missing_words,
+    add_rising_factorials,
     add_totals,
     add_word_counts,
     add_word_scores,
+    count_invalid,
     write_word_scores,
 )
 
@@ -59,6 +61,7 @@ __all__ = [
     "add_poisson",
     "add_quartic_norms",
     "add_responsibilities",
+    "add_rising_factorials",
     "add_tail_moments",
     "add_totals",
     "add_weighted_counts",
@@ -69,6 +72,7 @@ __all__ = [
     "chain_averaged",
     "chain_left_out",
     "columns_dropped",
+    "count_invalid",
     "deviations_by_component",
     "digitise",
     "encode_configurations",

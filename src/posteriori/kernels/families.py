@@ -136,7 +136,7 @@ def add_averaged(codes, starts, log_probability, out):
             out[r, z] += peak + np.log(total / d) if total > 0.0 else -np.inf
 
 
-@kernel
+@kernel(few_rows=True)
 def chain_averaged(codes, starts, log_probability, out):
     """Write log p(x_j | the present ones of x_1 … x_{j−1}, z) under the average of `add_averaged` to out[i, z, j].
 

@@ -17,7 +17,7 @@ _BIAS_PENALTY = 0.1  # relative to the penalty on the weights
 _FEWEST_ROWS = 5000
 # With so many rows, estimation raises the expected log-loss on new rows by 1/500 nat: by p / 2n for p parameters and n
 # rows (Akaike 1974).
-_ROWS_PER_PARAMETER = 250
+ROWS_PER_PARAMETER = 250
 _SMALLEST_WEIGHT = 1e-3  # a member of a smaller weight is dropped
 
 
@@ -87,7 +87,7 @@ def fit_pool(
     usable = np.flatnonzero((weight > 0) & (log_posteriors[np.arange(n), y_true] > FLOOR).any(axis=1))
     if not len(usable):
         return Pool(equal.weight, equal.bias)
-    most = max(_FEWEST_ROWS, _ROWS_PER_PARAMETER * (n_members + n_classes))
+    most = max(_FEWEST_ROWS, ROWS_PER_PARAMETER * (n_members + n_classes))
     chosen = usable[stratified_subsample(y_true[usable], most)]
     of_rows = weight[chosen] * (weight[usable].sum() / weight[chosen].sum())  # so that λ is relative to all rows
     fitted = fit_log_linear(

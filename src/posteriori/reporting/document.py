@@ -180,7 +180,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise ImportError('a report needs matplotlib: pip install "posteriori[plot]"') from error
+        raise ImportError("a report needs matplotlib: pip install matplotlib") from error
 
 
 def _sections(subject: ReportData, evaluated: HeldOutPredictions, facts: list[ColumnFacts]) -> Iterator[Section]:

@@ -17,10 +17,12 @@ from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.statistics.moments import Moments, gather
 from posteriori.statistics.pair_moments import PairMoments
 from posteriori.statistics.pairs import Pairs
+from posteriori.statistics.row_fingerprints import RowFingerprints
 from posteriori.statistics.row_sample import RowSample
 from posteriori.statistics.scatter import Scatter
 from posteriori.statistics.tail_moments import TailMoments
 from posteriori.statistics.word_counts import WordCounts, WordPresence
+from posteriori.statistics.word_repeats import WordRepeats
 from posteriori.tables import Assignment, split_by_component
 from posteriori.typing import Array
 
@@ -37,6 +39,7 @@ __all__ = [
     "Presence",
     "ResponsibilityStatisticsFactory",
     "ReversibleStatistics",
+    "RowFingerprints",
     "RowSample",
     "Scatter",
     "Statistics",
@@ -44,6 +47,7 @@ __all__ = [
     "TailMoments",
     "WordCounts",
     "WordPresence",
+    "WordRepeats",
     "from_responsibilities",
 ]
 

@@ -1,0 +1,57 @@
+"""Help texts for terminals of 80 columns: plain text, with the options in groups."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+from typer.core import TyperCommand
+
+_OTHERS = "Options"
+_LAST = "Text files"
+_GROUPS = {
+    "Columns": ("categorical", "numeric", "poisson", "binned", "ignore", "keep", "dates", "text"),
+    "Model": ("model", "models", "pool", "missing", "weights", "components_per_class", "folds", "seed", "covariance"),
+    "Labels": ("classes", "target_is_class", "unlabelled", "unlabelled_weight", "label_noise"),
+    _LAST: ("sep", "decimal", "encoding"),
+}
+_GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}
+_WIDEST = 26  # characters of an option beside which its text begins on the same line
+
+
+class Command(TyperCommand):
+    """A command whose help has its options in groups."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, and the options of each group."""
+        groups: dict[str, list[tuple[str, str]]] = {_OTHERS: []}
+        arguments: list[tuple[str, str]] = []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            is_argument = parameter.param_type_name == "argument"
+            record = _plain(record[0]), record[1]
+            group = _GROUP_OF.get(parameter.name or "", _OTHERS)
+            (arguments if is_argument else groups.setdefault(group, [])).append(record)
+        last = groups.pop(_LAST, None)
+        sections = {"Arguments": arguments, **groups} | ({_LAST: last} if last else {})
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records, col_max=_WIDEST)
+
+
+def _plain(option: str) -> str:
+    """Return an option with its metavariable, without the brackets of types: N for a number."""
+    option = re.sub(r" <list\[str\]>| <bool>| <?path>?$", "", option)
+    option = re.sub(r"<(int|float)( range)?>", "N", option)
+    return re.sub(r"<(.*)>", r"\1", option)
+
+
+def help_of(command: Callable[..., Any]) -> str:
+    """Return the docstring of a command for a terminal that wraps paragraphs, except indented ones."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(f"\b\n{part}" if part.startswith(" ") else part.replace("\n", " ") for part in paragraphs)
