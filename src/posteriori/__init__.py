@@ -20,15 +20,25 @@ if _typing.TYPE_CHECKING:
     from posteriori.classifiers.merging import merge
     from posteriori.classifiers.prediction_files import predict_to
     from posteriori.comparison import Comparison, compare
-    from posteriori.densities import Binned, Categorical, Gaussian, Poisson
+    from posteriori.densities import Binned, Categorical, Complement, Gaussian, Multinomial, Poisson
     from posteriori.model_selection import leave_one_out
     from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
     from posteriori.persistence import load, save
     from posteriori.preprocessing import MDLPDiscretizer
     from posteriori.reporting import Report, report
+    from posteriori.scoring.decisions import decide
     from posteriori.scoring.fitted import load_scorer
-    from posteriori.tables import IgnoredColumnWarning, Query, Scan, TargetCuts, quantile_classes, scan, scan_sql
+    from posteriori.tables import (
+        Blocks,
+        IgnoredColumnWarning,
+        Query,
+        Scan,
+        TargetCuts,
+        quantile_classes,
+        scan,
+        scan_sql,
+    )
 
 __version__ = "0.1.0"
 
@@ -37,10 +47,12 @@ _HOMES = {
     "AveragedOneDependence": "classifiers",
     "BayesianNetwork": "networks",
     "Binned": "densities",
+    "Blocks": "tables",
     "Categorical": "densities",
     "ChowLiuClassifier": "classifiers",
     "ChowLiuTree": "classifiers",
     "Comparison": "comparison",
+    "Complement": "densities",
     "FullJointClassifier": "classifiers",
     "Gaussian": "densities",
     "GaussianDiscriminant": "classifiers",
@@ -49,6 +61,7 @@ _HOMES = {
     "KDependenceBayes": "classifiers",
     "MDLPDiscretizer": "preprocessing",
     "MixtureModel": "classifiers",
+    "Multinomial": "densities",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
     "Report": "reporting",
@@ -60,6 +73,7 @@ _HOMES = {
     "CrossValidation": "comparison",
     "cross_validate": "comparison",
     "count_parameters": "parameter_count",
+    "decide": "scoring.decisions",
     "learn_network": "networks",
     "leave_one_out": "model_selection",
     "load": "persistence",
@@ -80,10 +94,12 @@ __all__ = [
     "AveragedOneDependence",
     "BayesianNetwork",
     "Binned",
+    "Blocks",
     "Categorical",
     "ChowLiuClassifier",
     "ChowLiuTree",
     "Comparison",
+    "Complement",
     "CrossValidation",
     "FullJointClassifier",
     "Gaussian",
@@ -93,6 +109,7 @@ __all__ = [
     "KDependenceBayes",
     "MDLPDiscretizer",
     "MixtureModel",
+    "Multinomial",
     "NaiveBayes",
     "Poisson",
     "Query",
@@ -104,6 +121,7 @@ __all__ = [
     "comparison",
     "count_parameters",
     "cross_validate",
+    "decide",
     "drop_in",
     "explain",
     "learn_network",

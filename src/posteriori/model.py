@@ -15,7 +15,7 @@ from posteriori.densities import ApproximatingDensity, ChainedDensity, Density, 
 from posteriori.densities.within_ranges import box_of, draw_within
 from posteriori.invariants import check_numbers, require, require_kind
 from posteriori.statistics import ColumnRanges, JointStatistics
-from posteriori.tables import Batch, Column, Schema, Tile, quote
+from posteriori.tables import Bags, Batch, Column, Schema, Tile, quote
 from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
 
@@ -44,6 +44,8 @@ class Block:
         )
         readable = schema.modelled if self.density.kind == "mixed" else schema.read_as(self.density.kind)
         require(set(self.columns) <= set(readable), f"the {name} density cannot read one of its columns")
+        alone = len(self.columns) == 1 or not set(self.columns) & set(schema.of_kind("counts"))
+        require(alone, f"the {name} density reads a column of counts and others, and it takes one at a time")
 
     @property
     def shared(self) -> bool:
@@ -57,9 +59,15 @@ class Block:
 
     def coded(self, schema: Schema) -> tuple[int, ...]:
         """Return the columns whose codes the density distinguishes, by their positions."""
-        if self.density.kind == "continuous" or self.models_missingness:
+        if self.density.kind in ("continuous", "counts") or self.models_missingness:
             return ()
         return tuple(j for j in self.columns if j in schema.coded)
+
+    def indexed(self, schema: Schema) -> tuple[int, ...]:
+        """Return the columns whose statistics have a place per category, per bin or per word, by their positions."""
+        if self.density.kind == "counts":
+            return tuple(j for j in self.columns if schema.columns[j].kind == "counts")
+        return self.coded(schema)
 
     def tile(self, batch: Batch) -> Tile:
         """Return the cells of a batch in the representation that the density reads."""
@@ -223,6 +231,13 @@ class GenerativeModel:
         """Log p(y) in nats, (C,)."""
         return self.by_class(self.log_prior)
 
+    def with_class_prior(self, log_prior: Array) -> GenerativeModel:
+        """Return the model with another log p(y), (C,) in nats; densities and shares of components stay."""
+        shift = log_prior - self.class_log_prior
+        weights = self.weights and replace(self.weights, bias=self.weights.bias + shift)
+        of_component = shift[list(self.of_class)] if self.of_class else shift
+        return replace(self, log_prior=self.log_prior + of_component, weights=weights)
+
     def by_class(self, log_joint: Array) -> Array:
         """Return log Σ exp over the components of each class along the last axis, (…, C) from (…, Z)."""
         if not self.of_class:
@@ -343,7 +358,20 @@ class GenerativeModel:
         return log_joint, log_likelihood
 
     def log_evidence(self, batch: Batch) -> Array:
-        """Return log p(x) in nats, (n,)."""
+        """Return log p(x) in nats, (n,).
+
+        Raises
+        ------
+        ValueError
+            A block has scores that are not a density.
+        """
+        for block in self.blocks:
+            if not getattr(block.density, "is_normalised", True):
+                names = quote(self.schema.columns[j].name for j in block.columns)
+                raise ValueError(
+                    f"the {block.density.name} scores of {names} are not a density, so that there is no log p(x); "
+                    'use distributions="multinomial"'
+                )
         return log_sum(self.log_joint(batch))
 
     def log_factors(self, batch: Batch) -> Array:
@@ -488,25 +516,30 @@ class GenerativeModel:
             component[rows] = rng.choice(positions, size=len(rows), p=share[positions] / share[positions].sum())
         return component
 
-    def sample(self, component: Array, rng: np.random.Generator, ranges: ColumnRanges | None = None) -> list[Array]:
-        """Draw one row per entry of component: a list of columns in schema order, of numbers or codes.
+    def sample(self, component: Array, rng: np.random.Generator, ranges: ColumnRanges | None = None) -> list[Any]:
+        """Draw one row per entry of component: a list of columns in schema order, of numbers, codes or bags.
 
         Cells that a missingness block draws as missing are NaN or 0, and all cells of ignored columns are NaN. With
         ranges, the density of each block given the component is truncated to them, and integer columns are rounded
         (`draw_within`); components keep their probabilities.
         """
-        columns: list[Array] = [np.empty(0)] * len(self.schema.columns)
+        columns: list[Any] = [np.empty(0)] * len(self.schema.columns)
         pairs = list(zip(self.blocks, self.parameters, strict=True))
         values, masks = ([pair for pair in pairs if pair[0].models_missingness == masking] for masking in (False, True))
         # Shared blocks come last: they draw given the codes of the other blocks.
         for block, parameters in sorted(values, key=lambda pair: pair[0].shared):
             given = np.column_stack([columns[j] for j in block.columns]) if block.shared else component
-            if ranges is None:
+            if ranges is None or block.density.kind == "counts":
                 drawn = block.density.sample(parameters, given, rng)
             else:
                 coded = block.density.kind != "continuous"
                 box = box_of(self.schema, block.columns, ranges, coded)
                 drawn = draw_within(block.density, parameters, given, rng, box)
+            if isinstance(drawn, Bags):
+                if self.schema.columns[block.columns[0]].kind == "counts":
+                    columns[block.columns[0]] = drawn
+                    continue
+                drawn = drawn.to_array()
             for position, column in enumerate(block.columns):
                 columns[column] = drawn[:, position]
         for j in self.schema.of_kind("categorical"):
@@ -550,6 +583,8 @@ def reject_outside(block: Block, batch: Batch) -> None:
         i, position = np.argwhere(out_of_support)[0]
         column = block.columns[position]
         name = batch.schema.columns[column].name
+        if batch.schema.columns[column].kind == "counts":
+            raise _count_outside(block, batch, batch.schema.columns[column], int(i))
         value = float(batch.numbers.values[i, batch.schema.of_kind("continuous").index(column)])
         if np.isinf(value):
             raise infinite_cell(name, value, batch.number(i))
@@ -557,3 +592,33 @@ def reject_outside(block: Block, batch: Batch) -> None:
             f"column {name!r} holds {value:g} in row {batch.number(i)}, but its distribution is "
             f"{block.density.name}: {block.density.support}; correct the cell or choose another distribution"
         )
+
+
+def reject_incomplete(block: Block, batch: Batch) -> None:
+    """Raise ValueError that names the first missing count, if the density learns from complete rows only."""
+    if not getattr(block.density, "learns_from_complete_rows", False):
+        return
+    tile: Any = block.tile(batch)
+    missing = np.isnan(tile.counts if isinstance(tile, Bags) else tile.values)
+    if missing.any():
+        first = np.argwhere(missing)[0]
+        i = int(tile.row_of_cell[first[0]]) if isinstance(tile, Bags) else int(first[0])
+        name = batch.schema.columns[block.columns[0 if isinstance(tile, Bags) else first[1]]].name
+        raise ValueError(
+            f"column {name!r} lacks a count in row {batch.number(i)}, and {block.density.name} learns from complete "
+            "rows; put 0 where a word does not occur, or leave the row out"
+        )
+
+
+def _count_outside(block: Block, batch: Batch, column: Column, i: int) -> ValueError:
+    """Return the error for a row of a column of counts that a density cannot produce; it names the first such word."""
+    row = batch.rows(np.array([i]))
+    bags = row.take(block.columns, "counts")
+    assert isinstance(bags, Bags)
+    each = replace(bags, starts=np.arange(len(bags.words) + 1))  # one word per row
+    k = int(np.flatnonzero(block.density.out_of_support(each))[0])
+    return ValueError(
+        f"column {column.name!r} holds {bags.counts[k]:g} for word {column.word(int(bags.words[k]))!r} in row "
+        f"{batch.number(i)}, but its distribution is {block.density.name}: {block.density.support}; correct the count "
+        "or choose another distribution"
+    )

@@ -36,6 +36,8 @@ class ColumnSummary:
         Range in data units; inf and −inf for a column without any number.
     whole : bool
         Whether all numbers are whole; True for a column without any number.
+    n_values : int
+        Number of distinct values, if all are whole and lie within a range of 15; otherwise 0.
     """
 
     name: str
@@ -45,6 +47,7 @@ class ColumnSummary:
     lowest: float
     highest: float
     whole: bool
+    n_values: int = 0
 
 
 @dataclass(frozen=True)

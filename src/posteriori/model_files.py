@@ -45,6 +45,7 @@ _DATACLASSES = {
     "PairMoments": "posteriori.statistics",
     "Pairs": "posteriori.statistics",
     "TailMoments": "posteriori.statistics",
+    "WordCounts": "posteriori.statistics",
     "Scatter": "posteriori.statistics",
     "Column": "posteriori.tables",
     "Schema": "posteriori.tables",

@@ -49,6 +49,7 @@ _STATE: dict[str, Any] = {
     "members_": dict[str, classifiers.GenerativeEstimator],
     "member_weights_": dict[str, float],
     "class_bias_": Array,
+    "training_prior_": Array,
     "cv_results_": dict[str, list[str | float | None]],
     "skipped_": dict[str, str],
     "_importance": importance.Importance,

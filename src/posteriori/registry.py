@@ -30,7 +30,7 @@ from posteriori.model_cost import (
 )
 
 _NO_OPTIONS: frozenset[str] = frozenset()
-_EM_OPTIONS = frozenset({"missing", "unlabelled", "feature_weights"})
+_EM_OPTIONS = frozenset({"missing", "unlabelled", "label_noise", "feature_weights"})
 
 
 def _accept(table: TableSummary) -> str | None:
@@ -85,7 +85,7 @@ class ModelSpec:
     options : frozenset of str
         What it can be asked for beyond its parameters: "distributions" (a density per column), "binned" (numbers
         cut into bins), "missing" (informative missing cells), "feature_weights" (weighted factors), "unlabelled" (rows
-        without label, noisy labels and mixtures as classes).
+        without label), "label_noise" (noisy labels and mixtures as classes).
     cost : callable
         Takes a `TableSummary` to a `Cost`.
     decline : callable
@@ -131,8 +131,8 @@ _SHRUNK: dict[str, Any] = {"shrinkage": 0.02, "tol": 1e-3, "max_iter": EM_STEPS}
 _WEIGHTED: dict[str, Any] = {"feature_weights": "conditional"}
 _GAUSSIAN: dict[str, Any] = {"options": _EM_OPTIONS, "cost": cost_of_covariances}
 _TREE: dict[str, Any] = {"options": _EM_OPTIONS | {"binned"}, "cost": cost_of_pairs}
-_PAIRS: dict[str, Any] = {"options": frozenset({"binned", "feature_weights"}), "cost": cost_of_pairs}
-_AVERAGED: dict[str, Any] = {"options": frozenset({"binned"}), "cost": cost_of_averaged_pairs}
+_PAIRS: dict[str, Any] = {"options": frozenset({"binned", "missing", "feature_weights"}), "cost": cost_of_pairs}
+_AVERAGED: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "cost": cost_of_averaged_pairs}
 _SHARED_COVARIANCE: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariance, "in_pool": True}
 _OWN_COVARIANCES: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariances, "in_pool": True}
 _WITH_NUMBERS: dict[str, Any] = {"decline": decline_without_numbers, "in_pool": True}
@@ -146,6 +146,7 @@ _SPECS = (
         "pool",
         "every suitable model, combined by cross-validated performance",
         "posteriori.classifiers.generative_classifier:GenerativeClassifier",
+        options=frozenset({"distributions", "binned", "missing", "unlabelled"}),
     ),
     ModelSpec(
         "nb",
@@ -315,9 +316,9 @@ def member_models() -> dict[str, ModelSpec]:
     return {name: spec for name, spec in MODELS.items() if spec.generative and name != "pool"}
 
 
-def describe_variant(name: str) -> str:
-    """Return the description of a variant such as "tan 30"; an empty string for base models and other names."""
-    return MODELS[name].description if " " in name and name in MODELS else ""
+def describe_model(name: str) -> str:
+    """Return the description of a model; an empty string for the pool and for names that are not in the registry."""
+    return MODELS[name].description if name in MODELS and name != "pool" else ""
 
 
 def names_with(option: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import sklearn.metrics
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -116,16 +117,28 @@ def test_help_is_quick_since_nothing_heavy_is_imported():
 # fit --------------------------------------------------------------------------------------------
 
 
+def scores_of_scikit_learn(y_true, posterior):
+    predicted, macro = posterior.argmax(axis=1), {"average": "macro", "zero_division": 0.0}
+    is_prior = np.ptp(posterior, axis=0).max() < 0.01
+    return {
+        "accuracy": sklearn.metrics.accuracy_score(y_true, predicted),
+        "log_loss": sklearn.metrics.log_loss(y_true, posterior),
+        "brier_score": metrics.brier_score(y_true, posterior),
+        "auc": 0.5
+        if is_prior
+        else sklearn.metrics.roc_auc_score(y_true, posterior, multi_class="ovr", average="weighted"),
+        "precision_macro": sklearn.metrics.precision_score(y_true, predicted, **macro),
+        "recall_macro": sklearn.metrics.recall_score(y_true, predicted, **macro),
+        "f1_macro": sklearn.metrics.f1_score(y_true, predicted, **macro),
+    }
+
+
 def test_fit_prints_the_numbers_of_the_library(fitted):
     found = fitted[0]
     table = load_penguins()
     scored = out_of_fold(po.NaiveBayes(), table, "species")
     for name, posterior in (("model", scored.posterior), ("class_prior", scored.prior)):
-        assert found["cross_validation"][name] == {
-            "accuracy": metrics.accuracy(scored.y_true, posterior),
-            "log_loss": metrics.log_loss(scored.y_true, posterior),
-            "brier_score": metrics.brier_score(scored.y_true, posterior),
-        }
+        assert found["cross_validation"][name] == pytest.approx(scores_of_scikit_learn(scored.y_true, posterior))
     assert found["cross_validation"]["folds"] == 5
     assert (found["rows"], found["n_parameters"]) == (344, scored.estimator.n_parameters_)
     full = po.count_parameters(3, categorical=[3, 2], gaussian=5)
@@ -457,18 +470,17 @@ def test_evaluation_equals_the_library(model, penguins):
     components = np.searchsorted(estimator.classes_, table["species"].to_numpy())
     posterior = estimator.predict_proba(table)
     found = json.loads(succeeds("evaluate", model, penguins, "--json"))
-    assert found["model"] == {
-        "accuracy": estimator.score(table, "species"),
-        "log_loss": metrics.log_loss(components, posterior),
-        "brier_score": metrics.brier_score(components, posterior),
-    }
+    assert found["model"] == pytest.approx(scores_of_scikit_learn(components, posterior))
+    assert found["model"]["accuracy"] == pytest.approx(estimator.score(table, "species"))
     prior = np.broadcast_to(estimator.class_prior_, posterior.shape)
     assert_allclose(found["class_prior"]["log_loss"], metrics.log_loss(components, prior))
     assert found["confusion"] == metrics.confusion_matrix(components, posterior).tolist()
     per_class = metrics.precision_recall(components, posterior)
     assert [entry["precision"] for entry in found["classes"]] == per_class.precision.tolist()
     assert [entry["recall"] for entry in found["classes"]] == per_class.recall.tolist()
-    assert found["expected_calibration_error"] == metrics.calibration(components, posterior).expected_error
+    assert [entry["f1"] for entry in found["classes"]] == per_class.f1.tolist()
+    error = metrics.calibration(components, posterior).expected_error
+    assert found["expected_calibration_error"] == pytest.approx(error)
     assert sum(entry["rows"] for entry in found["calibration"]) == 344
 
 
@@ -657,8 +669,11 @@ REFUSALS = [
     (("fit", "small.csv", "--target", "kind", "--binned", "colour"), "holds no numbers; remove it from the option"),
     (("fit", "small.csv", "--target", "kind", "--folds", "1"), "'--folds'"),
     (("fit", "small.csv", "--target", "kind", "--model", "svm"), "'--model'"),
-    (("fit", "penguins.csv", "--target", "species", "--model", "qda", "--poisson", "year"), "--model nb"),
-    (("fit", "penguins.csv", "--target", "species", "--model", "lda", "--binned", "year"), "--binned needs --model nb"),
+    (("fit", "penguins.csv", "--target", "species", "--model", "qda", "--poisson", "year"), "--model pool or nb"),
+    (
+        ("fit", "penguins.csv", "--target", "species", "--model", "lda", "--binned", "year"),
+        "--binned needs --model pool, nb",
+    ),
     (("fit", "small.csv", "--target", "kind", "--output", "no/m.posteriori"), "no folder 'no'"),
     (("fit", "small.csv", "--target", "kind", "--output", "small.csv"), "suffix of a table"),
     (("fit", "small.csv", "--target", "kind", "--output", "."), "is a folder"),
@@ -667,12 +682,17 @@ REFUSALS = [
     (("fit", "small.csv", "--target", "kind", "--nonsense"), "no such option"),
     (("nonsense",), "no such command"),
     (("fit", "folder.csv", "--target", "y"), "is a folder"),
-    (("fit", "small.xlsx", "--target", "y"), "no suffix that names a table"),
+    (("fit", "small.json", "--target", "y"), "no suffix that names a table"),
+    (("fit", "garbage.xlsx", "--target", "y"), "not a spreadsheet"),
+    (("fit", "binary.csv", "--target", "y"), "not text in UTF-8"),
+    (("fit", "latin.csv", "--target", "y", "--encoding", "utf-8"), "not UTF-8"),
+    (("fit", "latin.csv", "--target", "y", "--encoding", "klingon"), "'klingon' is unknown"),
+    (("fit", "small.csv", "--target", "kind", "--sep", "ab"), "the separator is 'ab'"),
+    (("fit", "small.csv", "--target", "kind", "--decimal", ";"), "the decimal mark is ';'"),
+    (("fit", "dates.parquet", "--target", "y", "--sep", ";"), "options for CSV and TSV files"),
     (("fit", "empty.csv", "--target", "y"), "'empty.csv' is empty"),
     (("fit", "header.csv", "--target", "y"), "has no rows"),
     (("fit", "ragged.csv", "--target", "y"), "in line 2 there are more cells than in the header"),
-    (("fit", "latin.csv", "--target", "y"), "not UTF-8"),
-    (("fit", "wide.csv", "--target", "y"), "not UTF-8"),
     (("fit", "garbage.parquet", "--target", "y"), "cannot read 'garbage.parquet'"),
     (("fit", "garbage.arrow", "--target", "y"), "cannot read 'garbage.arrow'"),
     (("fit", "garbage.ndjson", "--target", "y"), "cannot read 'garbage.ndjson'"),
@@ -687,7 +707,7 @@ REFUSALS = [
     (("predict", "small.csv", "small.csv"), "is not a posteriori model"),
     (("predict", ".", "small.csv"), "is a folder"),
     (("predict", "MODEL", "small.csv"), "lacks columns 'island'"),
-    (("predict", "MODEL", "penguins.csv", "--output", "out.xlsx"), "no suffix that names a table"),
+    (("predict", "MODEL", "penguins.csv", "--output", "out.xlsx"), "a spreadsheet, which is not written"),
     (("predict", "MODEL", "penguins.csv", "--output", "out.csv.zst"), "zstd"),
     (("predict", "MODEL", "penguins.csv", "--output", "no/out.csv"), "no folder 'no'"),
     (("predict", "MODEL", "renamed.csv"), "is it 'bill_lenght_mm'?"),
@@ -711,8 +731,8 @@ def pitfalls(model):
     write("header.csv", "x,y\n")
     write("ragged.csv", "x,y\n1,a,b\n")
     Path("latin.csv").write_bytes("x,y\né,a\nb,b\n".encode("latin-1"))
-    Path("wide.csv").write_bytes("x,y\n1,a\n2,b\n".encode("utf-16"))
-    for kind in ("parquet", "arrow", "ndjson"):
+    Path("binary.csv").write_bytes(b"x,y\n\xe9\x00\x01,a\nb,b\n")
+    for kind in ("parquet", "arrow", "ndjson", "xlsx"):
         write(f"garbage.{kind}", "nonsense\n" * 9)
     write("single.csv", "y\na\nb\n")
     write("onerow.csv", "x,y\n1,a\n")

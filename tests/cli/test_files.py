@@ -430,3 +430,40 @@ def test_integers_of_128_bits_in_files():
     succeeds("fit", "t.arrow", "--target", "y", "--model", "nb", "--folds", "2", "--output", "m.posteriori")
     succeeds("predict", "m.posteriori", "t.arrow", "--output", "p.parquet")
     assert len(pl.read_parquet("p.parquet")) == 60
+
+
+# Spelling of text files -------------------------------------------------------------------------
+
+
+def stdin_is(monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def test_german_files_and_stdin_are_read_as_english_files_are(monkeypatch):
+    rows = table(300)
+    rows.write_csv("english.csv")
+    german = rows.write_csv(separator=";", decimal_comma=True).encode("utf-16")
+    Path("german.csv").write_bytes(german)
+    expected = facts_of("english.csv")
+    code, out, err = run("fit", "german.csv", "-t", "y", "--model", "nb", "-o", "m.posteriori", "--json")
+    assert code == 0
+    note = (
+        "note: german.csv is read with separator ';', decimal comma, encoding utf-16 "
+        "(--sep, --decimal and --encoding change that)\n"
+    )
+    assert err == note
+    found = json.loads(out)
+    assert {name: found[name] for name in expected if name != "table"} == expected
+    predictions = succeeds("predict", "m.posteriori", "english.csv", "--proba")
+    for options in ([], ["--sep", ";", "--decimal", ",", "--encoding", "utf-16"]):
+        stdin_is(monkeypatch, german)
+        assert succeeds("predict", "m.posteriori", "-", "--proba", *options) == predictions
+    stdin_is(monkeypatch, b"x,z,k,c\n1,2\n")
+    assert "line 2 of 'stdin' has fewer cells" in refused("predict", "m.posteriori", "-")
+
+
+def test_the_hint_on_words_among_written_numbers(folder):
+    cells = [f'"${i},{i:03}"' for i in range(100, 130)] + ["free"]
+    Path("t.csv").write_text("price,x,y\n" + "".join(f"{cell},{i % 7},{'ab'[i % 2]}\n" for i, cell in enumerate(cells)))
+    (hint,) = (hint for hint in facts_of("t.csv")["hints"] if "would be" in hint)
+    assert "'price' would be a number except for 'free' in 1 cell" in hint

@@ -5,6 +5,7 @@ import io
 import json
 import re
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -50,12 +51,38 @@ def test_fit_pools_by_default(fitted):
 
 def test_what_auto_has_not_is_asked_of_naive_bayes():
     arguments = ("fit", "penguins.csv", "--target", "species", "--output", "n.posteriori", "--json")
-    assert json.loads(succeeds(*arguments, "--binned", "year"))["model"] == "nb"
+    assert json.loads(succeeds(*arguments, "--weights", "conditional"))["model"] == "nb"
     for name in ("pool", "auto"):
-        code, _, err = run(*arguments, "--binned", "year", "--model", name)
+        code, _, err = run(*arguments, "--weights", "conditional", "--model", name)
         assert code == 2
-        assert "--binned needs --model nb" in err
+        assert "it needs nb" in err
     assert "'auto' is now called 'pool'" in err
+
+
+def test_the_pool_takes_options_of_its_members():
+    arguments = ("fit", "penguins.csv", "--target", "species", "--output", "o.posteriori", "--force", "--json")
+    options = ("--missing", "informative", "--pool", "best", "--binned", "year", "--ignore", "island")
+    assert json.loads(succeeds(*arguments, *options))["model"] == "pool"
+    model = po.load("o.posteriori")
+    assert (model.missing, model.pool, model.distributions) == ("informative", "best", {"year": "binned"})
+    assert [*model.member_weights_.values()] == [1.0]
+    code, _, err = run(*arguments, "--model", "nb", "--pool", "best")
+    assert (code, "--pool goes with --model pool" in err) == (2, True)
+
+
+def test_candidates_weights_and_the_choice_of_the_pool_are_explained(fitted):
+    shown = " ".join(succeeds("show", "penguins.posteriori").split())
+    assert all(
+        f"{row['member']}: {row['description']}" in shown for row in fitted[0]["candidates"][1:] if row["description"]
+    )
+    assert "weights are not shares" in shown
+    model = po.load("penguins.posteriori")
+    results = model.cv_results_
+    best = int(np.argmin(results["log_loss"][:-1]))
+    above = results["log_loss"][best] - results["log_loss"][-1]
+    assert above == pytest.approx(results["log_loss_above_pool"][best])
+    assert (f"{results['member'][best]} has a lower log-loss than the pool" in shown) == (above < 0)
+    assert pl.DataFrame(results).height == len(results["member"])
 
 
 def test_a_variant_is_fitted_by_the_name_that_the_pool_shows(fitted):

@@ -21,9 +21,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from posteriori import drop_in
-from posteriori.drop_in import BernoulliNB, CategoricalNB, GaussianNB
+from posteriori.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 
-CLASSES = [BernoulliNB, CategoricalNB, GaussianNB]
+CLASSES = [BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB]
 
 # scikit-learn's own tests ----------------------------------------------------------------------------------
 
@@ -31,10 +31,6 @@ CLASSES = [BernoulliNB, CategoricalNB, GaussianNB]
 NOT_APPLICABLE = {
     "test_gnb_check_update_with_no_data": "calls the private GaussianNB._update_mean_variance",
     "test_gnb_array_api_compliance": "array API dispatch (torch, CuPy) is not offered",
-    "test_mnnb": "tests MultinomialNB alone",
-    "test_mnb_prior_unobserved_targets": "tests MultinomialNB alone",
-    "test_alpha_vector": "tests MultinomialNB alone",
-    "test_cnb": "tests ComplementNB alone",
 }
 
 
@@ -46,15 +42,14 @@ def load_scikit_learns_tests():
     ours = {cls.__name__: cls for cls in CLASSES}
     with mock.patch.multiple("sklearn.naive_bayes", **ours):
         spec.loader.exec_module(module)
-    # The tests are parametrised by these very lists; scikit-learn's remaining classes need no test here.
-    for classes in (module.DISCRETE_NAIVE_BAYES_CLASSES, module.ALL_NAIVE_BAYES_CLASSES):
-        classes[:] = [cls for cls in classes if cls in CLASSES]
     return module
 
 
 SCIKIT_LEARNS = load_scikit_learns_tests()
 THEIR_TESTS = {name for name in vars(SCIKIT_LEARNS) if name.startswith("test_")}
 globals().update({name: getattr(SCIKIT_LEARNS, name) for name in sorted(THEIR_TESTS - set(NOT_APPLICABLE))})
+
+pytest.mark.filterwarnings("ignore:alpha too small")(SCIKIT_LEARNS.test_alpha_vector)  # it does not expect the warning
 
 
 @pytest.fixture(params=[0, 42])
@@ -560,3 +555,38 @@ def test_warnings_name_the_line_that_calls_fit(model, message):
     with pytest.warns(UserWarning, match=message) as caught:
         model.fit(X, y)
     assert {warning.filename for warning in caught} == {__file__}
+
+
+# Counts ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", [MultinomialNB, ComplementNB])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_sparse_counts_are_those_of_a_dense_array_and_of_scikit_learn(cls, dtype):
+    rng = np.random.default_rng(4)
+    X, y, weight = rng.poisson(0.7, (60, 8)).astype(dtype), rng.integers(0, 3, 60), rng.random(60)
+    theirs = getattr(sklearn.naive_bayes, cls.__name__)().fit(X, y, weight)
+    for rows in (X, csr_array(X), csc_matrix(X)):
+        ours = cls().fit(rows, y, weight)
+        assert_allclose(ours.feature_log_prob_, theirs.feature_log_prob_, rtol=1e-12)
+        assert_allclose(ours.predict_joint_log_proba(rows), theirs.predict_joint_log_proba(rows), rtol=1e-6)
+        assert_allclose(ours.predict_proba(rows), theirs.predict_proba(rows), rtol=1e-4)
+        in_two = (
+            cls()
+            .partial_fit(rows[:25], y[:25], [0, 1, 2], weight[:25])
+            .partial_fit(rows[25:], y[25:], None, weight[25:])
+        )
+        assert_allclose(in_two.feature_count_, ours.feature_count_, rtol=1e-12)
+
+
+def test_a_feature_that_never_occurs_in_a_class_excludes_it_without_a_pseudo_count():
+    model = MultinomialNB(alpha=0.0).fit([[1, 0, 2], [0, 1, 1]], [0, 1])
+    assert_array_equal(model.predict_proba([[1, 0, 0], [0, 2, 5]]), [[1, 0], [0, 1]])
+    assert_array_equal(model.predict_proba(csr_array([[0, 0, 0]])), [[0.5, 0.5]])
+
+
+def test_scores_that_a_user_sets_are_checked():
+    model = MultinomialNB().fit([[1, 0], [0, 1]], [0, 1])
+    model.feature_log_prob_ = np.zeros((2, 3))
+    with pytest.raises(ValueError, match="feature_log_prob_ is of shape"):
+        model.predict([[1, 0]])

@@ -134,6 +134,24 @@ def test_the_linear_form_of_shared_variances_is_the_textbooks():
     assert_allclose(form.bias, model.class_log_prior_ - (model.theta_**2 / (2 * model.var_[0])).sum(axis=1))
 
 
+def test_a_pool_of_linear_models_is_linear(penguins):
+    rows = penguins.drop_nulls()
+    members = {"lda": po.GaussianDiscriminant(), "shared": po.NaiveBayes(variance_smoothing=np.inf)}
+    model = po.GenerativeClassifier(members, priors=[0.2, 0.3, 0.5], penalty=100.0).fit(rows, "species")
+    explained = model.explain(rows)
+    form = po.explain.linear_form(model)
+    assert len(form.terms) == len(po.explain.linear_form(model.members_["lda"]).terms)
+    scores = form.scores(form.design(explained))
+    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+    assert_allclose(shares / shares.sum(axis=1, keepdims=True), model.predict_proba(rows), atol=1e-9)
+    mixed = po.GenerativeClassifier(["lda", "qda"], penalty=1e6).fit(rows, "species")
+    with pytest.raises(ValueError, match="the member 'qda' of the pool"):
+        po.explain.linear_form(mixed)
+    weighted = po.NaiveBayes(variance_smoothing=np.inf, feature_weights="conditional").fit(rows, "species")
+    with pytest.raises(ValueError, match="feature weights change the log-odds"):
+        po.explain.linear_form(weighted)
+
+
 def test_where_there_is_no_linear_form(penguins):
     with pytest.raises(ValueError, match=r"variance for each class.*variance_smoothing=inf"):
         po.explain.linear_form(po.NaiveBayes().fit(penguins, "species"))

@@ -28,7 +28,7 @@ with warnings.catch_warnings(record=True) as caught, compilation.notified(lambda
     from posteriori import NaiveBayes
     print(NaiveBayes().fit([[0.0], [1.0], [8.0], [9.0]], ["low", "low", "high", "high"]).predict([[8.5]]))
 from posteriori.kernels.bayes import log_evidence
-print(log_evidence.stats.cache_path, len(compiled))
+print(log_evidence.compiled.stats.cache_path, len(compiled))
 print([str(w.message) for w in caught if "machine code" in str(w.message)])
 """
 
@@ -202,11 +202,11 @@ def test_listeners_are_called_when_a_kernel_is_compiled_and_not_when_it_is_loade
 
 
 def test_the_settings_of_numba_stay_what_they_are(no_folder_beside, monkeypatch):
-    from posteriori.kernels import compiling
+    from posteriori.kernels import numba_compiler
 
-    monkeypatch.setattr(compiling, "_folder_for", lambda sources: user_folder())
+    monkeypatch.setattr(numba_compiler, "_folder_for", lambda sources: user_folder())
     before = numba.config.CACHE_DIR
-    assert kernel(add).stats.cache_path.startswith(str(user_folder()))
+    assert kernel(add).compiled.stats.cache_path.startswith(str(user_folder()))
     assert before == numba.config.CACHE_DIR
 
 

@@ -87,6 +87,8 @@ few = settings(max_examples=6, deadline=None)
             {"variance_smoothing": 0.0, "ddof": 1, "alpha": 0.0, "rate_smoothing": 0.0},
             {"variance_smoothing": math.inf, "alpha": 0.3, "prior_alpha": 1.0},
             {"variance_smoothing": 0.5, "rate_smoothing": math.inf},
+            {"missing": "informative"},
+            {"missing": "informative", "alpha": 0.0},
         ]
     ),
 )

@@ -48,9 +48,12 @@ def test_scores_equal_scikit_learn(predictions):
     for name, measure in (
         ("precision", sklearn.metrics.precision_score),
         ("recall", sklearn.metrics.recall_score),
+        ("f1", sklearn.metrics.f1_score),
     ):
-        expected = measure(y_true, predicted, labels=labels, average=None, sample_weight=weight)
+        options = {"sample_weight": weight, "zero_division": 0.0}
+        expected = measure(y_true, predicted, labels=labels, average=None, **options)
         assert_allclose(getattr(found, name), expected)
+        assert_allclose(found.macro[name], measure(y_true, predicted, average="macro", **options))
 
 
 def test_binary_brier_score_is_twice_that_of_one_class():
@@ -130,9 +133,17 @@ def test_one_class_is_predicted_without_loss():
 def test_a_class_without_rows_has_neither_recall_nor_precision():
     posterior = np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]])
     found = metrics.precision_recall(np.array([0, 1]), posterior)
-    assert np.isnan([found.precision[2], found.recall[2]]).all()
+    assert np.isnan([found.precision[2], found.recall[2], found.f1[2]]).all()
+    assert found.macro == {"precision": 1.0, "recall": 1.0, "f1": 1.0}
     assert metrics.confusion_matrix(np.array([0, 1]), posterior).shape == (3, 3)
     assert np.isfinite(metrics.log_loss(np.array([0, 1]), posterior))
+
+
+def test_a_class_that_is_never_predicted_counts_as_0():
+    y_true, posterior = np.array([0, 1, 2]), np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.4, 0.6, 0.0]])
+    found = metrics.precision_recall(y_true, posterior).macro
+    for name, measure in (("precision", sklearn.metrics.precision_score), ("f1", sklearn.metrics.f1_score)):
+        assert_allclose(found[name], measure(y_true, posterior.argmax(axis=1), average="macro", zero_division=0.0))
 
 
 def test_an_impossible_truth_costs_36_nats():

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.calibration import calibration_curve
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 
 mpl.use("Agg")
@@ -20,12 +21,17 @@ import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.plotting import (
     plot_calibration,
+    plot_confusion,
     plot_covariances,
     plot_decision_regions,
     plot_densities,
     plot_discriminants,
+    plot_effect,
     plot_explanation,
     plot_feature_information,
+    plot_lift,
+    plot_precision_recall,
+    plot_roc,
 )
 from posteriori.plotting.canvas import PALETTE, class_colours
 from posteriori.plotting.reading import Feature, Shown
@@ -368,6 +374,20 @@ def test_calibration_of_given_probabilities_is_that_of_the_rows(table):
         assert_allclose(line.get_data(), other.get_data())
 
 
+def test_curves_of_given_probabilities_are_those_of_the_rows_with_their_area_in_the_legend(model):
+    posterior = model.predict_proba(PENGUINS.drop("species"))
+    labels = PENGUINS["species"].to_numpy()
+    for draw in (plot_roc, plot_precision_recall, plot_lift):
+        lines = [line.get_xydata() for line in draw(model, PENGUINS, "species").lines]
+        given = [line.get_xydata() for line in draw(model, y=labels, proba=posterior).lines]
+        assert all(np.array_equal(one, other) for one, other in zip(lines, given, strict=True))
+    ax = plot_roc(model, PENGUINS, "species", label="Chinstrap")
+    area = roc_auc_score(labels == "Chinstrap", posterior[:, 1])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [f"Chinstrap: AUC {area:.3f}"]
+    numbers = [text.get_text() for text in plot_confusion(model, PENGUINS, "species").texts]
+    assert sum(map(int, numbers)) == len(PENGUINS)
+
+
 def test_calibration_takes_a_classifier_of_scikit_learn():
     X = PENGUINS.select(MEASURES).drop_nulls().to_numpy()
     y = PENGUINS.drop_nulls(MEASURES)["species"].to_numpy()
@@ -529,6 +549,11 @@ DRAWINGS = {
     "densities": lambda model, **ax: plot_densities(model, "island", X=PENGUINS, y="species", **ax),
     "regions": lambda model, **ax: plot_decision_regions(model, PENGUINS, features=(1, 2), resolution=9, **ax),
     "calibration": lambda model, **ax: plot_calibration(model, PENGUINS, "species", **ax),
+    "roc": lambda model, **ax: plot_roc(model, PENGUINS, "species", **ax),
+    "precision and recall": lambda model, **ax: plot_precision_recall(model, PENGUINS, "species", **ax),
+    "lift": lambda model, **ax: plot_lift(model, PENGUINS, "species", **ax),
+    "confusion": lambda model, **ax: plot_confusion(model, PENGUINS, "species", **ax),
+    "effect": lambda model, **ax: plot_effect(model, "sex", PENGUINS, "species", **ax),
     "explanation": lambda model, **ax: plot_explanation(model, PENGUINS, **ax),
     "covariances": lambda model, **ax: plot_covariances(GAUSSIAN, PENGUINS, "species", features=(1, 2), **ax),
     "discriminants": lambda model, **ax: plot_discriminants(GAUSSIAN, PENGUINS, "species", **ax),

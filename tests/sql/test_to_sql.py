@@ -407,3 +407,38 @@ def test_the_command_line_prints_it(tmp_path, capsys):
     assert capsys.readouterr().out == model.to_sql("birds", "sqlite", ["year", "sex"]) + "\n"
     assert main(["sql", str(path), "--dialect", "cobol"]) == 2
     assert "dialect is 'cobol'" in capsys.readouterr().err
+
+
+# Pools --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pool():
+    members = {
+        "lda": po.GaussianDiscriminant(missing="informative"),
+        "tan": po.TreeAugmentedNaiveBayes(bins=4),
+        "binned": po.NaiveBayes(distributions="binned", bins=3, feature_weights="conditional"),
+        "gaussian tan": po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+        "sharp": po.NaiveBayes(alpha=0.0, variance_smoothing=0.0),
+    }
+    columns = ["bill_length_mm", "body_mass_g", "island", "sex", "species"]
+    model = po.GenerativeClassifier(members, priors=[0.2, 0.3, 0.5], penalty=100.0, folds=2)
+    return model.fit(PENGUINS.select(columns), "species")
+
+
+def test_a_pool_is_one_select(pool, database, tmp_path, capsys):
+    model, features = pool, PENGUINS.select(pool.schema_.names)
+    assert len(model.members_) == 5
+    holes = with_holes(features, 0.3, np.random.default_rng(0))
+    far = features.head(2).with_columns(bill_length_mm=pl.lit(1e9), island=pl.lit("Elba"))
+    require_agreement(model, pl.concat([features.head(20), holes.head(60), far]), database)
+    po.save(model, tmp_path / "pool.posteriori")
+    main(["sql", str(tmp_path / "pool.posteriori"), "--dialect", database])
+    assert capsys.readouterr().out.strip() == model.to_sql(dialect=database)
+
+
+def test_a_member_without_sql_is_named():
+    model = po.GenerativeClassifier({"nb": po.NaiveBayes(distributions="binned"), "aode": "aode"}, penalty=1e6, folds=2)
+    model.fit(PENGUINS.select("sex", "species"), "species")
+    with pytest.raises(ValueError, match=r"the member 'aode' holds the density .* members="):
+        model.to_sql()

@@ -139,7 +139,7 @@ class GenerativeEstimator(TrainedEstimator, PredictingEstimator):
 
     def _check_fitted(self) -> None:
         super()._check_fitted()
-        self._check_importance(self.n_features_in_)
+        self._check_importance(len(self.schema_.columns))
         if hasattr(self, "target_cuts_"):
             check_equal("the number of classes", len(self.target_cuts_.cuts) + 1, len(self.target_.categories))
         if hasattr(self, "statistics_"):

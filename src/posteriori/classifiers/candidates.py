@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,13 +12,14 @@ from sklearn.base import clone
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.model_cost import ColumnSummary, TableSummary
-from posteriori.registry import find_model, member_models, pool_candidates
+from posteriori.registry import ModelSpec, find_model, member_models, pool_candidates
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
 from posteriori.tables import Batch
 from posteriori.typing import Array
 
 T = TypeVar("T")
+_MOST_VALUES = 16  # of a column, to be counted
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class _Tally:
     n_incomplete: int
     n_missing: Array
     ranges: ColumnRanges
+    values: Array  # per column, bit v mod 16 for each whole number v; all bits if the range of the part is wider
 
     def __add__(self, other: _Tally) -> _Tally:
         return _Tally(
@@ -36,6 +38,7 @@ class _Tally:
             self.n_incomplete + other.n_incomplete,
             self.n_missing + other.n_missing,
             self.ranges + other.ranges,
+            self.values | other.values,
         )
 
 
@@ -50,7 +53,26 @@ def _tally(batch: Batch) -> _Tally:
         n_incomplete = int(without.any(axis=1).sum())
     if categorical:
         missing[categorical] = (batch.codes.values == 0).sum(axis=0)
-    return _Tally(len(batch), n_incomplete, missing, ColumnRanges.of(batch))
+    ranges = ColumnRanges.of(batch)
+    return _Tally(len(batch), n_incomplete, missing, ranges, _whole_values(batch, ranges))
+
+
+def _whole_values(batch: Batch, ranges: ColumnRanges) -> Array:
+    """Return the whole numbers of each column as bits, (d,); all bits where they are not whole or lie far apart."""
+    values = np.full(len(ranges.whole), (1 << _MOST_VALUES) - 1, np.int64)
+    few = _has_few_values(ranges)
+    for position, j in enumerate(batch.schema.of_kind("continuous")):
+        if few[j]:
+            numbers = batch.numbers.values[:, position]
+            within = numbers[(numbers >= ranges.lowest[j]) & (numbers <= ranges.highest[j])].astype(np.int64)
+            values[j] = np.bitwise_or.reduce(1 << (within % _MOST_VALUES), initial=0)
+    return values
+
+
+def _has_few_values(ranges: ColumnRanges) -> Array:
+    """Which columns hold whole numbers within a range so small that their remainders are distinct."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(ranges.whole & (ranges.highest - ranges.lowest < _MOST_VALUES))
 
 
 def summarise_table(source: LabelledSource, n_classes: int) -> TableSummary:
@@ -64,6 +86,7 @@ def summarise_table(source: LabelledSource, n_classes: int) -> TableSummary:
     """
     tally: _Tally = source.reduce(_tally)
     ranges = tally.ranges
+    few = _has_few_values(ranges) & ranges.has_numbers
     columns = tuple(
         ColumnSummary(
             column.name,
@@ -73,6 +96,7 @@ def summarise_table(source: LabelledSource, n_classes: int) -> TableSummary:
             float(ranges.lowest[j]),
             float(ranges.highest[j]),
             bool(ranges.whole[j]),
+            int(tally.values[j]).bit_count() if few[j] else 0,
         )
         for j, column in enumerate(source.schema.columns)
         if not column.is_ignored
@@ -99,24 +123,75 @@ class Candidates:
     too_costly: dict[str, str]
 
 
-def select_candidates(table: TableSummary, common: Mapping[str, Any]) -> Candidates:
-    """Return the models of the registry that a pool tries on a table.
+@dataclass(frozen=True)
+class MemberOptions:
+    """What a pool asks of its members.
 
-    Parameters
+    Attributes
     ----------
-    table : TableSummary
     common : mapping
         Parameters of every estimator.
+    missing : str
+        The parameter of the pool: "informative" for a model of which cells are missing.
+    unlabelled : object
+        The parameter of the pool: other than "error", members that learn from rows without label do so.
+    densities : mapping
+        The density that the pool's `distributions` names for columns of numbers, by their names.
+    numbers : tuple of str
+        The columns of numbers.
+    """
+
+    common: Mapping[str, Any] = field(default_factory=dict)
+    missing: str = "at_random"
+    unlabelled: Any = "error"
+    densities: Mapping[str, Any] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
+
+    def reason_against(self, spec: ModelSpec) -> str | None:
+        """Return why a model cannot do what is asked; None if it can."""
+        if self.missing == "informative" and "missing" not in spec.options:
+            return "it does not model which cells are missing"
+        if "distributions" in spec.make().get_params():
+            return None
+        own = "binned" if "binned" in spec.options else "gaussian"
+        for name, density in self.densities.items():
+            given = density if isinstance(density, str) else getattr(density, "name", type(density).__name__)
+            if density != own:
+                how = "cuts numbers into bins" if own == "binned" else "takes numbers as jointly Gaussian"
+                return f"it {how}, and distributions gives {name!r} the density {given!r}"
+        return None
+
+    def make(self, spec: ModelSpec) -> GenerativeEstimator:
+        """Return the estimator of a model."""
+        made: GenerativeEstimator = spec.make(**self.common)
+        known = made.get_params()
+        if self.missing == "informative":
+            made.set_params(missing=self.missing)
+        if not is_default(self.unlabelled) and "unlabelled" in known and known.get("feature_weights") is None:
+            made.set_params(unlabelled=self.unlabelled)
+        if self.densities and "distributions" in known:
+            others = known["distributions"] or "gaussian"
+            made.set_params(distributions={name: self.densities.get(name, others) for name in self.numbers})
+        return made
+
+
+def is_default(unlabelled: Any) -> bool:
+    """Whether a row without label is an error."""
+    return isinstance(unlabelled, str) and unlabelled == "error"
+
+
+def select_candidates(table: TableSummary, options: MemberOptions) -> Candidates:
+    """Return the models of the registry that a pool tries on a table.
 
     Notes
     -----
-    A model is left out if it declines the columns, or if its `Cost` exceeds a limit: 40 million cells in tables of
-    pairs of columns, 60 times the lookups of naive Bayes per row, 20 million cells in covariances, or 2·10¹⁰
-    multiplications of EM where numbers are missing.
+    A model is left out if it declines the columns, if it cannot do what the options ask for, or if its `Cost` exceeds a
+    limit: 40 million cells in tables of pairs of columns, 60 times the lookups of naive Bayes per row, 20 million cells
+    in covariances, or 2·10¹⁰ multiplications of EM where numbers are missing.
     """
     estimators, declined, too_costly = {}, {}, {}
     for name, spec in pool_candidates().items():
-        reason = spec.decline(table)
+        reason = spec.decline(table) or options.reason_against(spec)
         if reason is not None:
             declined[name] = reason
             continue
@@ -124,17 +199,20 @@ def select_candidates(table: TableSummary, common: Mapping[str, Any]) -> Candida
         if reason is not None:
             too_costly[name] = reason
         else:
-            estimators[name] = spec.make(**common)
+            estimators[name] = options.make(spec)
     return Candidates(estimators, declined, too_costly)
 
 
-def resolve_members(members: Any, common: Mapping[str, Any]) -> dict[str, GenerativeEstimator]:
+def resolve_members(members: Any, options: MemberOptions) -> dict[str, GenerativeEstimator]:
     """Return the estimators that the parameter `members` lists, by name.
+
+    Estimators keep their own parameters; models that are named get those that the options ask for.
 
     Raises
     ------
     ValueError
-        A member is not the name of a generative model and not an estimator, or the list is empty.
+        A member is not the name of a generative model and not an estimator, or cannot do what the options ask for; or
+        the list is empty.
     """
     pairs = members.items() if isinstance(members, Mapping) else ((None, member) for member in members)
     estimators: dict[str, GenerativeEstimator] = {}
@@ -143,7 +221,10 @@ def resolve_members(members: Any, common: Mapping[str, Any]) -> dict[str, Genera
             spec = find_model(member)
             if spec.name not in member_models():
                 raise ValueError(f"members holds {member!r}; choose among {', '.join(map(repr, member_models()))}")
-            name, estimator = spec.name, spec.make(**common)
+            reason = options.reason_against(spec)
+            if reason is not None:
+                raise ValueError(f"members holds {member!r}, but {reason}; leave one of the two out")
+            name, estimator = spec.name, options.make(spec)
         elif isinstance(member, GenerativeEstimator):
             name, estimator = type(member).__name__, clone(member)
         else:

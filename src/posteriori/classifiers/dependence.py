@@ -18,7 +18,7 @@ from posteriori.classifiers.shared_parameters import (
     insert_shared_docs,
     prior_of,
 )
-from posteriori.classifiers.validation import PSEUDO_COUNT
+from posteriori.classifiers.validation import PSEUDO_COUNT, missingness_of
 from posteriori.densities import AveragedOneDependence as AveragedDensity
 from posteriori.densities import BackOff, Binned, Density, FullJoint, Grouped, KDependence, coarse_parameters
 from posteriori.deprecation import renamed_parameters
@@ -36,12 +36,14 @@ COMMON: dict[str, list[Any]] = {
     **COLUMN_CONSTRAINTS,
 }
 BACKOFF: list[Any] = [None, PSEUDO_COUNT]
+MISSING: dict[str, list[Any]] = {"missing": [StrOptions({"at_random", "informative"})]}
 
 
 class DependenceEstimator(GenerativeEstimator):
     """Base of classifiers with one joint density over all columns."""
 
     distributions = None
+    missing: Any = "at_random"
     bins: Any
     alpha: float
     priors: Any
@@ -56,7 +58,8 @@ class DependenceEstimator(GenerativeEstimator):
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         binned = self._binned(schema)
         whole = Block(self._grouped(schema, binned), schema.modelled)
-        return (whole, Block(Binned(self.bins), binned)) if binned else (whole,)
+        within = (Block(Binned(self.bins), binned),) if binned else ()
+        return (whole, *within, *missingness_of(self.missing, self.alpha, schema))
 
     def _grouped(self, schema: Schema, binned: tuple[int, ...]) -> Density:
         """Return the density, through groups of categories if a column has many categories."""
@@ -94,7 +97,7 @@ class KDependenceBayes(DependenceEstimator):
     k : int, default 2
         Maximum number of parents per feature, ≥ 0. The default had the best scores of 0 to 3 in docs/dependence.md.
     bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, keep, feature_weights, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, missing, feature_weights, n_jobs
 
     Attributes
     ----------
@@ -124,6 +127,8 @@ class KDependenceBayes(DependenceEstimator):
     most 64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md
     has the details.
 
+    .. shared:: informative missingness
+
     Training takes one pass over the rows, and with k ≥ 2 a second pass once the parents are known; one more pass if
     categories are grouped. `partial_fit`
     chooses the parents on its first call and keeps them.
@@ -145,6 +150,7 @@ class KDependenceBayes(DependenceEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "k": [Interval(Integral, 0, None, closed="left")],
         "backoff": BACKOFF,
+        **MISSING,
         **WEIGHTS_CONSTRAINTS,
         **COMMON,
     }
@@ -160,6 +166,7 @@ class KDependenceBayes(DependenceEstimator):
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
+        missing: str = "at_random",
         feature_weights: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -171,6 +178,7 @@ class KDependenceBayes(DependenceEstimator):
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
         self.keep = keep
+        self.missing = missing
         self.feature_weights = feature_weights
         self.n_jobs = n_jobs
 
@@ -198,7 +206,7 @@ class AveragedOneDependence(DependenceEstimator):
     Parameters
     ----------
     bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, keep, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, missing, n_jobs
 
     Attributes
     ----------
@@ -220,6 +228,8 @@ class AveragedOneDependence(DependenceEstimator):
     most 64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md
     has the details.
 
+    .. shared:: informative missingness
+
     Cost: one pass (two if categories are grouped), and O(d²) per row and class in training and in prediction. In
     prediction the cost of a missing parent is multiplied by its number of categories or groups.
 
@@ -237,7 +247,7 @@ class AveragedOneDependence(DependenceEstimator):
     array(['same', 'other'], dtype='<U5')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"backoff": BACKOFF, **COMMON}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"backoff": BACKOFF, **MISSING, **COMMON}
 
     def __init__(
         self,
@@ -249,6 +259,7 @@ class AveragedOneDependence(DependenceEstimator):
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
+        missing: str = "at_random",
         n_jobs: int | None = None,
     ) -> None:
         self.bins = bins
@@ -258,6 +269,7 @@ class AveragedOneDependence(DependenceEstimator):
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
         self.keep = keep
+        self.missing = missing
         self.n_jobs = n_jobs
 
     def _density(self) -> Density:

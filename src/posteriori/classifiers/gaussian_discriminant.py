@@ -40,6 +40,7 @@ from posteriori.densities.shrinkage import (
     ShrinkToDiagonal,
     ShrinkToIdentity,
 )
+from posteriori.densities.singular import orient
 from posteriori.deprecation import renamed_parameters
 from posteriori.explain import QuadraticForm
 from posteriori.learning.em import EMOptions
@@ -374,7 +375,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         apart = np.sqrt(weight)[:, np.newaxis] * (parameters.mean - self.xbar_) @ within.whitener[0]
         _, spread, rotation = np.linalg.svd(apart, full_matrices=False)
         rank = min(len(weight) - 1, apart.shape[1])
-        return within.whitener[0] @ rotation[:rank].T, spread[:rank]
+        return orient(within.whitener[0] @ rotation[:rank].T), spread[:rank]
 
     # Fitted values ----------------------------------------------------------------------------------------------
 

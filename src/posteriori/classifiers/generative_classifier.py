@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.candidates import (
+    MemberOptions,
     fit_or_skip,
     resolve_members,
     select_candidates,
     summarise_table,
     warn_of_left_out,
 )
-from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.naive_bayes import NaiveBayes
-from posteriori.classifiers.partition_methods import supports_partitions
+from posteriori.classifiers.pool_predicting import PredictingPool, log_prior_ratio
 from posteriori.classifiers.shared_parameters import insert_shared_docs
-from posteriori.classifiers.table_classifier import ExplanationTerms, TableClassifier
-from posteriori.classifiers.validation import warn_of_empty_columns
+from posteriori.classifiers.validation import categorical_places, find_column, warn_of_empty_columns
 from posteriori.deprecation import Renamed
 from posteriori.draws import generator
-from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.importance import Predictor
 from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool
-from posteriori.model import GenerativeModel
+from posteriori.learning.training import TrainingRows
+from posteriori.model_cost import TableSummary
 from posteriori.model_selection.folded_data import (
     MOST_EVALUATED,
     FoldedData,
@@ -40,23 +39,16 @@ from posteriori.model_selection.folded_data import (
     sample_of,
 )
 from posteriori.model_selection.out_of_fold_predictions import OutOfFold, results_of
-from posteriori.model_selection.scores import scores_of
-from posteriori.scoring import ModelRows, Posterior, Scorer
+from posteriori.model_selection.scores import loss_difference, scores_of
 from posteriori.sources.threads import blas
-from posteriori.tables import Batch, Column, Schema
+from posteriori.tables import Batch, IgnoredColumnWarning, Schema
 from posteriori.typing import Array
 
 _POOL = "pool"
 
 
-class _Reader(NaiveBayes):
-    """Reads the rows of a pool. A pool needs a label per row, so errors must not advise the parameter `unlabelled`."""
-
-    _learns_unlabelled = False
-
-
 @insert_shared_docs
-class GenerativeClassifier(MeasuresImportance, TableClassifier):
+class GenerativeClassifier(PredictingPool):
     r"""Logarithmic pool of the generative models that suit a table, weighted by their held-out predictions.
 
     .. math:: p(y \mid x) \propto \exp\Big(b_y + \sum_m w_m \log p_m(y \mid x)\Big), \qquad w_m \ge 0
@@ -78,8 +70,25 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         Number of folds of the cross-validation; at most the number of rows.
     penalty : float, default 1.0
         Strength, in nats, of the shrinkage of the weights to the geometric mean of the members, against overfitting.
-    categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
-        Numeric columns to treat as categorical.
+    distributions : mapping, str or None, default None
+        Density of columns by name or index, or of all columns of numbers, as in `NaiveBayes`: "gaussian", "poisson",
+        "binned", "categorical", or a density. Every member models the column so. Candidates that cannot are left out:
+        discriminant analysis takes numbers as jointly Gaussian, and trees and dependences cut them into bins.
+    missing : {"at_random", "informative"}, default "at_random"
+        As in `NaiveBayes`, for every member that is named (not for given estimators).
+    priors : array-like (C,) or mapping, optional
+        p(y) where the model is used, in the order of `classes_` or by class, each above 0. Default: as in the training
+        rows. Members and weights are those of the training rows. The posterior of the pool is multiplied by priors /
+        `training_prior_` and normalised, which is exact if p(x | y) is the same in both places (Saerens et al. 2002).
+    unlabelled : "error", "learn" or label, default "error"
+        How missing labels are handled, as in `NaiveBayes`. Members that learn by EM (naive Bayes, discriminant
+        analysis, trees) learn from rows without label; the others, and members with feature weights, leave them out.
+        Weights and scores are of rows with a label only.
+    unlabelled_weight : float, default 1.0
+        Weight of a row without label, in [0, 1].
+    categorical_features : "auto", "from_dtype", mask, indices or names, default "auto"
+        Numeric columns to treat as categorical. "auto" selects columns of two distinct whole numbers at most 15 apart,
+        such as 0 and 1, unless `distributions` names them; "from_dtype" selects none.
     .. shared:: keep
     random_state : int, default 0
         Seed of the assignment of rows to folds.
@@ -96,9 +105,13 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
     class_bias_ : ndarray (C,)
         b_y in nats.
     cv_results_ : dict
-        Lists with one entry per candidate, and a last one for the pool: ``member``, ``weight``, and the cross-validated
-        ``log_loss``, ``accuracy``, ``brier``, ``auc`` and ``calibration_error``, with standard errors (``log_loss_se``
-        …). The weights of the pool are fitted without the fold on which they are evaluated.
+        Lists of equal length with one entry per candidate, and a last one for the pool, as a table:
+        ``pandas.DataFrame(model.cv_results_)`` or ``polars.DataFrame(model.cv_results_)``. ``member`` is the name of
+        the candidate in the registry (see Notes), ``weight`` its weight; ``log_loss``, ``accuracy``, ``brier`` and
+        ``calibration_error`` are cross-validated, with standard errors (``log_loss_se`` …); ``log_loss_above_pool`` is
+        the difference from the log-loss of the pool on the same rows, whose standard error,
+        ``log_loss_above_pool_se``, is that of paired differences. The weights of the pool are fitted without the fold
+        on which they are evaluated. If `priors` are given, all scores are those of posteriors under these priors.
     out_of_fold_ : OutOfFold
         Out-of-fold posteriors of the pool; not kept in files.
     importance_ : Importance
@@ -109,7 +122,11 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
     skipped_ : dict
         Why a candidate was left out, by name: it does not apply to these columns, it costs too much, or it failed.
     class_prior_, class_log_prior_ : ndarray (C,)
-        p(y) of the training rows, and its log in nats.
+        p(y) of the training rows, or `priors`, and its log in nats.
+    training_prior_ : ndarray (C,)
+        Share of each class among the training rows with a label.
+    unlabelled_weight_ : float
+        Weight of a row without label.
     schema_ : Schema
         Names, kinds and categories of the columns.
     n_features_in_ : int
@@ -140,7 +157,8 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
     References
     ----------
     Genest & Zidek, Combining probability distributions: a critique and an annotated bibliography, Statistical Science 1
-    (1986), on logarithmic pools. Wolpert, Stacked generalization, Neural Networks 5 (1992).
+    (1986), on logarithmic pools. Wolpert, Stacked generalization, Neural Networks 5 (1992). Saerens, Latinne &
+    Decaestecker, Adjusting the outputs of a classifier to new a priori probabilities, Neural Computation 14 (2002).
 
     Examples
     --------
@@ -158,14 +176,17 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         "pool": [StrOptions({"log_linear", "best"})],
         "folds": [Interval(Integral, 2, None, closed="left")],
         "penalty": [Interval(Real, 0, None, closed="left")],
+        "distributions": [None, str, Mapping],
+        "missing": [StrOptions({"at_random", "informative"})],
+        "priors": [None, Mapping, "array-like"],
+        "unlabelled": [object],
+        "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
         "categorical_features": [None, str, "array-like"],
         "keep": [None, StrOptions({"all"}), list, tuple],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
 
-    _fitted_attribute = "members_"
-    _trained = True
     weights_ = Renamed("member_weights_")
     left_out_ = Renamed("skipped_")
 
@@ -176,7 +197,12 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         pool: str = "log_linear",
         folds: int = 5,
         penalty: float = 1.0,
-        categorical_features: Any = "from_dtype",
+        distributions: Any = None,
+        missing: str = "at_random",
+        priors: Any = None,
+        unlabelled: Any = "error",
+        unlabelled_weight: float = 1.0,
+        categorical_features: Any = "auto",
         keep: Any = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -185,6 +211,11 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         self.pool = pool
         self.folds = folds
         self.penalty = penalty
+        self.distributions = distributions
+        self.missing = missing
+        self.priors = priors
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
         self.categorical_features = categorical_features
         self.keep = keep
         self.random_state = random_state
@@ -218,8 +249,10 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         self._validate_params()
         self.__dict__.pop("target_cuts_", None)  # of an earlier target
         seed = int(generator(self.random_state).integers(2**31))
-        folded = self._folded(X, y, sample_weight, seed)
-        estimators, too_costly = self._estimators(folded)
+        rows, summary, common = self._read(X, y, sample_weight)
+        prior, ratio = self._priors_of(rows)
+        folded = FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED)
+        estimators, too_costly = self._estimators(folded, summary, common)
         sampled = sample_of(folded)
 
         def fit(some: Sequence[GenerativeEstimator]) -> tuple[Array, list[CrossFitted], Batch | None]:
@@ -234,34 +267,84 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         log_posteriors = clip_log_posteriors(found)
         for estimator, one in zip(estimators.values(), fitted, strict=True):
             estimator._classes_closed = False
-            estimator._keep(one.full, folded.target)
+            estimator._keep(one.full, folded.target, rows.source.unlabelled_weight)
         with blas().limit(
             limits=1, user_api="blas"
         ):  # many products of short rows, for which threads cost more than they save
             pool = self._pool_of(log_posteriors, folded)
-            self._store_fit(estimators, pool)
+            self._store_fit(estimators, pool, prior, ratio)
             pools = [self._pool_of(log_posteriors, folded, folded.fold != k, pool) for k in range(folded.folds)]
-            self._judge(folded, estimators, log_posteriors, fitted, pool, pools)
+            self._judge(folded, estimators, log_posteriors, fitted, pool, pools, ratio)
             assert batch is not None
             self._keep_held_out(held_out_rows(folded, sampled, batch, _predictors(fitted, pools)))
         warn_of_empty_columns(fitted[0].full.model, fitted[0].full.statistics)
         return self
 
-    def _folded(self, X: Any, y: Any, sample_weight: Any, seed: int) -> FoldedData:
-        """Return the rows assigned to folds, at most one fold per row."""
-        reader = _Reader(categorical_features=self.categorical_features, keep=self.keep, n_jobs=self.n_jobs)
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, TableSummary, dict[str, Any]]:
+        """Return the training rows, their summary, and the parameters of all members."""
+        automatic = isinstance(self.categorical_features, str) and self.categorical_features == "auto"
+        reader = NaiveBayes(
+            categorical_features="from_dtype" if automatic else self.categorical_features,
+            distributions=self.distributions,
+            keep=self.keep,
+            unlabelled=self.unlabelled,
+            unlabelled_weight=self.unlabelled_weight,
+            n_jobs=self.n_jobs,
+        )
         rows = reader.read_training_rows(X, y, sample_weight)
-        return FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED)
+        if rows.source.label_model is not None:
+            raise ValueError(
+                "y is a mask of possible classes, which takes EM over all rows: NaiveBayes, GaussianDiscriminant, "
+                "TreeAugmentedNaiveBayes and ChowLiuClassifier learn from it by fit"
+            )
+        summary = summarise_table(rows.source, len(rows.target.categories))
+        binary = [column.name for column in summary.columns if column.n_values == 2] if automatic else []
+        names = rows.source.schema.names
+        named = self.distributions if isinstance(self.distributions, Mapping) else ()
+        binary = [name for name in binary if names.index(name) not in {find_column(key, names, "") for key in named}]
+        if binary:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", IgnoredColumnWarning)  # the first reading has warned
+                rows = reader.set_params(categorical_features=binary).read_training_rows(X, y, sample_weight)
+            summary = summarise_table(rows.source, len(rows.target.categories))
+        coded = categorical_places(reader.categorical_features, self.distributions, names)
+        categorical = [names[j] for j in sorted(coded)] if coded else "from_dtype"
+        return rows, summary, {"categorical_features": categorical, "keep": self.keep, "n_jobs": self.n_jobs}
 
-    def _estimators(self, folded: FoldedData) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:
+    def _priors_of(self, rows: TrainingRows) -> tuple[Array, Array]:
+        """Return p(y) of the training rows with a label, and the log ratio of `priors` to it, both (C,)."""
+        y_true, weight = rows.y_true, rows.source.weight
+        known = y_true >= 0
+        n_classes = len(rows.target.categories)
+        counts = np.bincount(y_true[known], None if weight is None else weight[known], n_classes)
+        prior: Array = counts / max(counts.sum(), np.finfo(np.float64).tiny)
+        return prior, log_prior_ratio(self.priors, rows.target, prior)
+
+    def _estimators(
+        self, folded: FoldedData, summary: TableSummary, common: Mapping[str, Any]
+    ) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:
         """Set `skipped_`; return the candidates, and the reasons of those that cost too much."""
-        common = {"categorical_features": self.categorical_features, "keep": self.keep, "n_jobs": self.n_jobs}
+        options = self._options(folded.source.schema, common)
         self.skipped_: dict[str, str] = {}
         if not isinstance(self.members, str):
-            return resolve_members(self.members, common), {}
-        selected = select_candidates(summarise_table(folded.source, len(folded.target.categories)), common)
+            return resolve_members(self.members, options), {}
+        selected = select_candidates(summary, options)
         self.skipped_ = selected.declined | selected.too_costly
+        if not selected.estimators:
+            listed = "; ".join(f"{name}: {reason}" for name, reason in self.skipped_.items())
+            raise ValueError(f"no candidate suits this table: {listed}")
         return selected.estimators, selected.too_costly
+
+    def _options(self, schema: Schema, common: Mapping[str, Any]) -> MemberOptions:
+        """Return what members are asked for, with the densities of the columns of numbers by name."""
+        names = schema.names
+        numbers = tuple(names[j] for j in schema.of_kind("continuous"))
+        stated = self.distributions or {}
+        if isinstance(stated, str):
+            stated = dict.fromkeys(numbers, stated)
+        of_name = {names[find_column(key, names, "distributions")]: density for key, density in stated.items()}
+        densities = {name: density for name, density in of_name.items() if name in numbers}
+        return MemberOptions(common, self.missing, self.unlabelled, densities, numbers)
 
     def _pool_of(
         self, log_posteriors: Array, folded: FoldedData, rows: Any = slice(None), start: Pool | None = None
@@ -275,12 +358,16 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         chosen[int(np.argmin(losses))] = 1.0
         return Pool(chosen, np.zeros(part.shape[1]))
 
-    def _store_fit(self, estimators: dict[str, GenerativeEstimator], pool: Pool) -> None:
+    def _store_fit(
+        self, estimators: dict[str, GenerativeEstimator], pool: Pool, training_prior: Array, ratio: Array
+    ) -> None:
         kept = [m for m in range(len(estimators)) if pool.weight[m] > 0] or [int(np.argmax(pool.weight))]
         names = list(estimators)
         self.members_ = {names[m]: estimators[names[m]] for m in kept}
         self.member_weights_ = {names[m]: float(pool.weight[m]) for m in kept}
-        self.class_bias_ = pool.bias
+        self.class_bias_ = pool.bias + ratio
+        self.training_prior_ = training_prior
+        self.unlabelled_weight_ = float(self.unlabelled_weight)
 
     def _judge(
         self,
@@ -290,172 +377,31 @@ class GenerativeClassifier(MeasuresImportance, TableClassifier):
         fitted: Sequence[CrossFitted],
         pool: Pool,
         pools: Sequence[Pool],
+        ratio: Array,
     ) -> None:
         """Set `out_of_fold_` and `cv_results_`, the cross-validated scores of every candidate and of the pool."""
         pooled = np.empty(log_posteriors.shape[:2])
         for k, others in enumerate(pools):
             held_out = folded.fold == k
-            pooled[held_out] = others.log_posterior(log_posteriors[held_out])
-        self.out_of_fold_: OutOfFold = results_of(folded, pooled, fitted[0], self)
+            pooled[held_out] = replace(others, bias=others.bias + ratio).log_posterior(log_posteriors[held_out])
+        found_out_of_fold = results_of(folded, pooled, fitted[0], self)
+        if self.priors is not None:
+            moved = Pool(np.ones(1), ratio)
+            log_posteriors = np.stack(
+                [moved.log_posterior(one[:, :, np.newaxis]) for one in np.moveaxis(log_posteriors, 2, 0)], axis=2
+            )
+            prior = np.broadcast_to(self.class_prior_, pooled.shape)
+            found_out_of_fold = replace(found_out_of_fold, prior=prior)
+        self.out_of_fold_: OutOfFold = found_out_of_fold
         each = [*np.exp(np.moveaxis(log_posteriors, 2, 0)), np.exp(pooled)]
         found = [scores_of(folded.y_true, one, folded.weight, self.out_of_fold_.prior, folded.fold) for one in each]
         self.cv_results_: dict[str, list[Any]] = {
             "member": [*estimators, _POOL],
             "weight": [*pool.weight.tolist(), float(pool.weight.sum())],
         } | {name: [getattr(one, name) for one in found] for name in found[0].names()}
-
-    # Predicting -------------------------------------------------------------------------------------------------
-
-    @supports_partitions("prediction")
-    def predict(self, X: Any) -> Array:
-        """Return the most probable class of each row, (n,)."""
-        labels: Array = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
-        return labels
-
-    @supports_partitions("probability")
-    def predict_proba(self, X: Any) -> Array:
-        """Return p(y | x), (n, C), classes in the order of `classes_`; each row sums to 1."""
-        return np.exp(self.predict_log_proba(X))
-
-    @supports_partitions("log_probability")
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return log p(y | x) in nats, (n, C)."""
-        return self._source(X).map(self._posterior.log_posterior)
-
-    def scorer(self) -> Scorer:
-        """Return a picklable function from one row, a dict, to p(y | x) of each class, a dict, for services."""
-        return Scorer(tuple(self.classes_.tolist()), ModelRows(self._posterior, type(self).__name__))
-
-    @property
-    def _posterior(self) -> Posterior:
-        return Posterior(tuple(self._models()), self._pool)
-
-    def _best(self) -> tuple[Callable[[Batch], Array], int]:
-        return lambda batch: self._posterior.log_posterior(batch).argmax(
-            axis=1
-        ), 0  # posteriors are clipped, so all classes can
-
-    @supports_partitions("log_density")
-    def score_samples(self, X: Any) -> Array:
-        """Return log p(x) in nats, (n,), of the mixture of the members: lower for more unusual rows."""
-        models, log_share = self._models(), np.log(self._shares)
-
-        def score(batch: Batch) -> Array:
-            each = [model.log_evidence(batch.with_schema(model.schema)) for model in models]
-            mixed: Array = np.logaddexp.reduce(np.stack(each) + log_share[:, np.newaxis], axis=0)
-            return mixed
-
-        return self._source(X).map(score)
-
-    def _terms(self) -> ExplanationTerms:
-        models, weights = self._models(), list(self.member_weights_.values())
-
-        def factors(batch: Batch) -> Array:
-            total = np.zeros((len(batch), len(self.classes_), self.n_features_in_))
-            for model, weight in zip(models, weights, strict=True):
-                total += weight * model.posterior_factors(batch.with_schema(model.schema))
-            return total
-
-        bias = self.class_bias_ + sum(weight * model.bias for model, weight in zip(models, weights, strict=True))
-        return ExplanationTerms(bias, factors, weighted=True)
-
-    def _draw(self, n: int, y: Any, rng: np.random.Generator, respect_ranges: bool) -> tuple[list[Array], Array]:
-        member = rng.choice(len(self.members_), size=n, p=self._shares)
-        wanted = None if y is None else np.broadcast_to(np.asarray(y), (n,))
-        drawn: list[Array] = [np.empty(n, np.float64) for _ in self.schema_.columns]
-        labels = np.empty(n, self.classes_.dtype)
-        for m, estimator in enumerate(self.members_.values()):
-            rows = np.flatnonzero(member == m)
-            if len(rows):
-                of_class = None if wanted is None else wanted[rows]
-                columns, labels[rows] = estimator._draw(len(rows), of_class, rng, respect_ranges)
-                for position, column in enumerate(columns):
-                    drawn[position][rows] = column
-        for j in self.schema_.of_kind("categorical"):
-            drawn[j] = drawn[j].astype(np.uint16)
-        return drawn, labels
-
-    # Fitted values ----------------------------------------------------------------------------------------------
-
-    @property
-    def classes_(self) -> Array:  # type: ignore[override]  # an attribute of its members
-        """Classes, (C,)."""
-        return self._first.classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features."""
-        return self._first.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> Array:
-        """Names of the features, if the columns had names."""
-        return self._first.feature_names_in_
-
-    @property
-    def schema_(self) -> Schema:
-        """Names, kinds and categories of the columns."""
-        return self._first.schema_.uncut()
-
-    @property
-    def target_(self) -> Column:  # type: ignore[override]  # an attribute of its members
-        """The classes, as a column."""
-        return self._first.target_
-
-    @property
-    def n_parameters_(self) -> int:
-        """Number of free parameters: those of the members, one weight per member, and C − 1 biases."""
-        members = sum(estimator.n_parameters_ for estimator in self.members_.values())
-        return members + len(self.members_) + len(self.classes_) - 1
-
-    @property
-    def class_log_prior_(self) -> Array:
-        """Log p(y) of the training rows in nats, (C,)."""
-        return self._first.class_log_prior_
-
-    @property
-    def class_prior_(self) -> Array:
-        """p(y) of the training rows, (C,)."""
-        return self._first.class_prior_
-
-    def _check_fitted(self) -> None:
-        """Raise ValueError unless the fitted attributes, which may come from a file, agree with each other."""
-        check_is_fitted(self, "members_")
-        require(
-            len(self.members_) > 0 and self.members_.keys() == self.member_weights_.keys(),
-            "members or weights are missing",
-        )
-        schema, target = self.schema_, self.target_
-        for member in self.members_.values():
-            member._check_fitted()
-            require(member.schema_.uncut() == schema, "the members are of different columns")
-            require(member.target_ == target, "the members have different classes")
-        for weight in self.member_weights_.values():
-            check_not_negative("the weight of a member", weight)
-        check_numbers("the biases of classes", self.class_bias_, (len(self.classes_),))
-        self._check_importance(self.n_features_in_)
-
-    @property
-    def _first(self) -> GenerativeEstimator:
-        check_is_fitted(self, "members_")
-        return next(iter(self.members_.values()))
-
-    @property
-    def _pool(self) -> Pool:
-        return Pool(np.array(list(self.member_weights_.values())), self.class_bias_)
-
-    @property
-    def _shares(self) -> Array:
-        """Share of each member in the mixture."""
-        weight = np.array(list(self.member_weights_.values()))
-        return weight / weight.sum() if weight.sum() > 0 else np.full(len(weight), 1.0 / len(weight))
-
-    def _predictor(self) -> tuple[Predictor, Array]:
-        return Predictor(tuple(self._models()), self._pool), self._shares
-
-    def _models(self) -> list[GenerativeModel]:
-        check_is_fitted(self, "members_")
-        return [estimator.model_ for estimator in self.members_.values()]
+        above = [loss_difference(folded.y_true, one, each[-1], folded.weight) for one in each]
+        self.cv_results_["log_loss_above_pool"] = [difference for difference, _ in above]
+        self.cv_results_["log_loss_above_pool_se"] = [error for _, error in above]
 
 
 def _predictors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Predictor]:

@@ -68,7 +68,7 @@ class ModelEstimator(RowReadingEstimator, ABC):
         """Set the model, the classes or components, and the features."""
         self.model_ = model
         self.target_ = target
-        self.n_features_in_ = len(model.schema.columns)
+        self.n_features_in_ = model.schema.n_features
         if model.schema.named:
             self.feature_names_in_ = np.array(model.schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):

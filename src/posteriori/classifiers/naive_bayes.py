@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from sklearn.utils._param_validation import Options, StrOptions
+from sklearn.utils._param_validation import HasMethods, Options, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.from_parameters import GivenParameters
@@ -36,6 +36,7 @@ from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Column, Schema
+from posteriori.tables.blocks import needs_dense
 from posteriori.tables.writing import write_column
 from posteriori.typing import Array
 
@@ -149,8 +150,9 @@ class NaiveBayes(GenerativeEstimator):
     array([[0.083, 0.917]])
     """
 
+    _reads_counts = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "distributions": [None, str, Mapping],
+        "distributions": [None, str, Mapping, HasMethods("log_density")],
         "alpha": [PSEUDO_COUNT],
         "bins": [Integral, str, "array-like"],
         "variance_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
@@ -262,26 +264,44 @@ class NaiveBayes(GenerativeEstimator):
         return cls(priors=known.priors)._set_model(known.model(), known.target)
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        columns_of: dict[Density, list[int]] = {}
+        # A column of counts is a block of its own; other columns of one density are one block.
+        columns_of: dict[tuple[Density, int | None], list[int]] = {}
         chosen = self._chosen(schema)
         for j in schema.modelled:
             column = schema.columns[j]
-            density = chosen.get(j) or self._default(column)
-            if density.kind != column.kind:
-                raise ValueError(
-                    f"column {column.name!r} is {column.kind}, but its distribution {density.name!r} "
-                    f"makes {density.kind} columns; choose another one, or convert the column"
-                )
+            density = chosen.get(j) or self._default(column, schema)
+            self._check_kind(density, j, schema)
             if isinstance(density, Binned):
-                columns_of.setdefault(self._density("categorical"), []).append(j)
-            columns_of.setdefault(density, []).append(j)
-        blocks = [Block(density, tuple(columns)) for density, columns in columns_of.items()]
+                columns_of.setdefault((self._density("categorical"), None), []).append(j)
+            columns_of.setdefault((density, j if column.kind == "counts" else None), []).append(j)
+        blocks = [Block(density, tuple(columns)) for (density, _), columns in columns_of.items()]
         return (*blocks, *missingness_of(self.missing, self.alpha, schema))
 
-    def _default(self, column: Column) -> Density:
+    @staticmethod
+    def _check_kind(density: Density, j: int, schema: Schema) -> None:
+        """Raise an error unless a density reads column j."""
+        column = schema.columns[j]
+        if column.kind == "counts" and density.kind != "counts":
+            raise needs_dense(column, None, f"the distribution {density.name!r}")
+        if density.kind != column.kind and not (density.kind == "counts" and column.kind == "continuous"):
+            raise ValueError(
+                f"column {column.name!r} is {column.kind}, but its distribution {density.name!r} "
+                f"makes {density.kind} columns; choose another one, or convert the column"
+            )
+
+    def _default(self, column: Column, schema: Schema) -> Density:
+        """Return the density of a column that `distributions` does not name."""
         if column.kind == "categorical":
             return self._density("categorical")
-        return self._density(self.distributions if isinstance(self.distributions, str) else "gaussian")
+        given = self.distributions
+        stated = self._density(given) if given is not None and not isinstance(given, Mapping) else None
+        if column.kind == "counts":
+            # With other columns, the distribution of numbers is that of these.
+            alone = len(schema.modelled) == len(schema.of_kind("counts"))
+            return stated if stated and (alone or stated.kind == "counts") else self._density("multinomial")
+        # With blocks of counts, a distribution of counts is that of the blocks.
+        of_blocks = stated is not None and stated.kind == "counts" and schema.of_kind("counts")
+        return stated if stated and not of_blocks else self._density("gaussian")
 
     def _chosen(self, schema: Schema) -> dict[int, Density]:
         if not isinstance(self.distributions, Mapping):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.model_estimator import ModelEstimator
 from posteriori.classifiers.partition_methods import supports_partitions
+from posteriori.classifiers.sql_export import WritesSQL
 from posteriori.classifiers.table_classifier import ExplanationTerms, TableClassifier
-from posteriori.model import log_sum
+from posteriori.model import GenerativeModel, log_sum
 from posteriori.scoring import ModelRows, Posterior, Scorer
 from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.tables import Batch
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork
 
 
-class PredictingEstimator(TableClassifier, ModelEstimator):
+class PredictingEstimator(WritesSQL, TableClassifier, ModelEstimator):
     """Predicts with a fitted `GenerativeModel`."""
 
     @supports_partitions("prediction")
@@ -110,64 +111,5 @@ class PredictingEstimator(TableClassifier, ModelEstimator):
         check_is_fitted(self, "model_")
         return network_of(self.model_, self.target_)
 
-    def to_sql(self, table: str = "rows", dialect: str = "duckdb", columns: Sequence[str] | None = None) -> str:
-        """Return a SELECT statement that scores the rows of a table in a database.
-
-        It is available for naive Bayes, Gaussian discriminants and trees (TAN, Chow-Liu). Its log p(y | x) equals
-        `predict_log_proba` up to rounding. NULL, NaN and unseen categories are missing cells and are integrated out.
-
-        Parameters
-        ----------
-        table : str, default "rows"
-            The text after FROM, in the dialect: a name, a SELECT in parentheses, ``read_parquet('…')``. Its columns are
-            found by the exact names that they had in training, or as x0, x1, … if they had none.
-        dialect : str, default "duckdb"
-            A dialect of sqlglot: "sqlite", "postgres", "mysql", "bigquery", "snowflake", "spark", "tsql" and others.
-        columns : sequence of str, optional
-            Columns of the table to return with the scores, such as a key. Default: the features.
-
-        Returns
-        -------
-        str
-            A SELECT of these columns, ``prediction``, and for each class p(y | x), ``p_CLASS``, and log p(y | x) in
-            nats, ``log_p_CLASS``. If no class can produce a row, p is NULL and the prediction is that of the prior. If
-            `predict` raises an error for a row (an infinite number, or one out of the support of its distribution), the
-            prediction is NULL too. A class that cannot have produced a row has log p −∞, or −1e300 if the database has
-            no infinity.
-
-        Raises
-        ------
-        ValueError
-            The dialect is unknown; a density of the model has no SQL, or the SELECT would hold more than 200,000
-            expressions; the table cannot follow FROM; two columns of the result would have the same name.
-        ImportError
-            sqlglot is absent: ``pip install 'posteriori[sql]'``.
-
-        Notes
-        -----
-        The database compares strings: a collation that ignores case ignores it here too. SQLite must be 3.35 or newer,
-        with its mathematical functions; SQL Server 2022 or newer. A covariance takes d³/6 short expressions for rows
-        with missing cells, at most 200,000 (about 100 columns). A tree takes about as many literals as it has
-        parameters, and twice as many if inner cells may be missing.
-
-        Examples
-        --------
-        >>> import sqlite3, pandas as pd, posteriori as po
-        >>> rows = pd.DataFrame({"id": [1, 2, 3, 4], "height": [1.0, 2.0, 8.0, 9.0]})
-        >>> model = po.NaiveBayes().fit(rows[["height"]], ["low", "low", "high", "high"])
-        >>> database = sqlite3.connect(":memory:")
-        >>> _ = database.execute("CREATE TABLE birds (id, height)")
-        >>> _ = database.executemany("INSERT INTO birds VALUES (?, ?)", [(7, 1.5), (8, None)])
-        >>> select = model.to_sql("birds", "sqlite", columns=["id"])
-        >>> database.execute(f"SELECT id, prediction, round(p_low, 3) FROM ({select})").fetchall()
-        [(7, 'low', 1.0), (8, 'high', 0.5)]
-        """
-        check_is_fitted(self, "model_")
-        try:
-            from posteriori.sql import select_posterior
-        except ModuleNotFoundError as error:
-            if error.name != "sqlglot":
-                raise
-            raise ImportError("to_sql needs sqlglot: pip install 'posteriori[sql]'") from error
-        labels = self.classes_.tolist()
-        return select_posterior(self.model_, labels, table, dialect, columns, type(self).__name__)
+    def _models_in_sql(self) -> tuple[Mapping[str, GenerativeModel], None]:
+        return {f"this {type(self).__name__}": self.model_}, None

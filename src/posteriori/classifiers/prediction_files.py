@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.mixture import MixtureModel
-from posteriori.scoring.files import write_predictions
+from posteriori.scoring.decisions import decision_of
+from posteriori.scoring.files import Wanted, columns_beside, write_predictions
 from posteriori.scoring.fitted import FittedPosterior
+from posteriori.tables import Scan, Schema
 
 
 def predict_to(
@@ -19,6 +21,11 @@ def predict_to(
     path: str | os.PathLike[str],
     proba: bool = False,
     progress: Callable[[int], None] | None = None,
+    *,
+    with_columns: Sequence[str] = (),
+    strangeness: bool = False,
+    costs: Mapping[Any, Mapping[Any, float]] | None = None,
+    thresholds: Mapping[Any, float] | None = None,
 ) -> int:
     """Write the prediction of every row, in order, to a file; memory does not grow with the number of rows.
 
@@ -34,11 +41,19 @@ def predict_to(
         Whether to write p(y | x) of each class as well.
     progress : callable, optional
         Called with the number of rows of each batch.
+    with_columns : sequence of str
+        Columns of the files, such as a key, to write before the prediction; X is a `Scan` then.
+    strangeness : bool, default False
+        Whether to write log_density, log p(x) in nats, and strangeness: the share of rows drawn from the model, with
+        the same cells missing, that are more probable than the row. It is near 1 for strange rows.
+    costs, thresholds : mapping, optional
+        The rule of the prediction, as in `decide`; default the most probable class.
 
     Returns
     -------
     int
-        Number of rows written. The columns are prediction, and p_CLASS of each class if `proba`.
+        Number of rows written. The columns are those of `with_columns`, prediction, p_CLASS of each class if `proba`,
+        and log_density and strangeness if `strangeness`.
 
     Raises
     ------
@@ -64,7 +79,18 @@ def predict_to(
     """
     if not isinstance(estimator, GenerativeEstimator | MixtureModel | GenerativeClassifier):
         raise TypeError(f"{type(estimator).__name__} writes no files; use a classifier of posteriori, or its predict")
-    return write_predictions(_fitted_posterior(estimator), X, path, proba, progress)
+    fitted = _fitted_posterior(estimator)
+    decision = None if costs is None and thresholds is None else decision_of(fitted.labels, costs, thresholds)
+    wanted = Wanted(proba, strangeness, columns_beside(X, with_columns), decision)
+    return write_predictions(fitted, _of_the_model(X, fitted.schema), path, wanted, progress)
+
+
+def _of_the_model(X: Any, schema: Schema) -> Any:
+    """Return a scan without the columns that the model does not have."""
+    if not isinstance(X, Scan) or not schema.named:
+        return X
+    known = [name for name in X.names if name in schema.names]
+    return X.narrowed(known) if len(known) == len(schema.names) else X
 
 
 def _fitted_posterior(estimator: GenerativeEstimator | MixtureModel | GenerativeClassifier) -> FittedPosterior:

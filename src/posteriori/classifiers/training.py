@@ -201,7 +201,7 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
         if schema is old.schema and target is self.target_:
             return statistics
         moves = [
-            [schema.columns[j].places_in(old.schema.columns[j]) for j in block.coded(schema)] or None
+            [schema.columns[j].places_in(old.schema.columns[j]) for j in block.indexed(schema)] or None
             for block in blocks
         ]
         components = [self.target_.lookup.get(label, 0) - 1 for label in target.categories]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -44,6 +44,7 @@ class TrainingRowReader(ModelEstimator):
     label_noise: Any = None
     feature_weights: Any = None
     _classes_closed: bool
+    _reads_counts: ClassVar[bool] = False  # whether a sparse block is a column of counts, or an error
 
     @abstractmethod
     def _prior(self, classes: Column) -> Prior:
@@ -87,7 +88,8 @@ class TrainingRowReader(ModelEstimator):
         names = [table.names[j] for j in columns]
         chosen, kept = self._categorical(names), self._kept(names)
         keep = None if kept is None else [columns[j] for j in kept]
-        schema = infer_schema(table, columns, [columns[j] for j in chosen], labels.name, keep=keep)
+        declared = [columns[j] for j in chosen]
+        schema = infer_schema(table, columns, declared, labels.name, keep=keep, reads_counts=self._reads_counts)
         target = _declared_classes(classes, labels)
         return self._assemble(table, schema, columns, labels, target, sample_weight, complete)
 
@@ -141,7 +143,8 @@ class TrainingRowReader(ModelEstimator):
             learned if the estimator has them.
         """
         weighed = None if self.feature_weights is None else self._weighed
-        return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed)
+        learns = not (isinstance(self.unlabelled, str) and self.unlabelled == "error")
+        return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed, learns)
 
     def component_prior(self, target: Column) -> Prior:
         """Return the prior of the components of all classes."""
@@ -208,7 +211,8 @@ class TrainingRowReader(ModelEstimator):
             if (j in named if column.has_no_kind else column.kind == "categorical")
         ]
         ignored = {positions[j]: schema.columns[j] for j in schema.of_kind("ignored")}
-        return schema.extended(infer_schema(table, positions, categorical, ignored=ignored), mixed=named)
+        read = infer_schema(table, positions, categorical, ignored=ignored, reads_counts=self._reads_counts)
+        return schema.extended(read, mixed=named)
 
     def _extended_classes(self, classes: Any, labels: Labels | PartialLabels) -> Column:
         if classes is not None:

@@ -8,11 +8,10 @@ from sklearn.utils._param_validation import StrOptions
 
 from posteriori.classifiers.dependence import BACKOFF, COMMON, DependenceEstimator
 from posteriori.classifiers.shared_parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
-from posteriori.classifiers.validation import em_options_of, missingness_of
+from posteriori.classifiers.validation import em_options_of
 from posteriori.densities import BackOff, Density, Tree, TreeParameters, coarse_parameters
 from posteriori.deprecation import Renamed, renamed_parameters
 from posteriori.learning.em import EMOptions
-from posteriori.model import Block
 from posteriori.tables import Schema
 
 
@@ -86,9 +85,6 @@ class _TreeEstimator(DependenceEstimator):
         if self.missing == "em" and self.continuous == "gaussian":
             raise ValueError('missing="em" is defined for counts only; set continuous="binned"')
         return Tree(BackOff(self.backoff, self.alpha), self._one_tree, self.penalty, self.missing == "em")
-
-    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        return (*super()._blocks(schema), *missingness_of(self.missing, self.alpha, schema))
 
     def _em_options(self) -> EMOptions:
         return em_options_of(self)

@@ -74,10 +74,17 @@ def read_for(estimator: GenerativeEstimator, path: Path, target: str | None = No
     return read_frame(path, estimator.schema_, dataclasses.replace(labels, name=name) if name else None)
 
 
-def scan_for(schema: Schema, target: Column, tables: Sequence[str]) -> Scan:
-    """Open files with the column types of the training rows of a model, and select the columns of the model."""
+def scan_for(schema: Schema, target: Column, tables: Sequence[str], beside: Sequence[str] = ()) -> Scan:
+    """Open files with the column types of the training rows of a model, and select the columns of the model.
+
+    There is no warning of columns that are used beside the model.
+    """
     scan, _ = open_and_summarise(tables, lambda scan: None, schema, target)
-    return scan.narrowed(known_columns(scan.names, schema)) if schema.named else scan
+    if not schema.named:
+        return scan
+    return scan.narrowed(
+        known_columns([name for name in scan.names if name in schema.names or name not in beside], schema)
+    )
 
 
 def align(frame: pl.DataFrame, estimator: GenerativeEstimator) -> pl.DataFrame:

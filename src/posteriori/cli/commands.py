@@ -24,6 +24,7 @@ from posteriori.cli.predict import predict
 from posteriori.cli.sample import sample
 from posteriori.cli.show import show
 from posteriori.cli.sql import sql
+from posteriori.cli.text_files import with_text_options
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
     fit,
@@ -39,6 +40,8 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     sql,
     network.query,
 )
+
+_READ_TABLES = {fit, predict, evaluate, explain, compare, cluster, cv, network.learn}
 
 app = typer.Typer(
     name="posteriori",
@@ -73,9 +76,11 @@ def _posteriori(
 
 
 for _command in _COMMANDS:
-    app.command(help=_help(_command))(_command)
+    app.command(help=_help(_command))(with_text_options(_command) if _command in _READ_TABLES else _command)
 
 _networks = typer.Typer(help="Bayesian networks: show, sample, learn.", rich_markup_mode="rich")
 for _network_command in (network.show, network.sample, network.learn):
-    _networks.command(help=_help(_network_command))(_network_command)
+    _networks.command(help=_help(_network_command))(
+        with_text_options(_network_command) if _network_command in _READ_TABLES else _network_command
+    )
 app.add_typer(_networks, name="network")

@@ -102,6 +102,9 @@ def cv(
             progress=progress,
         )
     rows: list[dict[str, Any]] = found.table.sort("log_loss").to_dicts()
+    name_of = dict(zip(found.table["model"], names, strict=True))
+    for row in rows:
+        row["name"] = name_of[row["model"]]
     facts = {
         "command": "cv",
         "table": str(table),
@@ -123,7 +126,8 @@ def cv(
     for row in rows:
         first, others = list(_SHOWN)[:2], list(_SHOWN)[2:]
         cells = [f"{row[name]:.3f} ± {row[f'{name}_se']:.3f}" for name in first]
-        page.add_row(row["model"], *cells, *(f"{row[name]:.3f}" for name in others))
+        shown = row["model"] if row["model"] == row["name"] else f"{row['name']}: {row['model']}"
+        page.add_row(shown, *cells, *(f"{row[name]:.3f}" for name in others))
     print_table(out, page)
 
 

@@ -17,11 +17,20 @@ def evaluate(
     table: TablePath,
     target: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The column that holds the classes. Default: that of the training rows."),
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="NAME",
+            help="The column that holds the classes. Default: that of the training rows.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score the predictions for a labelled table: accuracy, log-loss, Brier score and calibration.
+    """Score the predictions for a labelled table.
+
+    The scores are accuracy, log-loss, Brier score, AUC, precision, recall, F1 and calibration. AUC is the probability
+    that a row of a class gets a higher probability of that class than a row of another class. For more than two classes
+    it is averaged with the numbers of their rows; precision, recall and F1 are averaged with equal weights.
 
     Use rows that the model was not trained on: scores on training rows are too optimistic.
 
@@ -55,11 +64,11 @@ def evaluate(
     features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator)
     with as_user_errors():
         y_true = labels.components(estimator.target_, slice(0, frame.height))
-        posterior = estimator.predict_proba(features)
+        log_posterior = estimator.predict_log_proba(features)
     found = {
         "command": "evaluate",
         "table": str(table),
         "target": target,
-        **evaluation.evaluation_facts(estimator, y_true, posterior),
+        **evaluation.evaluation_facts(estimator, y_true, log_posterior),
     }
     (tables.print_json if as_json else evaluation.print_evaluation)(found)

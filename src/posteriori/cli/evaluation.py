@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MOST_MISTAKES = 20
 
 
-def evaluation_facts(estimator: GenerativeEstimator, y_true: Array, posterior: Array) -> Facts:
+def evaluation_facts(estimator: GenerativeEstimator, y_true: Array, log_posterior: Array) -> Facts:
     """Return the scores of predictions: overall, per class, and per bin of confidence.
 
     Parameters
@@ -29,21 +29,27 @@ def evaluation_facts(estimator: GenerativeEstimator, y_true: Array, posterior: A
     estimator : fitted classifier
     y_true : ndarray (n,)
         Index of the true class of each row.
-    posterior : ndarray (n, C)
-        p(y | x); NaN in a row that no class can produce.
+    log_posterior : ndarray (n, C)
+        log p(y | x); NaN in a row that no class can produce.
     """
-    prior = np.broadcast_to(estimator.class_prior_, posterior.shape)
-    posterior = metrics.fill_undefined(posterior, prior)
+    prior = np.broadcast_to(estimator.class_prior_, log_posterior.shape)
+    of_model, of_prior = scores(y_true, log_posterior, prior)
+    posterior = metrics.fill_undefined(np.exp(log_posterior), prior)
     per_class = metrics.precision_recall(y_true, posterior)
     bins = metrics.calibration(y_true, posterior)
     return {
         "rows": len(y_true),
-        "model": scores(y_true, posterior),
-        "class_prior": scores(y_true, prior),
+        "model": of_model,
+        "class_prior": of_prior,
         "classes": [
-            {"class": label, "rows": round(support), "precision": precision, "recall": recall}
-            for label, precision, recall, support in zip(
-                labels_of(estimator), per_class.precision, per_class.recall, per_class.support, strict=True
+            {"class": label, "rows": round(support), "precision": precision, "recall": recall, "f1": f1}
+            for label, precision, recall, f1, support in zip(
+                labels_of(estimator),
+                per_class.precision,
+                per_class.recall,
+                per_class.f1,
+                per_class.support,
+                strict=True,
             )
         ],
         "confusion": metrics.confusion_matrix(y_true, posterior),
@@ -58,14 +64,15 @@ def evaluation_facts(estimator: GenerativeEstimator, y_true: Array, posterior: A
 
 
 def print_evaluation(facts: Facts) -> None:
-    """Print scores, confusion matrix, precision and recall per class, and calibration."""
+    """Print scores, confusion matrix, precision, recall and F1 per class, and calibration."""
     out = console()
     print_scores(out, f"{facts['table']}, {facts['rows']:,} rows", facts)
     labels = [label_text(entry["class"]) for entry in facts["classes"]]
     _print_confusion(out, labels, facts["confusion"])
-    table = new_table("class", "rows", "precision", "recall")
+    table = new_table("class", "rows", "precision", "recall", "F1")
     for label, entry in zip(labels, facts["classes"], strict=True):
-        table.add_row(label, f"{entry['rows']:,}", probability(entry["precision"]), probability(entry["recall"]))
+        measures = (probability(entry[name]) for name in ("precision", "recall", "f1"))
+        table.add_row(label, f"{entry['rows']:,}", *measures)
     print_table(out, table)
     table = new_table("calibration: p(class predicted)", "rows", "mean p", "accuracy", "gap")
     for entry in facts["calibration"]:

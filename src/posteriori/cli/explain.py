@@ -1,37 +1,88 @@
-"""The command explain: Bayes' rule written out for one row."""
+"""The command explain: Bayes' rule written out for some rows."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import align, load_model, read_for
+from posteriori.cli.checks import align, load_model, load_posterior, read_for
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.options import ModelPath, TablePath
+from posteriori.cli.options import AsJson, ModelPath, TablePath
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from posteriori.classifiers import GenerativeEstimator
+
+_MOST_ROWS = 1000
 
 
 def explain(
     model: ModelPath,
     table: TablePath,
-    row: Annotated[int, typer.Option(metavar="N", help="The row to explain; the first is 0.")] = 0,
+    row: Annotated[
+        str, typer.Option(metavar="N", help="The rows to explain: 3, or 3,7,10-12. The first row is 0.")
+    ] = "0",
+    as_json: AsJson = False,
 ) -> None:
-    """Explain one row: Bayes' rule written out, and the contribution of each feature to the log-odds.
+    """Explain the predictions of some rows: Bayes' rule written out, and what each feature adds to the log-odds.
+
+    The strangeness of a row is the share of rows drawn from the model, with the same cells missing, that are more
+    probable than the row. A bar to the right speaks for the first class, a bar to the left for the second one.
 
     Example:
 
-        posteriori explain penguins.posteriori penguins.csv --row 3
+        posteriori explain penguins.posteriori penguins.csv --row 3,7
     """
     estimator = load_model(model)
-    frame = align(read_for(estimator, table), estimator)
-    if not 0 <= row < frame.height:
-        raise UserError(f"there is no row {row}; {table.name!r} has the rows 0 to {frame.height - 1}")
+    whole = read_for(estimator, table)
+    frame = align(whole, estimator)
+    positions = _positions(row, frame.height, table.name)
 
     import numpy as np
 
-    from posteriori.cli.explanation_page import print_explanation
+    from posteriori.cli import explanation_page, tables
+    from posteriori.scoring.strangeness import Strangeness
 
-    with as_user_errors():
-        explanation = estimator.explain(frame.slice(row, 1))
-    with np.errstate(invalid="ignore"):  # the posterior of a row that no class can produce
-        print_explanation(explanation, row)
+    fitted = load_posterior(model)
+    rows = frame[positions]
+    with as_user_errors(), np.errstate(invalid="ignore"):  # the posterior of a row that no class can produce
+        explanation = estimator.explain(rows)
+        log_density, strangeness = Strangeness.of(fitted.posterior).of_rows(fitted.source(rows))
+        labels = _labels(whole[positions], estimator)
+        found = explanation_page.explanation_facts(explanation, positions, labels, log_density, strangeness)
+        if as_json:
+            tables.print_json({"command": "explain", "table": str(table), "rows": found})
+            return
+        for place, facts in enumerate(found):
+            explanation_page.print_explanation(explanation.row(place), facts)
+
+
+def _positions(text: str, n_rows: int, table: str) -> list[int]:
+    """Return the rows that --row names."""
+    found: list[int] = []
+    for part in text.split(","):
+        matched = re.fullmatch(r"\s*(-?\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        if matched is None:
+            raise UserError(f"--row is {text!r}; write 3, or 3,7,10-12")
+        first, last = int(matched[1]), int(matched[2] or matched[1])
+        outside = next((one for one in (first, last) if not 0 <= one < n_rows), None)
+        if outside is not None:
+            raise UserError(f"there is no row {outside}; {table!r} has the rows 0 to {n_rows - 1}")
+        found += range(first, last + 1)
+    if not found or len(found) > _MOST_ROWS:
+        raise UserError(f"--row is {text!r}, which names {len(found):,} rows; name 1 to {_MOST_ROWS:,}")
+    return found
+
+
+def _labels(rows: pl.DataFrame, estimator: GenerativeEstimator) -> list[Any] | None:
+    """Return the true class of each row; None if the table does not have the target."""
+    target = estimator.schema_.target
+    if target is None or target not in rows.columns or target in estimator.schema_.names:
+        return None
+    cuts = getattr(estimator, "target_cuts_", None)
+    if cuts is not None and rows.schema[target].is_numeric():
+        rows = rows.with_columns(cuts.expression(target))
+    return rows[target].to_list()

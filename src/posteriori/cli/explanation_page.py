@@ -1,30 +1,118 @@
-"""The terminal page of explain: Bayes' rule for one row."""
+"""Facts and terminal page of explain: Bayes' rule for some rows."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
+from posteriori.cli.facts import Facts
 from posteriori.cli.score_tables import bar
 from posteriori.cli.tables import NAME, console, label_text, new_table
 from posteriori.explain import Explanation
 from posteriori.explain.merging import merge_classes
-from posteriori.formatting import number, shortened
+from posteriori.formatting import number, probability, shortened
+from posteriori.typing import Array
 
+_SIDE = 10  # characters of the longest signed bar
 _SHORTEST_NAME = 6  # characters of a name in a table that has to fit the terminal
 
 
-def print_explanation(explanation: Explanation, row: int) -> None:
-    """Print Bayes' rule for one row, and the contribution of each feature to the log-odds of its two best classes.
+def explanation_facts(
+    explanation: Explanation, rows: Sequence[int], labels: Sequence[Any] | None, log_density: Array, strangeness: Array
+) -> list[Facts]:
+    """Return the facts about each explained row.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    rows : sequence of int
+        The number of each row in its table.
+    labels : sequence, optional
+        The true classes; None where the table does not have them.
+    log_density, strangeness : ndarray (n,)
+        log p(x) and its rank among rows drawn from the model.
+    """
+    classes = explanation.classes.tolist()
+    constant = "bias" if explanation.weighted else "log_prior"
+    facts = []
+    for place, row in enumerate(rows):
+        odds = explanation.log_odds(place) if len(classes) > 1 else None
+        best = int(np.argmax(explanation.log_joint[place]))
+        factors = explanation.log_factors[place]
+        facts.append(
+            {
+                "row": row,
+                "prediction": classes[best],
+                **({} if labels is None else {"true": labels[place]}),
+                "posterior": dict(zip(classes, explanation.posterior[place], strict=True)),
+                "log_density": log_density[place],
+                "strangeness": strangeness[place],
+                "weighted": explanation.weighted,
+                constant: dict(zip(classes, explanation.log_prior, strict=True)),
+                "features": [
+                    {
+                        "feature": name,
+                        "value": explanation.values[place, j],
+                        "given": list(explanation.known(place, j)),
+                        "log_factor": dict(zip(classes, factors[:, j], strict=True)),
+                        "log_odds": None if odds is None else odds.factors[name],
+                    }
+                    for j, name in enumerate(explanation.feature_names)
+                ],
+                "log_odds": None
+                if odds is None
+                else {"class": odds.label, "against": odds.against, constant: odds.prior, "total": odds.total},
+            }
+        )
+    return facts
+
+
+def print_explanation(explanation: Explanation, facts: Facts) -> None:
+    """Print the prediction of one row, Bayes' rule, and the contribution of each feature to the log-odds.
+
+    Of a model with weighted factors the log-odds come first, and each factor is relative to its greatest one.
+    """
+    out = console()
+    _print_summary(out, facts)
+    if explanation.weighted:
+        if len(explanation.classes) > 1:
+            _print_log_odds(out, explanation)
+            out.print()
+        out.print(
+            "Each factor is a product of densities p(cell | class) of the members, each to the power of its weight, "
+            "divided by the factor of the class for which it is greatest. The posterior is the product of a column, "
+            "divided by the sum of the products.\n"
+        )
+        _print_bayes(out, explanation.relative())
+    else:
+        _print_bayes(out, explanation)
+        out.print()
+        if len(explanation.classes) > 1:
+            _print_log_odds(out, explanation)
+    out.print()
+
+
+def _print_summary(out: Console, facts: Facts) -> None:
+    p = facts["posterior"][facts["prediction"]]
+    true = "not given" if facts.get("true") is None else label_text(facts["true"])
+    out.print(
+        f"row {facts['row']}: {label_text(facts['prediction'])}, p = {probability(p)}"
+        + (f"; true class: {true}" if "true" in facts else "")
+    )
+    out.print(f"strangeness {facts['strangeness']:.3f}, log p(x) = {facts['log_density']:.4f}\n")
+
+
+def _print_bayes(out: Console, explanation: Explanation) -> None:
+    """Print Bayes' rule for one row.
 
     If the table is too wide for the terminal, the classes with the smallest posteriors are merged, and then names are
     cut.
     """
-    out = console()
     ranked = np.argsort(-explanation.log_joint[0], kind="stable")
     shown = explanation
     text = shown.bayes_table()
@@ -37,35 +125,42 @@ def print_explanation(explanation: Explanation, row: int) -> None:
     while length > _SHORTEST_NAME and _width(text) > out.width:
         length -= 2
         text = _shortened(shown, length).bayes_table()
-    out.print(f"row {row}\n")
     out.print(text, soft_wrap=True)
     if kept < len(ranked):
         out.print(
             f"\nThe {len(ranked) - kept} classes with the smallest posteriors are merged into one. Its likelihoods are "
             "conditional on the features above them, so that the column still multiplies to its joint."
         )
-    if len(ranked) > 1:
-        _print_log_odds(out, explanation)
 
 
 def _print_log_odds(out: Console, explanation: Explanation) -> None:
     """Print the contributions of the prior and of each feature to the log-odds of the two best classes."""
     log_odds = explanation.log_odds()
-    entries = [("prior", "", log_odds.prior)]
+    entries = [(explanation.constant, "", log_odds.prior)]
     cells = zip(log_odds.factors.items(), explanation.values[0], strict=True)
     entries += [(label_text(name), _cell(value), nats) for (name, nats), value in cells]
     greatest = max((abs(nats) for *_, nats in entries if math.isfinite(nats)), default=0.0)
-    table = new_table("adds to the log-odds", "value", "nats", "")
+    one, other = label_text(log_odds.label), label_text(log_odds.against)
+    table = new_table("adds to the log-odds", "value", "nats", _sides(other, one))
     table.columns[1].justify = table.columns[3].justify = "left"
     for name, value, nats in sorted(entries, key=lambda entry: -abs(entry[2])):
-        drawn = bar(abs(nats), greatest, width=12) if math.isfinite(nats) else ""
-        table.add_row(name, value, f"{nats:+.4f}", drawn)
+        table.add_row(name, value, f"{nats:+.4f}", _signed_bar(nats, greatest))
     table.add_section()
     table.add_row("log-odds", "", f"{log_odds.total:+.4f}", "")
-    one, other = label_text(log_odds.label), label_text(log_odds.against)
-    out.print(f"\n{one} against {other}: log p({one} | x) − log p({other} | x)")
+    out.print(f"{one} against {other}: log p({one} | x) − log p({other} | x)")
     out.print()
     out.print(table)
+
+
+def _sides(left: str, right: str) -> str:
+    """Return the heading of signed bars: which class each side speaks for."""
+    return f"{shortened(left, _SIDE - 2):>{_SIDE - 2}} ← → {shortened(right, _SIDE - 2)}"
+
+
+def _signed_bar(value: float, greatest: float) -> str:
+    """Return a bar from the middle to the right for a positive value, and to the left for a negative one."""
+    drawn = bar(abs(value), greatest, width=_SIDE) if math.isfinite(value) else ""
+    return f"{drawn if value < 0 else '':>{_SIDE}}│{drawn if value > 0 else ''}"
 
 
 def _cell(value: Any) -> str:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posteriori.classifiers.pool_verdict import pool_verdict
 from posteriori.densities import CorrelatedDensity, DescribedDensity, UnrestrictedDensity
 from posteriori.explain.column_distributions import column_distributions
 from posteriori.learning.information import mutual_information
 from posteriori.model_selection import metrics
+from posteriori.model_selection.scores import area_under_curve
 from posteriori.parameter_count import count_full_joint
-from posteriori.registry import describe_variant
+from posteriori.registry import describe_model
 from posteriori.tables.writing import write_column
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 Facts = dict[str, Any]
 
+_SCORED_ROWS = 1 << 18  # at a time
 _MAX_EXACT_INTEGER = 1 << 53  # readers of JSON may hold numbers as doubles
 
 
@@ -32,8 +35,13 @@ def candidate_facts(estimator: Any) -> list[Facts]:
         return []
     rows = [dict(zip(results, values, strict=True)) for values in zip(*results.values(), strict=True)]
     for row in rows:
-        row["description"] = describe_variant(row["member"])
+        row["description"] = describe_model(row["member"])
     return sorted(rows, key=lambda row: row["log_loss"])
+
+
+def verdict_on_pool(estimator: Any) -> str:
+    """Return a sentence on a candidate with a lower log-loss than the pool; an empty string if there is none."""
+    return pool_verdict(getattr(estimator, "cv_results_", {}))
 
 
 def main_member(estimator: Any) -> GenerativeEstimator:
@@ -49,13 +57,40 @@ def labels_of(estimator: GenerativeEstimator) -> list[Any]:
     return list(write_column(estimator.target_).tolist())
 
 
-def scores(y_true: Array, posterior: Array) -> Facts:
-    """Return accuracy, log-loss in nats and Brier score; y_true (n,) holds class indices."""
-    return {
-        "accuracy": metrics.accuracy(y_true, posterior),
-        "log_loss": metrics.log_loss(y_true, posterior),
-        "brier_score": metrics.brier_score(y_true, posterior),
-    }
+def scores(y_true: Array, log_posterior: Array, prior: Array) -> tuple[Facts, Facts]:
+    """Return the scores of predictions and of their class prior, with posteriors of a block of rows in memory.
+
+    The scores are accuracy, log-loss in nats, Brier score, AUC, and the means over classes of precision, recall and F1.
+
+    Parameters
+    ----------
+    y_true : ndarray (n,)
+        The index of the true class of each row.
+    log_posterior : ndarray (n, C)
+        log p(y | x); NaN in a row that no class can produce, which counts as its prior.
+    prior : ndarray (n, C)
+        p(y) for each row.
+    """
+    n_rows, n_classes = log_posterior.shape
+    found: list[Facts] = [{"accuracy": 0.0, "log_loss": 0.0, "brier_score": 0.0} for _ in range(2)]
+    confusion = np.zeros((2, n_classes, n_classes))
+    for start in range(0, n_rows, _SCORED_ROWS):
+        rows = slice(start, start + _SCORED_ROWS)
+        of_prior, true = prior[rows], y_true[rows]
+        for k, predicted in enumerate((metrics.fill_undefined(np.exp(log_posterior[rows]), of_prior), of_prior)):
+            share = len(true) / n_rows
+            found[k]["accuracy"] += share * metrics.accuracy(true, predicted)
+            found[k]["log_loss"] += share * metrics.log_loss(true, predicted)
+            found[k]["brier_score"] += share * metrics.brier_score(true, predicted)
+            confusion[k] += metrics.confusion_matrix(true, predicted)
+    # The priors of the folds differ by chance, and rank no row of a fold above another: their area is 0.5.
+    with np.errstate(divide="ignore"):
+        ranked = metrics.fill_undefined(log_posterior, np.log(prior))
+    area = area_under_curve(y_true, ranked)
+    for facts, one_area, counts in zip(found, (area, 0.5), confusion, strict=True):
+        facts["auc"] = one_area
+        facts |= {f"{name}_macro": value for name, value in metrics.PerClass.of(counts).macro.items()}
+    return found[0], found[1]
 
 
 def information(estimator: Any) -> Facts:
@@ -172,6 +207,7 @@ def pool_facts(estimator: Any) -> Facts:
             for name, one in estimator.members_.items()
         ],
         "candidates": candidate_facts(estimator),
+        "pool_verdict": verdict_on_pool(estimator),
         **information(estimator),
     }
 

@@ -65,6 +65,13 @@ class Weights(StrEnum):
     conditional = "conditional"
 
 
+class Pooling(StrEnum):
+    """What becomes of the candidates of a pool."""
+
+    log_linear = "log-linear"
+    best = "best"
+
+
 Poisson = Annotated[
     list[str] | None, typer.Option(metavar="A,B", help="Columns of counts (0, 1, 2, …), with a Poisson distribution.")
 ]
@@ -76,6 +83,15 @@ Binned = Annotated[
     ),
 ]
 ModelName = Annotated[str | None, typer.Option("--model", metavar="NAME", help=model_help(), show_default=False)]
+PoolKind = Annotated[
+    Pooling | None,
+    typer.Option(
+        "--pool",
+        help="log-linear: weigh the candidates of --model pool (default). best: keep only the one with the lowest "
+        "cross-validated log-loss.",
+        show_default=False,
+    ),
+]
 MissingCells = Annotated[
     Missing,
     typer.Option(
@@ -92,7 +108,9 @@ FactorWeighting = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Where to save the model. Default: TABLE.posteriori in this folder."),
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Where to save the model. Default: TABLE.posteriori in this folder."
+    ),
 ]
 ReportFile = Annotated[
     Path | None,
@@ -138,6 +156,7 @@ class FitRequest:
     ignore: list[str] | None
     keep: list[str] | None
     model: str | None
+    pool: Pooling | None
     missing: Missing
     weights: Weights | None
     output: Path
@@ -177,6 +196,7 @@ def fit(
     ignore: Ignore = None,
     keep: Keep = None,
     model: ModelName = None,
+    pool: PoolKind = None,
     missing: MissingCells = Missing.at_random,
     weights: FactorWeighting = None,
     output: Output = None,
@@ -225,6 +245,7 @@ def fit(
         ignore=ignore,
         keep=keep,
         model=model,
+        pool=pool,
         missing=missing,
         weights=weights,
         output=output or Path(f"{stem_of(table)}.posteriori"),
@@ -300,17 +321,8 @@ def resolve_model(request: FitRequest) -> ModelSpec:
     """Return the requested model; without --model the pool, or nb if the pool does not support an option."""
     if request.model is not None:
         return model_named("--model", request.model)
-    # Options that the pool does not support.
-    beyond_pool = (
-        request.column_options["poisson"],
-        request.column_options["binned"],
-        request.weights,
-        request.components_per_class,
-        request.label_noise,
-        request.unlabelled_weight,
-    )
-    learns = request.unlabelled is Unlabelled.learn or request.missing is Missing.informative
-    needs_nb = learns or any(option is not None for option in beyond_pool)
+    beyond_pool = (request.weights, request.components_per_class, request.label_noise)
+    needs_nb = any(option is not None for option in beyond_pool) or label_options.is_held_out(request.unlabelled_weight)
     return model_named("--model", "nb" if needs_nb else "pool")
 
 
@@ -369,6 +381,10 @@ def _make_estimator(spec: ModelSpec, request: FitRequest, chosen: dict[str, list
         estimator = spec.make(distributions=distributions or None)
     else:
         estimator = spec.make(categorical_features=chosen["categorical"] or "from_dtype")
+    if request.pool is not None:
+        if spec.name != "pool":
+            raise UserError(f"--pool goes with --model pool, not {spec.name}; remove it")
+        estimator.set_params(pool=request.pool.value.replace("-", "_"))
     if request.missing is Missing.informative:
         if "missing" not in spec.options:
             raise UserError(f"--missing informative needs --model {names_with('missing')}, not {spec.name}")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from posteriori.cli.facts import (
     Facts,
     candidate_facts,
@@ -13,10 +11,10 @@ from posteriori.cli.facts import (
     labels_of,
     parameter_counts,
     scores,
+    verdict_on_pool,
 )
 from posteriori.cli.hints import hints
 from posteriori.explain.column_distributions import column_distributions
-from posteriori.model_selection import metrics
 from posteriori.model_selection.against_prior import compare_with_prior
 
 if TYPE_CHECKING:
@@ -26,14 +24,13 @@ if TYPE_CHECKING:
     from posteriori.tables import Scan
 
 _FIRST_CATEGORIES = 12
-_SCORED_ROWS = 1 << 18  # at a time
 
 
 def fit_facts(scan: Scan, description: ScannedTable, scored: OutOfFold) -> Facts:
     """Return the facts about a fit: columns, hints, scores, number of parameters and feature importance."""
     estimator = scored.estimator
     schema = estimator.schema_
-    model, class_prior = _mean_scores(scored)
+    model, class_prior = scores(scored.y_true, scored.log_posterior, scored.prior)
     return {
         "rows": description.n_rows,
         "target": schema.target,
@@ -53,22 +50,9 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: OutOfFold) -> Facts
         **parameter_counts(estimator),
         **information(estimator),
         "candidates": candidate_facts(estimator),
+        "pool_verdict": verdict_on_pool(estimator),
         "left_out": getattr(estimator, "skipped_", {}),
     }
-
-
-def _mean_scores(scored: OutOfFold) -> tuple[Facts, Facts]:
-    """Return the scores of the model and of its class prior on held-out rows, as means over blocks of rows."""
-    sums: list[Facts] = [{}, {}]
-    n_rows = len(scored.y_true)
-    for start in range(0, n_rows, _SCORED_ROWS):
-        rows = slice(start, start + _SCORED_ROWS)
-        prior, y_true = scored.prior[rows], scored.y_true[rows]
-        posterior = metrics.fill_undefined(np.exp(scored.log_posterior[rows]), prior)
-        for total, predicted in zip(sums, (posterior, prior), strict=True):
-            for name, value in scores(y_true, predicted).items():
-                total[name] = total.get(name, 0.0) + value * (len(y_true) / n_rows)
-    return sums[0], sums[1]
 
 
 def _against_prior(scored: OutOfFold) -> Facts:

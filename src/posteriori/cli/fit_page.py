@@ -34,7 +34,7 @@ def print_fit(facts: Facts) -> None:
     subsample = f" on {found['rows']:,} of the rows" if found["rows"] < n_labelled else ""
     print_scores(out, f"{found['folds']}-fold cross-validation{subsample}", found)
     if facts["candidates"]:
-        print_candidates(out, facts["candidates"])
+        print_candidates(out, facts["candidates"], facts["pool_verdict"])
     reasons: dict[str, list[str]] = {}
     for name, reason in facts["left_out"].items():
         reasons.setdefault(reason, []).append(name)

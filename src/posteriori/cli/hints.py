@@ -11,6 +11,7 @@ import polars as pl
 from posteriori.formatting import plural
 from posteriori.tables import Column, Schema, quote
 from posteriori.tables.names import exactly
+from posteriori.tables.written_numbers import is_written_number
 
 if TYPE_CHECKING:
     from posteriori.statistics.description import ScannedTable
@@ -86,13 +87,19 @@ def _words_in(scan: Scan, column: Column) -> list[str]:
     if scan.types[column.name] != pl.String:
         return []
     cells = exactly(column.name).drop_nulls()
-    words = cells.filter(cells.cast(pl.Float64, strict=False).is_null()).unique().head(_MOST_WORDS + 1)
+    words = cells.filter(~_is_number(cells)).unique().head(_MOST_WORDS + 1)
     found: list[str] = scan.frame.select(words).collect(engine="streaming").to_series().sort().to_list()
     return found if len(found) <= _MOST_WORDS else []
 
 
 def _words_among_numbers(column: Column) -> list[str]:
     """Return the categories that are not numbers, if they are few and the other categories are all numbers."""
-    cells = pl.Series([str(category) for category in column.categories])
-    words = cells.filter(cells.cast(pl.Float64, strict=False).is_null()).to_list()
+    cells = pl.DataFrame({"cells": [str(category) for category in column.categories]})
+    words = cells.filter(~_is_number(pl.col("cells")))["cells"].to_list()
     return words if 0 < len(words) <= _MOST_WORDS and len(cells) - len(words) >= _FEWEST_ROWS else []
+
+
+def _is_number(cells: pl.Expr) -> pl.Expr:
+    """Return whether strings are numbers, possibly with a unit and separators of thousands."""
+    written = is_written_number(cells, ".") | is_written_number(cells, ",")
+    return cells.cast(pl.Float64, strict=False).is_not_null() | written

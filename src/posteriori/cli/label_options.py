@@ -43,18 +43,24 @@ def apply_label_options(
     """
     known = estimator.get_params()
     asked = {
-        "--unlabelled learn": unlabelled is Unlabelled.learn,
-        "--unlabelled-weight": weight is not None,
-        "--components-per-class": components_per_class is not None,
-        "--label-noise": noise is not None,
+        "--unlabelled learn": ("unlabelled", unlabelled is Unlabelled.learn),
+        "--unlabelled-weight": ("unlabelled", weight is not None),
+        "--components-per-class": ("label_noise", components_per_class is not None),
+        "--label-noise": ("label_noise", noise is not None),
     }
-    able = "unlabelled" in known
-    for option, wanted in asked.items():
-        if wanted and not able:
-            raise UserError(f"{option} needs EM, which --model {model} does not use; use {names_with('unlabelled')}")
-    if not able:
+    for option, (parameter, wanted) in asked.items():
+        if wanted and parameter not in known:
+            raise UserError(
+                f"{option} needs EM, which --model {model} does not use for it; use {names_with(parameter)}"
+            )
+    if "unlabelled" not in known:
         return estimator, Unlabelled.ignore
-    use = unlabelled or Unlabelled.learn
+    if model == "pool" and is_held_out(weight):
+        raise UserError(
+            f"--model pool cannot choose --unlabelled-weight; give a number, or use {names_with('label_noise')}"
+        )
+    asks = unlabelled is None and weight is None
+    use = Unlabelled.ignore if model == "pool" and asks else unlabelled or Unlabelled.learn
     if weight is not None and use is Unlabelled.ignore:
         raise UserError("--unlabelled-weight weights rows that --unlabelled ignore leaves out; remove one of the two")
     parameters: dict[str, Any] = {"unlabelled": "learn" if use is Unlabelled.learn else "error", "random_state": seed}
@@ -68,8 +74,13 @@ def apply_label_options(
     return estimator.set_params(**parameters), use
 
 
+def is_held_out(weight: str | None) -> bool:
+    """Whether the weight of rows without label is to be chosen on held-out rows."""
+    return weight in ("held-out", "held_out")
+
+
 def _weight(text: str) -> float | str:
-    if text in ("held-out", "held_out"):
+    if is_held_out(text):
         return "held_out"
     return _share(text, f'--unlabelled-weight is {text!r}; give a number from 0 to 1, or "held-out"')
 
@@ -98,7 +109,7 @@ def _components(text: str, classes: Sequence[Any]) -> int | dict[Any, int]:
     """Parse the number of components of all classes, ``2``, or of some classes, ``a=2,b=3``."""
     if "=" not in text:
         return _many(text, text)
-    spelled = {spelling: label for label in classes for spelling in _spellings(label)}
+    spelled = {spelling: label for label in classes for spelling in spellings(label)}
     found = {}
     for part in text.split(","):
         name, _, many = part.rpartition("=")
@@ -109,7 +120,7 @@ def _components(text: str, classes: Sequence[Any]) -> int | dict[Any, int]:
     return found
 
 
-def _spellings(label: Any) -> list[str]:
+def spellings(label: Any) -> list[str]:
     """Return how a class may be written in an option; a whole number needs no decimal point."""
     if isinstance(label, bool):
         return [str(label).lower()]

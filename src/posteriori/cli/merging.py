@@ -20,7 +20,7 @@ def merge(
         list[Path],
         typer.Argument(metavar="MODEL...", help="Models saved by fit, each of a part of the rows.", show_default=False),
     ],
-    output: Annotated[Path, typer.Option("--out", "--output", metavar="FILE", help="File of the merged model.")],
+    output: Annotated[Path, typer.Option("--output", "-o", "--out", metavar="FILE", help="File of the merged model.")],
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -33,7 +33,7 @@ def merge(
 
     Example:
 
-        posteriori merge north.posteriori south.posteriori --out both.posteriori
+        posteriori merge north.posteriori south.posteriori --output both.posteriori
     """
     if names_table(output):
         raise UserError(f"{str(output)!r} has the suffix of a table; name the model NAME.posteriori")

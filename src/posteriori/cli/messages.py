@@ -65,6 +65,11 @@ def warn(message: str, printed: set[str] | None = None) -> None:
         printed.add(line)
 
 
+def note(message: str) -> None:
+    """Print one line to stderr on what a command does without being asked."""
+    print(f"note: {one_line(message)}", file=sys.stderr)
+
+
 @contextmanager
 def announced_compilation() -> Iterator[None]:
     """Print one line to stderr when the first kernel is compiled; print nothing if all kernels are in the cache."""

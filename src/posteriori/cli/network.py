@@ -193,7 +193,10 @@ def sample(
 def learn(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table of categories.", show_default=False)],
     output: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where to write: .bif, .xmlbif, .bifxml, .xml or .posteriori.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where to write: .bif, .xmlbif, .bifxml, .xml or .posteriori."
+        ),
     ],
     method: Annotated[Search, typer.Option(help="Algorithm of structure learning.")] = Search.hill_climbing,
     score: Annotated[Score, typer.Option(help="Score that hill climbing maximises.")] = Score.bic,

@@ -14,7 +14,8 @@ import typer
 from posteriori.cli.messages import UserError
 from posteriori.registry import MODELS, ModelSpec, find_model
 
-FORMATS = ".csv, .tsv (also .gz, .zst), .parquet, .arrow, .feather, .ipc, .ndjson or .jsonl"
+WRITTEN = ".csv, .tsv (also .gz), .parquet, .arrow, .feather, .ipc, .ndjson or .jsonl"
+FORMATS = ".csv, .tsv (also .gz, .zst), .xlsx, .parquet, .arrow, .feather, .ipc, .ndjson, .jsonl; - for stdin"
 
 TablePath = Annotated[Path, typer.Argument(metavar="TABLE", help=f"A table: {FORMATS}.", show_default=False)]
 TablePaths = Annotated[
@@ -22,7 +23,7 @@ TablePaths = Annotated[
     typer.Argument(metavar="TABLE...", help=f"Files, globs or folders of one table: {FORMATS}.", show_default=False),
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by fit.", show_default=False)]
-Target = Annotated[str, typer.Option(metavar="NAME", help="The column that holds the classes.")]
+Target = Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="The column that holds the classes.")]
 Categorical = Annotated[
     list[str] | None,
     typer.Option(metavar="A,B", help="Columns that are categorical although they hold numbers."),
@@ -50,7 +51,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as one JSO
 RowCount = Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="Number of rows to draw.")]
 OutputTable = Annotated[
     Path | None,
-    typer.Option("--output", metavar="FILE", help=f"Where to write the rows: {FORMATS}. Default: CSV on stdout."),
+    typer.Option("--output", "-o", metavar="FILE", help=f"Where to write the rows: {WRITTEN}. Default: CSV on stdout."),
+]
+WithColumns = Annotated[
+    list[str] | None,
+    typer.Option("--with", metavar="A,B", help="Columns of the table to write before the prediction, such as its key."),
 ]
 SplitSeed = Annotated[int, typer.Option(min=0, help="Seed of the random split of the rows.")]
 DrawSeed = Annotated[int | None, typer.Option(min=0, help="Seed; makes the draw repeatable.", show_default=False)]

@@ -9,9 +9,11 @@ from typing import Annotated
 import typer
 
 from posteriori.cli.checks import load_posterior, scan_for
-from posteriori.cli.messages import as_user_errors
-from posteriori.cli.options import ModelPath, OutputTable, TablePaths
+from posteriori.cli.decisions import costs_in, thresholds_in
+from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.options import ModelPath, OutputTable, TablePaths, WithColumns, split_names
 from posteriori.cli.progress import progress_bar
+from posteriori.cli.reading import open_as_written
 from posteriori.cli.writing import check_output, write_out
 
 
@@ -20,28 +22,60 @@ def predict(
     table: TablePaths,
     output: OutputTable = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add p(class | row) of each class, as p_CLASS.")] = False,
+    with_columns: WithColumns = None,
+    append: Annotated[bool, typer.Option("--append", help="Write all columns of the table first.")] = False,
+    strangeness: Annotated[
+        bool,
+        typer.Option(
+            "--strangeness",
+            help="Add log_density, log p(row) in nats, and strangeness: the share of rows drawn from the model that "
+            "are more probable; 0.999 is strange.",
+        ),
+    ] = False,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLASS=P", help="Predict CLASS where its probability is P or more. May be repeated."),
+    ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Predict the class of least expected cost. .json: {true: {predicted: cost}}. Table: one row per true "
+            "class, named in the first column, one column per predicted class.",
+        ),
+    ] = None,
 ) -> None:
     """Predict the class of each row of a table.
 
     The output has one row per row of the table, in the same order, with the column prediction. A model saved by cluster
     predicts the component. The table may contain the target; it is not used. A category unseen in training counts as
-    missing.
+    missing. --with and --append write the cells of CSV files as they are written there.
 
     Example:
 
-        posteriori predict penguins.posteriori penguins.csv --proba
+        posteriori predict penguins.posteriori penguins.csv --proba --with sex
     """
     if output is not None:
         check_output(output, model, *map(Path, table))
+    if threshold and costs is not None:
+        raise UserError("--threshold and --costs are two rules for one prediction; remove one of them")
+    if append and with_columns:
+        raise UserError("--append writes all columns, and --with some of them; remove one of the options")
     fitted = load_posterior(model)
-    scan = scan_for(fitted.schema, fitted.target, table)
+    written = open_as_written(table) if append or with_columns else None
+    names = [] if written is None else list(written.names) if append else split_names(with_columns)
+    scan = scan_for(fitted.schema, fitted.target, table, names)
 
-    from posteriori.scoring.files import predictions, write_predictions
+    from posteriori.scoring.files import Wanted, columns_beside, predictions, write_predictions
 
+    with as_user_errors():
+        beside = columns_beside(written, names)
+    decision = costs_in(costs, fitted.labels) if costs is not None else thresholds_in(threshold, fitted.labels)
+    wanted = Wanted(proba, strangeness, beside, decision)
     apart = output is not None or not sys.stdout.isatty()
     with as_user_errors(), progress_bar("predicting", scan.n_rows, wanted=apart) as progress:
         if output is not None:
-            write_predictions(fitted, scan, output, proba, progress)
+            write_predictions(fitted, scan, output, wanted, progress)
             return
-        for number, frame in enumerate(predictions(fitted, scan, proba, progress)):
+        for number, frame in enumerate(predictions(fitted, scan, wanted, progress)):
             write_out(frame.write_csv(include_header=not number))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.text_files import STDIN, asked_dialect, note_on_reading, shown_names, stdin_copy
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from posteriori.tables import Column, Scan, Schema
 
 _SHIPPED = ("penguins.csv",)
-_TEXT = ("csv", "tsv", "ndjson")
+_TEXT = ("csv", "tsv", "ndjson", "excel")
 
 T = TypeVar("T")
 
@@ -38,6 +39,8 @@ def stem_of(tables: Sequence[str]) -> str:
     """Return the name of a table's file without its suffixes, or that of the common folder of several files."""
     from posteriori.tables.scanning import format_of
 
+    if list(tables) == [STDIN]:
+        return "stdin"
     if len(tables) == 1 and not os.path.isdir(tables[0]) and (os.path.exists(tables[0]) or not has_magic(tables[0])):
         path = Path(tables[0])
         with as_user_errors():
@@ -50,6 +53,8 @@ def stem_of(tables: Sequence[str]) -> str:
 
 def title_of(tables: Sequence[str]) -> str:
     """Return the name of a table in messages: that of its file, or of the first one and the number of the others."""
+    if list(tables) == [STDIN]:
+        return "stdin"
     return Path(tables[0]).name if len(tables) == 1 else f"{tables[0]} and {len(tables) - 1} more"
 
 
@@ -71,10 +76,9 @@ def read_frame(path: Path, schema: Schema | None = None, target: Column | None =
     import polars as pl
 
     from posteriori.tables.names import exactly
-    from posteriori.tables.scanning import format_of
 
     with as_user_errors():
-        text = format_of(path) in _TEXT
+        text = _are_text([str(path)])
     _, frame = open_and_summarise([str(path)], _collected, schema, target)
     nothing = [name for name in frame.columns if text and frame[name].null_count() == frame.height]
     return frame.with_columns(exactly(name).cast(pl.Null) for name in nothing)
@@ -97,17 +101,24 @@ def open_and_summarise(
     UserError
         The files cannot be read, or have no rows.
     """
-    from posteriori.tables.scanning import format_of, paths_of
-
     with as_user_errors():
         try:
             scan = open_table(tables, schema, target)
-            return scan, look(scan)
+            found = look(scan)
         except ValueError:
-            if not any(format_of(path) in _TEXT for path in paths_of(_files(tables))):
+            if not _are_text(tables):
                 raise
-        scan = open_table(tables, schema, target, whole=True)
-        return scan, look(scan)
+            scan = open_table(tables, schema, target, whole=True)
+            found = look(scan)
+    note_on_reading(title_of(tables), scan)
+    return scan, found
+
+
+def _are_text(tables: Sequence[str]) -> bool:
+    """Return whether the types of columns are inferred from the cells of the files."""
+    from posteriori.tables.scanning import format_of, paths_of
+
+    return any(format_of(path) in _TEXT for path in paths_of(_files(tables)))
 
 
 def open_table(
@@ -120,34 +131,47 @@ def open_table(
     ValueError, OSError
         As `posteriori.scan`, or there are no rows.
     """
-    import polars as pl
+    from posteriori.tables.files import open_scan
 
-    from posteriori.tables import scan
-    from posteriori.tables.scanning import common_types, format_of, paths_of, types_of
-    from posteriori.tables.text import reason_of
+    known = (*schema.columns, *([target] if target else [])) if schema is not None else ()
+    strings = {column.name for column in known if column.holds_strings}
+    numbers = {column.name for column in known if column.kind == "continuous"}
 
-    files = paths_of(_files(tables))
-    kind = format_of(files[0])
-    if kind not in _TEXT:
-        scanned = scan(files)
-    else:
-        known = (*schema.columns, *([target] if target else [])) if schema is not None else ()
-        strings = {column.name: pl.String() for column in known if column.holds_strings}
-        of_file = {}
-        for path in files:
-            try:
-                found = types_of(path, kind, whole)
-            except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-                raise ValueError(f"cannot read {path.name!r}: {reason_of(error, path)}") from None
+    def retype(of_file: Mapping[Path, dict[str, pl.DataType]]) -> dict[str, Any]:
+        import polars as pl
+
+        for path, found in of_file.items():
             _warn_of_doubles(path.name, found)
-            of_file[path] = found | {name: dtype for name, dtype in strings.items() if name in found}
-        types = common_types(of_file, kind)
-        nothing = [name for name in types if all(found[name] == pl.Null for found in of_file.values())]
-        numbers = [one.name for one in known if one.kind == "continuous" and types.get(one.name) == pl.Int64]
-        scanned = scan(files, dtypes=types | dict.fromkeys([*nothing, *numbers], pl.Float64()))
+        types: dict[str, set[Any]] = {}
+        for found in of_file.values():
+            for name, dtype in found.items():
+                types.setdefault(name, set()).add(dtype)
+        new: dict[str, Any] = {}
+        for name, held in types.items():
+            if name in strings:
+                new[name] = pl.String()
+            elif held == {pl.Null()} or (name in numbers and held <= {pl.Int64(), pl.Null()}):
+                new[name] = pl.Float64()
+        return new
+
+    scanned = open_scan(_files(tables), asked_dialect(), retype=retype, whole=whole, shown=shown_names())
     if not scanned.n_rows:
         raise ValueError(f"{title_of(tables)!r} has no rows")
     return scanned
+
+
+def open_as_written(tables: Sequence[str]) -> Scan:
+    """Open files with the cells of CSV and TSV files as strings, as they are written there: 007 stays 007."""
+    from posteriori.tables.files import open_scan
+
+    def strings(of_file: Mapping[Path, dict[str, pl.DataType]]) -> dict[str, Any]:
+        import polars as pl
+
+        is_csv = next(iter(of_file)).suffix.lower() not in (".ndjson", ".jsonl")
+        return {name: pl.String() for found in of_file.values() for name in found} if is_csv else {}
+
+    with as_user_errors():
+        return open_scan(_files(tables), asked_dialect(), retype=strings, shown=shown_names())
 
 
 def _files(tables: Sequence[str]) -> list[str]:
@@ -155,7 +179,10 @@ def _files(tables: Sequence[str]) -> list[str]:
     from importlib.resources import files
 
     shipped = {name: str(files("posteriori").joinpath("datasets", name)) for name in _SHIPPED}
-    return [shipped.get(name, name) if not os.path.exists(name) else name for name in tables]
+    return [
+        str(stdin_copy()) if name == STDIN else shipped.get(name, name) if not os.path.exists(name) else name
+        for name in tables
+    ]
 
 
 def _warn_of_doubles(name: str, columns: Iterable[str]) -> None:

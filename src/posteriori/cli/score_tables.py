@@ -8,33 +8,36 @@ from rich.console import Console
 
 from posteriori.cli.facts import Facts
 from posteriori.cli.tables import NAME, label_text, new_table, print_table
-from posteriori.formatting import count, plural
+from posteriori.formatting import count, plural, probability
 
 MOST_FEATURES = 10
 
 
 def print_scores(out: Console, title: str, found: Facts) -> None:
-    """Print accuracy, log-loss and Brier score of a model beside those of its class prior."""
+    """Print the scores of a model beside those of its class prior."""
     table = new_table(title, "model", "class prior")
-    names = {"accuracy": "accuracy", "log_loss": "log-loss (nats)", "brier_score": "Brier score"}
+    names = {"accuracy": "accuracy", "log_loss": "log-loss (nats)", "brier_score": "Brier score", "auc": "AUC"}
+    names |= {f"{name.lower()}_macro": f"{name} (mean of the classes)" for name in ("precision", "recall", "F1")}
     for key, name in names.items():
-        table.add_row(name, f"{found['model'][key]:.4f}", f"{found['class_prior'][key]:.4f}")
+        table.add_row(name, probability(found["model"][key]), probability(found["class_prior"][key]))
     print_table(out, table)
 
 
-def print_candidates(out: Console, candidates: Sequence[Facts]) -> None:
-    """Print the cross-validated scores and the weight of each candidate of a pool."""
+def print_candidates(out: Console, candidates: Sequence[Facts], verdict: str) -> None:
+    """Print the cross-validated scores and the weight of each candidate of a pool, and what the names stand for."""
     table = new_table("candidate", "log-loss (nats)", "accuracy", "weight")
     for candidate in candidates:
         scores = (f"{candidate[name]:.3f} ± {candidate[f'{name}_se']:.3f}" for name in ("log_loss", "accuracy"))
         weight = "" if candidate["member"] == "pool" else f"{candidate['weight']:.2f}"
         table.add_row(candidate["member"], *scores, weight)
     print_table(out, table)
-    described = [candidate for candidate in candidates if candidate["description"]]
-    for candidate in described:
-        out.print(f"{candidate['member']}: {candidate['description']}")
-    if described:
-        out.print()
+    for candidate in candidates:
+        if candidate["description"]:
+            out.print(f"{candidate['member']}: {candidate['description']}")
+    out.print("weight: exponent of the candidate's posterior in the pool; weights are not shares and need not sum to 1")
+    if verdict:
+        out.print(verdict)
+    out.print()
 
 
 def print_information(out: Console, facts: Facts) -> None:

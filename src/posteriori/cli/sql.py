@@ -22,18 +22,22 @@ def sql(
     columns: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="A,B", help="Columns of the table to keep in the result, such as its key. Default: the features."
+            "--with",
+            "--columns",
+            metavar="A,B",
+            help="Columns of the table in the result, such as its key. Default: the features.",
         ),
     ] = None,
 ) -> None:
     """Print a model as one SELECT statement, which scores rows inside a database.
 
-    The result has the columns to keep, prediction, and p_CLASS and log_p_CLASS of each class. Missing cells are
-    integrated out. The probabilities are those of predict --proba. For naive Bayes, lda, qda, rda, tan and chow-liu.
+    The result has the columns of --with, prediction, and p_CLASS and log_p_CLASS of each class. Missing cells are
+    integrated out. The probabilities are those of predict --proba. For naive Bayes, lda, qda, rda, tan, chow-liu, and
+    a pool of these.
 
     Example:
 
-        posteriori sql penguins.posteriori --dialect sqlite --table penguins --columns id
+        posteriori sql penguins.posteriori --dialect sqlite --table penguins --with id
     """
     estimator = load_model(model)
     if not hasattr(estimator, "to_sql"):

@@ -54,11 +54,13 @@ def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
     UserError
         The suffix is unknown, or the format cannot be written.
     """
+    from posteriori.tables.dialects import SEPARATORS
     from posteriori.tables.scanning import format_of
-    from posteriori.tables.text import SEPARATORS
 
     with as_user_errors():
         kind = format_of(path)
+    if kind == "excel":
+        raise UserError(f"{str(path)!r} is a spreadsheet, which is not written; write .csv or .parquet")
     packed = path.suffix.lower()
     if packed == ".zst":
         raise UserError(

@@ -19,6 +19,7 @@ from posteriori.densities.capabilities import (
     VarianceDensity,
 )
 from posteriori.densities.categorical import Categorical, CategoricalParameters
+from posteriori.densities.complement import Complement, ComplementParameters
 from posteriori.densities.conditional import BackOff
 from posteriori.densities.families import FamilyTables
 from posteriori.densities.full_joint import FullJoint, FullJointParameters
@@ -26,6 +27,7 @@ from posteriori.densities.gaussian import Gaussian, GaussianParameters
 from posteriori.densities.grouped import Grouped, GroupedParameters, coarse_parameters, ungrouped
 from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.missingness import Missingness, MissingnessParameters
+from posteriori.densities.multinomial import Multinomial, MultinomialParameters
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.multivariate_parameters import MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
@@ -58,6 +60,8 @@ __all__ = [
     "CategoricalParameters",
     "ChainedDensity",
     "ClassIndependentDensity",
+    "Complement",
+    "ComplementParameters",
     "CorrelatedDensity",
     "Density",
     "DescribedDensity",
@@ -78,6 +82,8 @@ __all__ = [
     "Missingness",
     "MissingnessDensity",
     "MissingnessParameters",
+    "Multinomial",
+    "MultinomialParameters",
     "MultivariateGaussian",
     "MultivariateGaussianParameters",
     "Poisson",
@@ -90,6 +96,7 @@ __all__ = [
     "TwoPassDensity",
     "UnrestrictedDensity",
     "VarianceDensity",
+    "WordDensity",
     "coarse_parameters",
     "column_label",
     "find_registration",
@@ -114,8 +121,9 @@ class Density(Protocol):
     ----------
     name : str
         The name that `distributions={"column": name}` accepts if the density is registered (`REGISTRY`).
-    kind : {"continuous", "categorical", "mixed"}
-        What it reads from its columns: numbers, codes (of categories and of bins), or both.
+    kind : {"continuous", "categorical", "counts", "mixed"}
+        What it reads from its columns: numbers, codes (of categories and of bins), counts (the bags of one column, or
+        numbers), or numbers and codes.
     sufficient_statistics : StatisticsFactory
         Computes the statistics from which the density is estimated.
     support : str
@@ -199,6 +207,21 @@ class ApproximatingDensity(Density, Protocol):
 
     def approximated(self, parameters: Any, tile: Any) -> Array:
         """Return which columns are missing in some row and not summed out exactly there, (d,) booleans."""
+
+
+@runtime_checkable
+class WordDensity(Density, Protocol):
+    """A density of counts, whose log density is a sum over the words that occur in a row. Feature: `explain`.
+
+    A training row must have no missing count if `learns_from_complete_rows`.
+    Law (tests/densities/test_counts.py): the factors of the stored cells of a row and the rest add up to log_density.
+    """
+
+    @property
+    def learns_from_complete_rows(self) -> bool: ...  # noqa: D102
+
+    def word_factors(self, parameters: Any, tile: Any) -> tuple[Array, Array]:
+        """Return the factors of the stored cells in nats, (m, Z), and the rest of log_density per row, (n, Z)."""
 
 
 @runtime_checkable

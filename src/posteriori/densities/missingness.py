@@ -13,7 +13,8 @@ from posteriori import kernels
 from posteriori.densities.capabilities import LinearTerms
 from posteriori.invariants import check_numbers, check_pseudo_count
 from posteriori.statistics.counts import Counts, Presence, slot_offsets
-from posteriori.tables.batch import Mixed
+from posteriori.statistics.left_out import less
+from posteriori.tables.batch import Assignment, Mixed
 from posteriori.tables.schema import CellKind, Column, quote
 from posteriori.typing import Array
 
@@ -118,6 +119,31 @@ class Missingness:
         """Return log p(m_j | z) in nats, (n, Z, d)."""
         present = tile.present[:, np.newaxis, :]
         return np.where(present, parameters.log_present, parameters.log_missing)
+
+    def left_out(
+        self, parameters: MissingnessParameters, statistics: Counts, tile: Mixed, assignment: Assignment
+    ) -> Array:
+        """Return log p(m_j | z) in nats, (n, Z, d), of each row under the shares without it."""
+        del parameters
+        here = tile.present
+        n_rows, n_components = len(here), len(statistics.table)
+        removed = np.zeros((n_rows, n_components, 1))
+        removed[np.arange(n_rows), assignment.component, 0] = assignment.weight
+        cells = np.stack([~here, here])[:, :, np.newaxis, :]
+        counts = np.stack([statistics.table[:, statistics.offsets[:-1]], statistics.observed()])[:, np.newaxis]
+        counts = less(np.broadcast_to(counts, (2, n_rows, *counts.shape[2:])), removed * cells)
+        pooled = counts.sum(axis=2, keepdims=True)
+        total = counts.sum(axis=0) + 2.0 * self.alpha
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shares = np.where(total > 0, (counts + self.alpha) / total, pooled / pooled.sum(axis=0))
+            log_shares = np.log(np.where((pooled > 0).all(axis=0), shares, 1.0))
+        out: Array = np.where(here[:, np.newaxis, :], log_shares[1], log_shares[0])
+        return out
+
+    def with_fixed_structure(self, parameters: MissingnessParameters) -> Missingness:
+        """Return the density itself: it learns no structure."""
+        del parameters
+        return self
 
     def sample(self, parameters: MissingnessParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw which cells are missing, (n, d) booleans."""

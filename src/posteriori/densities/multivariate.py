@@ -23,6 +23,7 @@ from posteriori.densities.multivariate_without import log_factors_given_others
 from posteriori.densities.pooling import PerClass, Pooled, Pooling
 from posteriori.densities.shrinkage import Chain, Covariances, LedoitWolf, Shrinkage
 from posteriori.densities.singular import dependent_columns, least_eigenvalue, raised_to, regularise_singular
+from posteriori.densities.triangular import solve_lower
 from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.invariants import require
 from posteriori.statistics.missing_patterns import MissingPatterns
@@ -176,8 +177,6 @@ class MultivariateGaussian:
 
     def log_factors(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return log p(x_j | x_1 … x_{j−1}, z) in nats, (n, Z, d), over the present cells, in column order."""
-        from scipy.linalg import solve_triangular  # imported here, because few predictions need it
-
         n, d = tile.values.shape
         factors = np.zeros((n, len(parameters.mean), d))
         patterns, pattern = np.unique(~np.isnan(tile.values), axis=0, return_inverse=True)
@@ -188,7 +187,7 @@ class MultivariateGaussian:
             values = tile.values[np.ix_(rows, o)]
             for z in range(len(parameters.mean)):
                 lower = np.linalg.cholesky(parameters.covariance[parameters.group(z)][np.ix_(o, o)])
-                u = solve_triangular(lower, (values - parameters.mean[z, o]).T, lower=True).T
+                u = solve_lower(lower, (values - parameters.mean[z, o]).T).T
                 with np.errstate(over="ignore"):  # the factor of a number absurdly far away is −inf
                     chain = -0.5 * (u**2 + math.log(2.0 * math.pi)) - np.log(np.diagonal(lower))
                 factors[np.ix_(rows, np.array([z]), o)] = chain[:, np.newaxis]

@@ -9,6 +9,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.pooling import Pooling
+from posteriori.densities.triangular import solve_lower
 from posteriori.statistics.left_out import less
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment
@@ -58,8 +59,6 @@ def chain_left_out(pooling: Pooling, ddof: int, statistics: Scatter, values: Arr
     Sherman & Morrison, Adjustment of an inverse matrix, Annals of Mathematical Statistics 21 (1950). Ripley, Pattern
     Recognition and Neural Networks, section 2.4 (leave-one-out of discriminant analysis).
     """
-    from scipy.linalg import solve_triangular  # imported here, because few predictions need it
-
     n, d = values.shape
     values = np.asarray(values, np.float64)
     n_components = len(statistics.weight)
@@ -78,7 +77,7 @@ def chain_left_out(pooling: Pooling, ddof: int, statistics: Scatter, values: Arr
             lower = np.linalg.cholesky(covariance)
         except np.linalg.LinAlgError:
             continue
-        whitener = solve_triangular(lower, np.eye(d), lower=True).T
+        whitener = solve_lower(lower, np.eye(d)).T
         whitened, whitened_means = centred @ whitener, means @ whitener
         weak = np.stack([_WEAK * np.diagonal(covariance), _LEAST * spread])
         for part in parts:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.triangular import solve_lower
 from posteriori.invariants import LARGEST_SQUARE, check_numbers, require
 from posteriori.tables.schema import Column
 from posteriori.typing import Array
@@ -45,12 +46,10 @@ class MultivariateGaussianParameters:
     @cached_property
     def whitener(self) -> Array:
         """W = L⁻ᵀ for covariance = L·Lᵀ, (G, d, d): (x − mean)ᵀW has unit covariance. Upper triangular."""
-        from scipy.linalg import solve_triangular  # imported here, because few predictions need it
-
         identity = np.eye(self.mean.shape[1])
         return np.stack(
             [
-                np.ascontiguousarray(solve_triangular(np.linalg.cholesky(covariance), identity, lower=True).T)
+                np.ascontiguousarray(solve_lower(np.linalg.cholesky(covariance), identity).T)
                 for covariance in self.covariance
             ]
         )

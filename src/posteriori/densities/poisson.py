@@ -102,10 +102,12 @@ class Poisson:
 
     def log_factors(self, parameters: PoissonParameters, tile: Numbers) -> Array:
         """Return log p(x_j | z) in nats, (n, Z, d)."""
-        from scipy.special import gammaln, xlogy  # imported here, because few predictions need it
-
         x = tile.values.astype(np.float64)[:, np.newaxis, :]
-        factors = xlogy(x, parameters.rate) - parameters.rate - gammaln(x + 1.0)
+        log_factorial = np.empty(tile.values.shape)
+        kernels.log_factorials(tile.values, log_factorial)
+        with np.errstate(invalid="ignore"):  # 0·log 0 is 0: with rate 0 the count is 0 with probability 1
+            events = np.where(x == 0.0, 0.0, x * parameters.log_rate)
+        factors = events - parameters.rate - log_factorial[:, np.newaxis, :]
         return np.where(np.isnan(x), 0.0, factors)
 
     def left_out(

@@ -14,12 +14,14 @@ from typing import Any
 from posteriori.densities.averaged import AveragedOneDependence
 from posteriori.densities.binned import Binned
 from posteriori.densities.categorical import Categorical
+from posteriori.densities.complement import Complement
 from posteriori.densities.conditional import BackOff
 from posteriori.densities.full_joint import FullJoint
 from posteriori.densities.gaussian import Gaussian
 from posteriori.densities.grouped import Grouped
 from posteriori.densities.k_dependence import KDependence
 from posteriori.densities.missingness import Missingness
+from posteriori.densities.multinomial import Multinomial
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.poisson import Poisson
 from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
@@ -77,6 +79,7 @@ REGISTRY: tuple[Registration, ...] = (
     Registration(AveragedOneDependence, (BackOff,)),
     Registration(Binned, options=_options(bins="bins")),
     Registration(Categorical, options=_options(alpha="alpha"), sql="posteriori.sql.factors:categorical_factors"),
+    Registration(Complement, options=_options(alpha="alpha"), label="count (complement)"),
     Registration(FullJoint),
     Registration(
         Gaussian,
@@ -86,6 +89,7 @@ REGISTRY: tuple[Registration, ...] = (
     Registration(Grouped, (Groups,), sql="posteriori.sql.grouped:grouped_factors"),
     Registration(KDependence, (BackOff,)),
     Registration(Missingness, sql="posteriori.sql.factors:missingness_factors"),
+    Registration(Multinomial, options=_options(alpha="alpha"), label="count (multinomial)"),
     Registration(
         MultivariateGaussian,
         (

@@ -106,3 +106,14 @@ def _degenerate_parts(covariance: Array, scale: Array, least: float) -> tuple[Ar
         return flat, correlation, None
     values, vectors = np.linalg.eigh(correlation)
     return flat, correlation, (values, vectors) if values[0] < least else None
+
+
+def orient(directions: Array) -> Array:
+    """Choose the sign of each column (d, k) so that its entry of largest absolute value is positive.
+
+    An eigenvector has no sign of its own: the sign that LAPACK gives it depends on rounding, and so on the processor.
+    """
+    largest = np.argmax(np.abs(directions), axis=0)
+    entries = np.take_along_axis(directions, largest[np.newaxis], axis=0)
+    oriented: Array = directions * np.where(entries < 0, -1.0, 1.0)
+    return oriented

@@ -2,7 +2,7 @@
 
 To switch, change the import::
 
-    from posteriori.drop_in import BernoulliNB, CategoricalNB, GaussianNB
+    from posteriori.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
     from posteriori.drop_in import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
 Parameters, fitted attributes, messages and numbers are the same as in scikit-learn. The Notes of each class list the
@@ -15,6 +15,7 @@ differences. Common to all:
 
 from posteriori.drop_in.bernoulli import BernoulliNB
 from posteriori.drop_in.categorical import CategoricalNB
+from posteriori.drop_in.counts import ComplementNB, MultinomialNB
 from posteriori.drop_in.gaussian import GaussianNB
 from posteriori.drop_in.lda import LinearDiscriminantAnalysis
 from posteriori.drop_in.qda import QuadraticDiscriminantAnalysis
@@ -22,8 +23,10 @@ from posteriori.drop_in.qda import QuadraticDiscriminantAnalysis
 __all__ = [
     "BernoulliNB",
     "CategoricalNB",
+    "ComplementNB",
     "GaussianNB",
     "LinearDiscriminantAnalysis",
+    "MultinomialNB",
     "QuadraticDiscriminantAnalysis",
 ]
 

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from posteriori import kernels
-from posteriori.drop_in.rows import LabelledRows, open_labelled, open_rows
+from posteriori.drop_in.rows import LabelledRows, cells_of, open_labelled, open_rows
 from posteriori.model import log_sum
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch
@@ -29,7 +29,7 @@ class RowScores:
     Attributes
     ----------
     score : callable
-        Maps rows (n, d) to log p(x, y) + const(x) in nats, float64 (n, C).
+        Maps rows, an array (n, d) or `Bags`, to log p(x, y) + const(x) in nats, float64 (n, C).
     dtype : dtype
         Precision of the fitted attributes. Results have the higher precision of the two, this and that of the rows.
     """
@@ -69,7 +69,8 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like (n, d)
-            Only the discriminant analyses accept missing cells. `BernoulliNB` also accepts sparse matrices.
+            Only the discriminant analyses accept missing cells. `BernoulliNB`, `ComplementNB` and `MultinomialNB` also
+            accept sparse matrices.
         y : array-like (n,)
             Label of each row.
         sample_weight : array-like (n,), optional
@@ -181,7 +182,7 @@ class DropInClassifier(ClassifierMixin, BaseEstimator, ABC):
         dtype = result_dtype(X, scores.dtype)
 
         def score(batch: Batch) -> Array:
-            finished = finish(scores.score(batch.numbers.values))
+            finished = finish(scores.score(cells_of(batch)))
             return finished.astype(dtype, copy=False) if finished.dtype.kind == "f" else finished
 
         return open_rows(X).map(score)

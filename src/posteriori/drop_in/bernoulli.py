@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from posteriori.drop_in.discrete import DiscreteClassifier
 from posteriori.drop_in.rows import LabelledRows
 from posteriori.statistics import JointStatistics
-from posteriori.tables import Assignment
+from posteriori.tables import Assignment, Bags
 from posteriori.typing import Array
 
 
@@ -111,10 +111,9 @@ class BernoulliNB(DiscreteClassifier):
         return rows.with_past(rows.fold(count))
 
     def _presence(self, values: Any) -> Any:
-        """Return x as 0 and 1, or unchanged if `binarize` is None."""
+        """Return x as 0 and 1, or unchanged if `binarize` is None; as a matrix if it is sparse."""
+        values = values.to_matrix() if isinstance(values, Bags) else values
         assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
-        if issparse(values) and not values.has_canonical_format:
-            values = values.copy()  # comparing sums the duplicates of a matrix in place, and this one is the caller's
         presence = values if self.binarize is None else values > self.binarize
         return presence.astype(np.float64, copy=False)
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from posteriori.densities.pooling import Pooled
+from posteriori.densities.singular import orient
 from posteriori.drop_in.discriminant import ClassStatistics, Solver
 from posteriori.typing import Array
 
@@ -60,7 +61,7 @@ def _solve_svd(classes: ClassStatistics, priors: Array, tol: float) -> Solution:
     apart = np.sqrt(weight.sum() * priors / degrees)[:, np.newaxis] * (means - centre) @ whitener
     _, spread, rotation = np.linalg.svd(apart, full_matrices=False)
     rank = int((spread > tol * spread.max(initial=0.0)).sum())
-    scalings = whitener @ rotation[:rank].T
+    scalings = orient(whitener @ rotation[:rank].T)
     projected = (means - centre) @ scalings
     coef = projected @ scalings.T
     intercept = -0.5 * (projected**2).sum(axis=1) + _log(priors) - coef @ centre
@@ -85,7 +86,7 @@ def _solve_eigen(classes: ClassStatistics, priors: Array, tol: float) -> Solutio
     between = whitener.T @ (classes.total_covariance - covariance) @ whitener
     values, vectors = linalg.eigh((between + between.T) / 2.0)
     descending = np.argsort(values)[::-1]
-    scalings = whitener @ vectors[:, descending]
+    scalings = orient(whitener @ vectors[:, descending])
     coef = means @ scalings @ scalings.T
     intercept = _intercept(coef, means, priors)
     return Solution(coef, intercept, covariance, covariance, scalings, _shares(values[descending]))

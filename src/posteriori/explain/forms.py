@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,9 +109,12 @@ def linear_form(model: ExplainableModel) -> LinearForm:
     :math:`-\mu_{yj}^2 / (2 \sigma_j^2)` in the bias. Gaussian discriminant analysis is where the classes share their
     covariance, with weights :math:`\Sigma^{-1} \mu_y` and :math:`-\mu_y^T \Sigma^{-1} \mu_y / 2` in the bias.
 
+    A pool is linear if all its members are: its weights and biases are the sums of theirs, times the weights of the
+    members, plus the biases of the pool. Its scores are log p(y | x) up to a constant per row.
+
     Parameters
     ----------
-    model : NaiveBayes or GaussianDiscriminant
+    model : NaiveBayes, GaussianDiscriminant or GenerativeClassifier
         Fitted.
 
     Returns
@@ -121,7 +125,8 @@ def linear_form(model: ExplainableModel) -> LinearForm:
     ------
     ValueError
         The log-odds are not linear: a Gaussian feature has a variance or covariance for each class, a class has several
-        components, or a density has no method `linear_terms` (`posteriori.densities.LinearDensity`).
+        components, features have weights, or a density has no method `linear_terms`
+        (`posteriori.densities.LinearDensity`). For a pool the message names the member.
 
     References
     ----------
@@ -136,7 +141,12 @@ def linear_form(model: ExplainableModel) -> LinearForm:
     >>> form.terms
     (('x0', True), ('x1', True))
     """
+    members: Mapping[str, ExplainableModel] | None = getattr(model, "members_", None)
+    if members is not None:
+        return _pooled_form(model, members)
     fitted = model.model_
+    if fitted.weights is not None:
+        raise ValueError("feature weights change the log-odds; fit without feature_weights for a linear form")
     if fitted.of_class:
         raise ValueError(
             "a class of several components is a mixture, whose log-odds are not linear; use components_per_class=None"
@@ -158,3 +168,21 @@ def linear_form(model: ExplainableModel) -> LinearForm:
     names = fitted.schema.names
     weight = np.array([weight for _, _, weight in terms]).reshape(len(terms), len(bias)).T
     return LinearForm(model.classes_, tuple((names[j], category) for j, category, _ in terms), weight, bias)
+
+
+def _pooled_form(pool: Any, members: Mapping[str, ExplainableModel]) -> LinearForm:
+    """Return the linear form of a pool whose members are linear."""
+    forms: list[tuple[float, LinearForm]] = []
+    for name, member in members.items():
+        try:
+            forms.append((pool.member_weights_[name], linear_form(member)))
+        except ValueError as error:
+            raise ValueError(f"the member {name!r} of the pool: {error}") from None
+    names = pool.schema_.names
+    terms = dict.fromkeys(term for _, form in forms for term in form.terms)
+    places = {term: place for place, term in enumerate(sorted(terms, key=lambda term: names.index(term[0])))}
+    weight, bias = np.zeros((len(pool.classes_), len(places))), np.array(pool.class_bias_, np.float64)
+    for member_weight, form in forms:
+        bias += member_weight * form.bias
+        weight[:, [places[term] for term in form.terms]] += member_weight * form.weight
+    return LinearForm(pool.classes_, tuple(places), weight, bias)

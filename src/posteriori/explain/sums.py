@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -69,6 +69,25 @@ class Explanation:
     log_factors: Array
     given: tuple[tuple[int, ...], ...] = ()
     weighted: bool = False
+
+    @property
+    def constant(self) -> str:
+        """The name of the term that no feature adds: the prior, or the bias of the class if factors are weighted."""
+        return "bias of the class" if self.weighted else "prior"
+
+    def row(self, row: int) -> Explanation:
+        """Return the explanation of one row."""
+        rows = slice(row, row + 1)
+        return replace(self, values=self.values[rows], log_factors=self.log_factors[rows])
+
+    def relative(self) -> Explanation:
+        """Return the explanation with each factor divided by that of the class for which it is greatest.
+
+        The posterior and the log-odds stay the same, and the greatest factor of each line of `bayes_table` is 1.
+        """
+        greatest = self.log_factors.max(axis=1, keepdims=True)
+        log_factors = self.log_factors - np.where(np.isfinite(greatest), greatest, 0.0)
+        return replace(self, log_prior=self.log_prior - self.log_prior.max(), log_factors=log_factors)
 
     @property
     def log_joint(self) -> Array:
@@ -157,7 +176,7 @@ class Explanation:
         log_evidence = float(self.log_evidence[row])
         table = [
             ["given class", *names],
-            ["bias of the class" if self.weighted else "prior p(class)", *map(exponential, self.log_prior)],
+            [self.constant if self.weighted else "prior p(class)", *map(exponential, self.log_prior)],
             *([label, *map(exponential, factors)] for label, factors in likelihoods),
             ["= product" if self.weighted else "= joint p(x, class)", *map(exponential, self.log_joint[row])],
             ["posterior", *(f"{p:.6f}" for p in self.posterior[row])],

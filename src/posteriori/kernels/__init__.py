@@ -1,7 +1,8 @@
 """The hot loops: arrays in, arrays out, no Python objects.
 
 Every kernel is serial, releases the GIL and reads C-contiguous tiles, so that several threads can process batches.
-A missing number is NaN; a missing category is code 0, which has a slot in every table.
+A missing number is NaN; a missing category is code 0, which has a slot in every table. The loops of
+`posteriori.kernels.junction_tree` are imported from there, because their vector instructions need Numba when they load.
 """
 
 from posteriori.kernels.bayes import log_evidence, normalise, responsibilities_and_evidence
@@ -9,7 +10,7 @@ from posteriori.kernels.binning import add_tail_moments, digitise, mdlp, within_
 from posteriori.kernels.distinct_rows import index_distinct_rows
 from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking, sum_out_families
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
-from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson
+from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson, log_factorials
 from posteriori.kernels.families import (
     add_averaged,
     add_families,
@@ -19,8 +20,6 @@ from posteriori.kernels.families import (
 )
 from posteriori.kernels.family_scores import encode_configurations, score_families
 from posteriori.kernels.joint_counts import add_joint_counts, gather_joint_counts, pair_information
-from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
-from posteriori.kernels.lanes import LANES
 from posteriori.kernels.left_out import (
     SmoothedCounts,
     chain_left_out,
@@ -43,14 +42,17 @@ from posteriori.kernels.responsibilities import (
 from posteriori.kernels.summing import add_counts, add_moments, deviations_by_component, first_numbers
 from posteriori.kernels.trees import expect_tree_counts, tree_log_density
 from posteriori.kernels.value_grouping import log_stirling, merge_values
+from posteriori.kernels.words import (
+    add_missing_words,
+    add_totals,
+    add_word_counts,
+    add_word_scores,
+    write_word_scores,
+)
 
 __all__ = [
-    "LANES",
-    "Evidence",
     "Families",
-    "Layout",
     "SmoothedCounts",
-    "accumulate",
     "add_averaged",
     "add_categorical",
     "add_complete_moments",
@@ -58,20 +60,23 @@ __all__ = [
     "add_families",
     "add_gaussian",
     "add_joint_counts",
+    "add_missing_words",
     "add_moments",
     "add_poisson",
     "add_quartic_norms",
     "add_responsibilities",
     "add_tail_moments",
+    "add_totals",
     "add_weighted_counts",
     "add_weighted_moments",
+    "add_word_counts",
+    "add_word_scores",
     "averaged_tables",
     "chain_averaged",
     "chain_left_out",
     "columns_dropped",
     "deviations_by_component",
     "digitise",
-    "draw",
     "encode_configurations",
     "encode_integers",
     "expect_missing",
@@ -83,15 +88,14 @@ __all__ = [
     "integer_ranges",
     "integrate_out",
     "log_evidence",
+    "log_factorials",
     "log_linear_loss",
     "log_stirling",
     "mark_integers",
-    "maximise",
     "mdlp",
     "merge_values",
     "normalise",
     "pair_information",
-    "propagate",
     "responsibilities_and_evidence",
     "rows_lacking",
     "score_families",
@@ -106,4 +110,5 @@ __all__ = [
     "whitened_distance",
     "widen_ranges",
     "within_bins",
+    "write_word_scores",
 ]

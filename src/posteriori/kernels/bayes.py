@@ -2,10 +2,11 @@
 
 import math
 
+from posteriori.kernels import few_rows
 from posteriori.kernels.compiling import kernel
 
 
-@kernel
+@kernel(few_rows=few_rows.log_evidence)
 def log_evidence(log_joint, out):
     """Write log Σ_z exp(log_joint[i, z]) to out[i]."""
     n, n_components = log_joint.shape
@@ -22,7 +23,7 @@ def log_evidence(log_joint, out):
         out[i] = largest + math.log(total)
 
 
-@kernel
+@kernel(few_rows=few_rows.normalise)
 def normalise(log_joint):
     """Replace each row of log p(x, z) by p(z | x), or by NaN if p(x) = 0."""
     n, n_components = log_joint.shape

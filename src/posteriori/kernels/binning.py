@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 
+from posteriori.kernels import few_rows
 from posteriori.kernels.compiling import kernel
 
 _BLOCK = 256  # rows per binary search in lockstep
 
 
-@kernel
+@kernel(few_rows=few_rows.digitise)
 def digitise(values, columns, starts, cuts, positions, codes):
     """Write to codes[:, positions[k]] 1 + the number of cuts ≤ values[:, columns[k]], or 0 for a missing cell."""
     n = len(values)
@@ -24,7 +25,7 @@ def digitise(values, columns, starts, cuts, positions, codes):
                 codes[start + i, positions[k]] = 0 if math.isnan(cells[i]) else bins[i] + np.uintp(1)
 
 
-@kernel
+@kernel(is_part=True)
 def _find_bins(cells, m, cuts, bins):
     """Write to bins[i] how many of the ascending cuts are ≤ cells[i], for the first m cells.
 

@@ -1,86 +1,113 @@
-"""The decorator that compiles kernels with Numba and caches their machine code."""
+"""The decorator of kernels: loops that Numba compiles on first use, or that run as plain Python on few rows.
+
+Importing Numba takes longer than scoring a row in plain Python, and a process that only scores may not have Numba at
+all. So a kernel is one loop with two ways to run it.
+"""
+
+from __future__ import annotations
 
 import functools
-import inspect
-import warnings
+import importlib.util
+import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import numba
-from numba.core import event
-
-from posteriori import compilation
-from posteriori.kernels.machine_code import writable_folder
+import numpy as np
 
 # Sums may be reordered (which lets them vectorise), but NaN and infinity keep their meaning.
 REORDERED = {"reassoc", "contract", "nsz"}
 
-_settings: Any = numba.config
-_folder_for = functools.cache(writable_folder)
-_kept: set[Any] = set()  # the kernels that are compiled once per machine, not once per process
+FEW_ROWS = 1000  # with more rows, importing Numba takes less time than plain Python
+
+_making = threading.RLock()
+_has_numba = importlib.util.find_spec("numba") is not None
+_numba_in_use = False
 
 
-def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool | set[str] = False) -> Any:
-    """Compile a serial loop that releases the GIL, keeping its machine code between runs."""
+def use_numba() -> None:
+    """Run every kernel compiled from now on, whatever the number of rows.
 
-    def compile_lazily(function: Callable[..., Any]) -> Any:
-        compiled = numba.njit(function, nogil=True, fastmath=fastmath, error_model="numpy")
-        if not _settings.DISABLE_JIT and _keeps_machine_code(compiled, Path(inspect.getfile(function)).parent):
-            _kept.add(compiled)
-        return compiled
-
-    return compile_lazily if function is None else compile_lazily(function)
-
-
-def _keeps_machine_code(kernel: Any, sources: Path) -> bool:
-    """Enable Numba's cache in the folder of its settings, or else in `writable_folder`; return whether it is enabled.
-
-    Without this, Numba raises RuntimeError if it cannot write to the folder of the source or to the user's home.
+    Raises
+    ------
+    ImportError
+        Numba is not installed.
     """
-    if _settings.CACHE_DIR or getattr(_settings, "CACHE_LOCATOR_CLASSES", ""):
-        try:
-            kernel.enable_caching()
-            return True
-        except RuntimeError:  # that folder cannot be written to either
-            pass
-    folder = _folder_for(sources)
-    if folder is None:
-        _warn_of_no_folder()
-        return False
-    stated = _settings.CACHE_DIR
-    # Numba reads the setting only while it enables caching, so other users of Numba in this process are not affected.
-    _settings.CACHE_DIR = "" if folder == sources / "__pycache__" else str(folder)
-    try:
-        kernel.enable_caching()
-    except RuntimeError:  # the source is not a file, as in a zip archive
-        _warn_of_no_folder()
-        return False
-    finally:
-        _settings.CACHE_DIR = stated
-    return True
+    global _numba_in_use
+    if not _has_numba:
+        raise ImportError("compiled loops need Numba, which is not installed; pip install numba, or run without it")
+    _numba_in_use = True
 
 
-@functools.cache
-def _warn_of_no_folder() -> None:
-    warnings.warn(
-        "posteriori compiles its kernels in every process, which takes 2 to 15 seconds, because there is no folder to "
-        "keep machine code in; set NUMBA_CACHE_DIR to a folder that you can write to",
-        UserWarning,
-        stacklevel=2,
-    )
+def runs_compiled(n_rows: int) -> bool:
+    """Return whether kernels with a form for few rows run compiled for so many rows."""
+    return _numba_in_use or (_has_numba and n_rows > FEW_ROWS)
 
 
-class _Notifier(event.Listener):
-    """Reports the compilation of a kernel. Numba sends this event only after a miss in its cache."""
+class Kernel:
+    """A serial loop that releases the GIL once it is compiled.
 
-    def on_start(self, event: Any) -> None:
-        if event.data["dispatcher"] in _kept:
-            compilation.notify()
+    Parameters
+    ----------
+    loop : callable
+        Arrays in, arrays out; the first argument has one entry per row.
+    fastmath : bool or set of str
+        What Numba may assume of arithmetic.
+    few_rows : callable, optional
+        A function with the same results for few rows, without Numba: the loop itself or NumPy operations.
+    is_part : bool
+        Whether only other kernels call the loop; then a call from Python comes from a loop that is not compiled.
+    """
 
-    def on_end(self, event: Any) -> None:
-        pass
+    def __init__(
+        self,
+        loop: Callable[..., Any],
+        fastmath: bool | set[str] = False,
+        few_rows: Callable[..., Any] | None = None,
+        is_part: bool = False,
+    ) -> None:
+        functools.update_wrapper(self, loop)
+        self._loop = loop
+        self._fastmath = fastmath
+        self._few_rows = few_rows or (None if _has_numba else loop)
+        self._is_part = is_part
+        self._compiled: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the loop: compiled, or in plain Python if the rows are few and Numba is not in use yet."""
+        if self._is_part:
+            return self._loop(*arguments)
+        if self._few_rows is not None and not runs_compiled(len(arguments[0])):
+            with np.errstate(all="ignore"):  # as Numba
+                return self._few_rows(*arguments)
+        return (self._compiled or self.compiled)(*arguments)
+
+    @property
+    def compiled(self) -> Callable[..., Any]:
+        """The function that Numba compiles. From its first use on, Numba is in use."""
+        with _making:
+            if self._compiled is None:
+                from posteriori.kernels import numba_compiler
+
+                self._compiled = numba_compiler.compiled(self._loop, self._fastmath)
+                use_numba()
+            return self._compiled
+
+    @property
+    def _numba_type_(self) -> Any:
+        """The type by which Numba calls this kernel from another one."""
+        return self.compiled._numba_type_  # type: ignore[attr-defined]
 
 
-_register: Any = event.register  # Numba does not annotate it
-_register("numba:compile", _Notifier())
+def kernel(
+    loop: Callable[..., Any] | None = None,
+    *,
+    fastmath: bool | set[str] = False,
+    few_rows: Callable[..., Any] | bool = False,
+    is_part: bool = False,
+) -> Any:
+    """Make a loop a `Kernel`; `few_rows=True` lets the loop itself run on few rows in plain Python."""
+
+    def decorate(loop: Callable[..., Any]) -> Kernel:
+        return Kernel(loop, fastmath, (loop if few_rows else None) if isinstance(few_rows, bool) else few_rows, is_part)
+
+    return decorate if loop is None else decorate(loop)

@@ -42,7 +42,7 @@ class Factors(NamedTuple):
     turn: np.ndarray  # (m,) the order of elimination
 
 
-@kernel
+@kernel(few_rows=True)
 def rows_lacking(codes, columns):
     """Return which rows have a missing cell in one of these columns, (n,)."""
     lacking = np.zeros(len(codes), np.bool_)
@@ -56,7 +56,7 @@ def rows_lacking(codes, columns):
     return lacking
 
 
-@kernel
+@kernel(few_rows=True)
 def sum_out_families(codes, rows, upto, families, log_probability, most_cells, known, summed):
     """Write log Σ_missing Π_j p(x_j | parents, z) of the first columns of some rows, in two parts.
 
@@ -80,7 +80,7 @@ def sum_out_families(codes, rows, upto, families, log_probability, most_cells, k
             eliminate(m, n_factors, 0, families, factors, log_probability, pool, summed[e])
 
 
-@kernel
+@kernel(is_part=True)
 def _add_known(row, upto, families, factors, log_probability, out):
     """Add the log factors of present columns whose parents are not hidden to out (Z,)."""
     for step in range(upto):
@@ -94,7 +94,7 @@ def _add_known(row, upto, families, factors, log_probability, out):
             out[z] += log_probability[slot, z]
 
 
-@kernel
+@kernel(few_rows=True)
 def columns_dropped(codes, rows, families, most_cells):
     """Return which columns are dropped in some of these rows because their tables would be too large, (d,)."""
     factors = allocate_factors(codes, rows, families)
@@ -106,7 +106,7 @@ def columns_dropped(codes, rows, families, most_cells):
     return result
 
 
-@kernel
+@kernel(is_part=True)
 def allocate_factors(codes, rows, families):
     """Return buffers that are large enough for the factors of any of these rows."""
     n_missing = 0
@@ -131,7 +131,7 @@ def allocate_factors(codes, rows, families):
     )
 
 
-@kernel
+@kernel(is_part=True)
 def prepare_row(row, upto, families, most_cells, factors):
     """Find the hidden columns and factors of a row, plan the elimination, and return their numbers (m, n_factors)."""
     while True:
@@ -143,7 +143,7 @@ def prepare_row(row, upto, families, most_cells, factors):
         factors.dropped[factors.hidden[worst]] = True
 
 
-@kernel
+@kernel(is_part=True)
 def find_hidden(row, upto, families, factors):
     """Assign numbers to the missing columns with a present descendant; return how many there are."""
     factors.position[:] = -1
@@ -161,7 +161,7 @@ def find_hidden(row, upto, families, factors):
     return m
 
 
-@kernel
+@kernel(is_part=True)
 def reads_hidden(j, families, factors):
     """Return whether a family holds a hidden column."""
     has_hidden = False
@@ -170,7 +170,7 @@ def reads_hidden(j, families, factors):
     return has_hidden
 
 
-@kernel
+@kernel(is_part=True)
 def gather_factors(row, upto, m, families, factors):
     """Write the positions of the factors of a row in the tables; return the number of factors."""
     n_factors = 0
@@ -196,7 +196,7 @@ def gather_factors(row, upto, m, families, factors):
     return n_factors
 
 
-@kernel
+@kernel(is_part=True)
 def plan_elimination(m, n_factors, families, most_cells, factors):
     """Write the order of elimination and return −1, or return a column to drop if the tables exceed most_cells.
 
@@ -228,7 +228,7 @@ def plan_elimination(m, n_factors, families, most_cells, factors):
     return -1
 
 
-@kernel
+@kernel(is_part=True)
 def _join_columns(m, n_factors, factors):
     """Set which hidden columns share a factor: the interaction graph."""
     joined = factors.joined
@@ -240,7 +240,7 @@ def _join_columns(m, n_factors, factors):
                     joined[a, b] |= b != a and factors.stride[f, b] > 0
 
 
-@kernel
+@kernel(is_part=True)
 def _join_neighbours(v, m, factors):
     """Connect the neighbours of v with each other, because they share its message, and disconnect them from v.
 
@@ -254,7 +254,7 @@ def _join_neighbours(v, m, factors):
             joined[a, v] = False
 
 
-@kernel
+@kernel(is_part=True)
 def _log_cells(a, m, families, factors):
     """Return the log2 of the size of the table over a column and the columns that share a factor with it."""
     total = np.log2(families.cardinalities[factors.hidden[a]])
@@ -264,7 +264,7 @@ def _log_cells(a, m, families, factors):
     return total
 
 
-@kernel
+@kernel(is_part=True)
 def message_cells(m, families, factors):
     """Return the number of cells of all messages of the plan."""
     total = 0
@@ -277,7 +277,7 @@ def message_cells(m, families, factors):
     return total
 
 
-@kernel
+@kernel(is_part=True)
 def eliminate(m, n_factors, free, families, factors, tables, pool, out):
     """Add the log of the sum over all hidden columns to out (Z,); messages go to the pool from cell `free` on."""
     factors.spent[:n_factors] = False
@@ -312,7 +312,7 @@ def eliminate(m, n_factors, free, families, factors, tables, pool, out):
                 out[z] += first[0, z]
 
 
-@kernel
+@kernel(is_part=True)
 def _sum_out(v, mine, scope, families, factors, tables, pool, message):
     """Write log Σ_v exp Σ_f of some factors to a message: (cells of the scope, Z), its first column fastest."""
     n_values, n_components = families.cardinalities[factors.hidden[v]], message.shape[1]

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from posteriori.kernels import few_rows
 from posteriori.kernels.compiling import kernel
 
 
-@kernel
+@kernel(few_rows=few_rows.encode_integers)
 def encode_integers(values, low, lookup, starts, codes):
     """Write the code of each integer: lookup[starts[j] + value − low[j]], or 0 beyond the column's range."""
     n, d = values.shape

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
+from posteriori.kernels import few_rows
 from posteriori.kernels.compiling import REORDERED, kernel
 
 
-@kernel(fastmath=REORDERED)
+@kernel(fastmath=REORDERED, few_rows=few_rows.add_categorical)
 def add_categorical(codes, offsets, log_probability, out):
     """Add Σ_j log p(x_j | z) to out[i, z]; the slot of a missing cell holds 0."""
     n, d = codes.shape
@@ -44,7 +45,7 @@ def add_categorical(codes, offsets, log_probability, out):
             out[i, z] += total
 
 
-@kernel(fastmath=REORDERED)
+@kernel(fastmath=REORDERED, few_rows=few_rows.add_gaussian)
 def add_gaussian(values, mean, precision, log_peak, out):
     """Add Σ_j log_peak − precision·(x_j − mean)²/2 over the present cells to out[i, z]."""
     n, d = values.shape
@@ -71,7 +72,7 @@ def add_gaussian(values, mean, precision, log_peak, out):
                 out[i, z] += density
 
 
-@kernel
+@kernel(few_rows=True)
 def add_poisson(values, log_rate, rate, out):
     """Add Σ_j x_j·log rate − rate − log x_j! over the present cells to out[i, z]."""
     n, d = values.shape
@@ -84,3 +85,12 @@ def add_poisson(values, log_rate, rate, out):
                     # 0·log 0 is 0: with rate 0 the count is 0 with probability 1.
                     events = x * log_rate[z, j] if x > 0 else 0.0
                     out[i, z] += events - rate[z, j] - log_factorial
+
+
+@kernel(few_rows=True)
+def log_factorials(values, out):
+    """Write log x! to out[i, j], or NaN for a missing cell."""
+    n, d = values.shape
+    for i in range(n):
+        for j in range(d):
+            out[i, j] = math.lgamma(values[i, j] + 1.0)

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from posteriori.kernels import few_rows
 from posteriori.kernels.compiling import REORDERED, kernel
 
 
-@kernel(fastmath=REORDERED)
+@kernel(fastmath=REORDERED, few_rows=few_rows.add_families)
 def add_families(codes, families, log_probability, out):
     """Add log p(x_j | parents, z) of each family to out (n, Z).
 
@@ -150,7 +151,7 @@ def _given_parent(counts, log_single, strength, alpha, backs_off, out, first_row
                 out[first_row + a, first_column + x, z] = np.log(share)
 
 
-@kernel(fastmath=REORDERED)
+@kernel(fastmath=REORDERED, few_rows=few_rows.add_averaged)
 def add_averaged(codes, starts, log_probability, out):
     """Add log 1/d·Σ_i Σ_a p(x_i = a | z)·Π_{j≠i} p(x_j | x_i = a, z) to out (n, Z): each column in turn is the parent.
 

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
+from posteriori.kernels import few_rows
 from posteriori.kernels.compiling import REORDERED, kernel
 
 
-@kernel(fastmath=REORDERED)
+@kernel(fastmath=REORDERED, few_rows=few_rows.whitened_distance)
 def whitened_distance(whitened, centre, group, out):
     """Write ‖y_g − centre_z‖² to out[i, z]; y holds the whitened row of each covariance g side by side."""
     n = len(whitened)
@@ -39,7 +40,7 @@ def add_quartic_norms(values, component, weight, centre, factor, total):
         total[z] += weight[i] * square * square
 
 
-@kernel
+@kernel(few_rows=True)
 def integrate_out(missing, whitened, whitener, precision, distance, log_volume):
     """Correct the squared distance and log volume of each row for its missing cells.
 
@@ -96,7 +97,7 @@ def expect_missing(missing, weight, whitened, whitener, precision, deviation, co
                 covariance[positions[a], positions[c]] += weight[i] * inverse[a, c]
 
 
-@kernel
+@kernel(is_part=True)
 def _factorise_missing(missing, precision, positions, factor):
     """List the missing positions, write the Cholesky factor of their precision, and return their number."""
     m = 0
@@ -116,7 +117,7 @@ def _factorise_missing(missing, precision, positions, factor):
     return m
 
 
-@kernel
+@kernel(is_part=True)
 def _solve_missing(m, whitened, whitener, positions, factor, solved):
     """Solve L·solved = (W·y)_m for the Cholesky factor L of the precision of the missing positions."""
     for a in range(m):

@@ -12,7 +12,7 @@ from posteriori.kernels.compiling import kernel
 _LOG_TWO_PI = np.log(2.0 * np.pi)
 
 
-@kernel
+@kernel(few_rows=True)
 def tree_log_density(codes, numbers, position, continuous, widths, order, parent, start, table, normal, rows, out):
     """Set out[i, z] to log p(x_i | z) for the listed rows i.
 
@@ -45,7 +45,7 @@ def tree_log_density(codes, numbers, position, continuous, widths, order, parent
             out[i, z] = total
 
 
-@kernel
+@kernel(is_part=True)
 def _category_to_parent(codes, position, widths, p, start, table, i, j, messages, has_message):
     """Add the message of category j and its descendants to its parent, or return it if the parent is observed."""
     x = codes[i, position[j]]
@@ -71,7 +71,7 @@ def _category_to_parent(codes, position, widths, p, start, table, i, j, messages
     return message if known else 0.0
 
 
-@kernel
+@kernel(is_part=True)
 def _log_total(log_probability, messages, width):
     """Return log Σ_x p(x)·λ(x) over the values of a missing category."""
     peak = -np.inf
@@ -85,7 +85,7 @@ def _log_total(log_probability, messages, width):
     return peak + np.log(total)
 
 
-@kernel
+@kernel(is_part=True)
 def _number_to_parent(
     codes, numbers, position, continuous, widths, p, start, normal, i, j, messages, canonical, has_message
 ):  # fmt: skip
@@ -130,7 +130,7 @@ def _number_to_parent(
     return 0.0
 
 
-@kernel
+@kernel(is_part=True)
 def _expected_message(x, missing, mean, variance, g, h, k):
     """Return log N(x; mean, variance), or log ∫ N(x; mean, variance)·exp(g + h·x − ½·k·x²) dx where x is missing."""
     if not missing:

@@ -215,9 +215,10 @@ class _Address:
     subset: int
     blocks: tuple[int, ...]
 
-    def select(self, statistics: Sequence[Sequence[JointStatistics]]) -> JointStatistics:
+    def select(self, statistics: Sequence[Sequence[JointStatistics]], without_hidden: bool) -> JointStatistics:
         whole = statistics[self.request][self.subset]
-        return replace(whole, blocks=tuple(whole.blocks[index] for index in self.blocks))
+        hidden = 0.0 if without_hidden else whole.hidden
+        return replace(whole, blocks=tuple(whole.blocks[index] for index in self.blocks), hidden=hidden)
 
 
 @dataclass(frozen=True)
@@ -258,8 +259,10 @@ def cross_fit(
     statistics = [request.of_subsets(part, folds) for request, part in zip(requests, sums.parts, strict=True)]
     fits = []
     for plan, of_plan, of_subsets in zip(plans, schemas, addresses, strict=True):
+        ignores = not plan.learns_unlabelled and source.label_model is None
+        learned_from = rows.with_unlabelled_weight(0.0) if ignores else rows
         *parts, whole = (
-            _Subset(rows, excluded, schema, address.select(statistics))
+            _Subset(learned_from, excluded, schema, address.select(statistics, without_hidden=ignores))
             for excluded, schema, address in zip([*range(folds), None], of_plan, of_subsets, strict=True)
         )
         fits.append(_PlanFit(plan, whole, tuple(parts)))

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from posteriori.model import Block, GenerativeModel, Prior, reject_outside
+from posteriori.model import Block, GenerativeModel, Prior, reject_incomplete, reject_outside
 from posteriori.statistics import ColumnRanges, JointStatistics
 from posteriori.tables import Assignment, Batch, Schema, quote
 from posteriori.typing import Array
@@ -45,6 +45,7 @@ class Collect:
         hidden = float(assignment.weight[assignment.component < 0].sum())
         statistics = []
         for block in self.blocks:
+            reject_incomplete(block, batch)
             sums = block.density.sufficient_statistics.of(block.tile(known), labels)
             finite = sums.finite()
             if not (block.density.has_full_support and finite.all()):

@@ -20,7 +20,7 @@ from posteriori.invariants import check_numbers
 from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.pool import Pool, clip_log_posteriors
 from posteriori.model import GenerativeModel, log_sum
-from posteriori.tables import Batch
+from posteriori.tables import Bags, Batch
 from posteriori.typing import Array
 
 MOST_ROWS = 2000  # held-out rows: the standard error of a loss of 0.5 nats is then about 0.01
@@ -194,7 +194,7 @@ def _draw(model: GenerativeModel, n: int, rng: np.random.Generator) -> Batch:
     for cells, positions in ((numbers, continuous), (codes, categorical)):
         for position, j in enumerate(positions):
             cells[:, position] = columns[j]
-    return Batch.of(schema, 0, numbers, codes, {})
+    return Batch.of(schema, 0, numbers, codes, {}, bags=tuple(columns[j] for j in schema.of_kind("counts")))
 
 
 def _clip(log_probability: Array) -> Array:
@@ -308,4 +308,8 @@ def unknown_in_turn(batch: Batch, columns: Sequence[int]) -> Batch:
             codes[rows, schema.coded.index(j)] = 0
     tiles = replace(batch.numbers, values=numbers), replace(batch.codes, values=codes)
     row_numbers = np.tile([batch.number(i) for i in range(n)], len(columns))
-    return replace(batch, numbers=tiles[0], codes=tiles[1], assignment=None, fold=None, chosen=row_numbers)
+    bags = tuple(
+        Bags.joined([Bags.empty(n, cells.n_words) if j == column else cells for column in columns])
+        for j, cells in zip(schema.of_kind("counts"), batch.bags, strict=True)
+    )
+    return replace(batch, numbers=tiles[0], codes=tiles[1], assignment=None, fold=None, chosen=row_numbers, bags=bags)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -85,6 +85,9 @@ def _block_factors(
     density: Any = block.density
     warn_of_approximation(block, model.parameters[position], seen)
     factors: Array = density.left_out(model.parameters[position], sums, block.tile(seen), labels)
+    if block.models_missingness:  # the category of no other row is present in this row, and missing without it
+        unseen = (cast(Mixed, block.tile(batch)).present != cast(Mixed, block.tile(seen)).present).any(axis=1)
+        factors[unseen] = np.nan
     without_closed_form = np.flatnonzero(np.isnan(factors).any(axis=(1, 2)))
     if len(without_closed_form) and refit:
         density = density.with_fixed_structure(model.parameters[position])

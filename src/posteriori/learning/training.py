@@ -54,9 +54,12 @@ class Plan:
         Learns factor weights. Called with a fit, the source of its rows, a function from batches in the codes of the
         source to batches in those of the model (or None), and initial factor weights (or None). Returns the model with
         the weights.
+    learns_unlabelled : bool
+        Whether rows without label are learned from by EM, if there are some; otherwise they are left out.
     """
 
     blocks: tuple[Block, ...]
     prior: Prior
     limits: EMOptions
     weighed: Callable[..., GenerativeModel] | None = None
+    learns_unlabelled: bool = True

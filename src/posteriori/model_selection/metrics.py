@@ -117,7 +117,7 @@ def confusion_matrix(y_true: Array, posterior: Array, weight: Array | None = Non
 
 @dataclass(frozen=True)
 class PerClass:
-    """Precision and recall of each class.
+    """Precision, recall and F1 of each class.
 
     Attributes
     ----------
@@ -125,31 +125,54 @@ class PerClass:
         The share of correct rows among those predicted as the class; NaN if no row is.
     recall : ndarray (C,)
         The share of correct rows among those of the class; NaN if it has no row.
+    f1 : ndarray (C,)
+        The harmonic mean of precision and recall, 2 TP / (2 TP + FP + FN); NaN if no row is of the class or predicted
+        as it.
     support : ndarray (C,)
         The weight of the rows of the class.
     """
 
     precision: Array
     recall: Array
+    f1: Array
     support: Array
+
+    @classmethod
+    def of(cls, confusion: Array) -> PerClass:
+        """Return the measures of a confusion matrix (C, C)."""
+        correct = np.diagonal(confusion).astype(np.float64)
+        support, predicted = confusion.sum(axis=1, dtype=np.float64), confusion.sum(axis=0, dtype=np.float64)
+        return cls(
+            _share(correct, predicted), _share(correct, support), _share(2.0 * correct, support + predicted), support
+        )
+
+    @property
+    def macro(self) -> dict[str, float]:
+        """The means of precision, recall and F1 over the classes that occur among the true or the predicted ones.
+
+        All classes count alike. An undefined precision or recall counts as 0, as in scikit-learn with
+        ``average="macro", zero_division=0``.
+        """
+        occurs = ~np.isnan(self.f1)
+        measures = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+        return {name: float(np.nan_to_num(values[occurs]).mean()) for name, values in measures.items()}
+
+
+def _share(part: Array, whole: Array) -> Array:
+    """Return part / whole, NaN where the whole is 0."""
+    share: Array = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return share
 
 
 def precision_recall(y_true: Array, posterior: Array, weight: Array | None = None) -> PerClass:
-    """Return the precision and the recall of each class.
+    """Return precision, recall and F1 of each class.
 
     Examples
     --------
     >>> precision_recall(np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])).precision
     array([0.5, 1. ])
     """
-    precision, recall, _, support = metrics.precision_recall_fscore_support(
-        y_true,
-        posterior.argmax(axis=1),
-        labels=np.arange(posterior.shape[1]),
-        sample_weight=weight,
-        zero_division=np.nan,
-    )
-    return PerClass(precision, recall, np.asarray(support, np.float64))
+    return PerClass.of(confusion_matrix(y_true, posterior, weight))
 
 
 @dataclass(frozen=True)

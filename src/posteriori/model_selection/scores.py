@@ -89,6 +89,16 @@ def scores_of(
     return Scores(loss, loss_se, accuracy, accuracy_se, brier, brier_se, errors[0], spread)
 
 
+def loss_difference(y_true: Array, posterior: Array, other: Array, weight: Array) -> tuple[float, float]:
+    """Return the log-loss of held-out posteriors (n, C) minus that of others, and its standard error, in nats per row.
+
+    The standard error is that of a mean of paired differences, which is smaller than that of each log-loss.
+    """
+    rows = np.arange(len(y_true))
+    of_true, of_other = (np.maximum(one[rows, y_true], _SMALLEST) for one in (posterior, other))
+    return _mean(np.log(of_other) - np.log(of_true), weight)
+
+
 def area_under_curve(y_true: Array, posterior: Array, weight: Array | None = None) -> float:
     r"""Return the area under the ROC curve (AUC): one class against the others, averaged by the weights of the classes.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.kernels import Layout
+from posteriori.kernels.junction_tree import Layout
 from posteriori.networks.triangulation import Triangulation
 from posteriori.typing import Array
 

@@ -10,8 +10,8 @@ from typing import TypeAlias
 import joblib
 import numpy as np
 
-from posteriori import kernels
-from posteriori.kernels import LANES, Evidence, Layout
+from posteriori.kernels.junction_tree import Evidence, Layout, accumulate, draw, maximise, propagate
+from posteriori.kernels.lanes import LANES
 from posteriori.networks.clique_tables import CliqueTables, Factor, Skeleton, build_skeleton, fill_tables, most_bytes
 from posteriori.networks.decimals import cell_count, how_to_set
 from posteriori.networks.rows import encode_evidence, map_in_threads, slices_of, take
@@ -120,7 +120,7 @@ class JunctionTree:
 
         def work(rows: slice) -> None:
             out = marginals[rows], log_evidence[rows], _NOTHING, _NOTHING
-            kernels.propagate(self._layout, take(evidence, rows), on_path, *out)
+            propagate(self._layout, take(evidence, rows), on_path, *out)
 
         map_in_threads(work, self._slices(len(log_evidence), n_jobs))
         return [marginals[:, state[v] : state[v + 1]] for v in query], log_evidence + self.tables.log_total
@@ -136,7 +136,7 @@ class JunctionTree:
 
         def work(rows: slice) -> None:
             out = _NO_TABLE, log_evidence[rows], _NOTHING, _NOTHING
-            kernels.propagate(self._layout, take(evidence, rows), on_path, *out)
+            propagate(self._layout, take(evidence, rows), on_path, *out)
 
         map_in_threads(work, self._slices(len(log_evidence), n_jobs))
         return log_evidence + self.tables.log_total
@@ -156,7 +156,7 @@ class JunctionTree:
         states, log_probability = np.empty(evidence.codes.shape, np.int64), np.empty(len(evidence.codes))
 
         def work(rows: slice) -> None:
-            kernels.maximise(self._layout, take(evidence, rows), states[rows], log_probability[rows])
+            maximise(self._layout, take(evidence, rows), states[rows], log_probability[rows])
 
         map_in_threads(work, self._slices(len(states), n_jobs))
         return states, log_probability + self.tables.log_total
@@ -240,12 +240,12 @@ class JunctionTree:
         """
         evidence = self._evidence(np.asarray(codes)[np.newaxis], soft)
         cumulative = np.empty(len(self._layout.table))
-        if kernels.accumulate(self._layout, evidence, cumulative) + self.tables.log_total == -np.inf:
+        if accumulate(self._layout, evidence, cumulative) + self.tables.log_total == -np.inf:
             raise ValueError("the evidence has probability 0, so that nothing can be drawn; correct a finding")
         drawn = np.empty((n, len(self.cardinalities)), np.int64)
         for rows in slices_of(n, _BATCH_ROWS):
             uniform = rng.random((rows.stop - rows.start, len(self.skeleton.position)))
-            kernels.draw(self._layout, cumulative, uniform, drawn[rows])
+            draw(self._layout, cumulative, uniform, drawn[rows])
         return drawn
 
     # Learning ---------------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class JunctionTree:
         def work(rows: slice) -> Array:
             counts = np.zeros(len(self._layout.table))
             out = _NO_TABLE, log_evidence[rows], weight[rows], counts
-            kernels.propagate(self._layout, take(evidence, rows), on_path, *out)
+            propagate(self._layout, take(evidence, rows), on_path, *out)
             return counts
 
         counts = np.zeros(len(self._layout.table))

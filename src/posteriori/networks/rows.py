@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from posteriori.kernels import Evidence
+from posteriori.kernels.junction_tree import Evidence
 from posteriori.typing import Array
 
 T = TypeVar("T")

@@ -3,22 +3,29 @@
 from posteriori.plotting.calibration import plot_calibration
 from posteriori.plotting.densities import plot_densities
 from posteriori.plotting.discriminants import plot_covariances, plot_discriminants
+from posteriori.plotting.effects import plot_effect
 from posteriori.plotting.graphs import plot_network, plot_tree
 from posteriori.plotting.importance import plot_feature_information
 from posteriori.plotting.learning_curves import plot_learning_curves
+from posteriori.plotting.ranking import plot_confusion, plot_lift, plot_precision_recall, plot_roc
 from posteriori.plotting.regions import plot_decision_regions
 from posteriori.plotting.waterfall import plot_explanation
 
 __all__ = [
     "plot_calibration",
+    "plot_confusion",
     "plot_covariances",
     "plot_decision_regions",
     "plot_densities",
     "plot_discriminants",
+    "plot_effect",
     "plot_explanation",
     "plot_feature_information",
     "plot_learning_curves",
+    "plot_lift",
     "plot_network",
+    "plot_precision_recall",
+    "plot_roc",
     "plot_tree",
 ]
 

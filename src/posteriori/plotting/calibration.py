@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from posteriori.plotting.canvas import GREY, class_colours, class_names, draw_legend, open_axes
-from posteriori.plotting.reading import class_number, class_numbers
+from posteriori.plotting.predictions import Predictions
 from posteriori.typing import Array
 
 if TYPE_CHECKING:
@@ -67,37 +66,20 @@ def plot_calibration(
     ----------
     Niculescu-Mizil & Caruana, Predicting good probabilities with supervised learning, ICML 2005.
     """
-    check_is_fitted(model, "classes_")
-    if X is None and proba is None:
-        raise ValueError("give rows X, or the probabilities of their classes, proba")
     if strategy not in ("quantile", "uniform") or n_bins < 1:
         raise ValueError(f"strategy={strategy!r}, n_bins={n_bins}: give 'quantile' or 'uniform', and 1 or more")
-    classes, names = model.classes_, class_names(model)
-    posterior = _finite(model.predict_proba(X) if proba is None else proba, len(classes))
-    component = class_numbers(classes, y, posterior if X is None else X)
-    if len(component) != len(posterior):
-        raise ValueError(f"proba has {len(posterior)} rows, but there are {len(component)} labels")
-    every = range(1 if len(classes) == 2 else 0, len(classes))
-    chosen = every if label is None else [class_number(classes, label)]
+    predicted = Predictions.of(model, X, y, proba, label)
+    posterior, names, colours = predicted.posterior, class_names(model), class_colours(len(model.classes_))
 
     ax = open_axes(ax, width=4.8, height=5.0)
     ax.plot([0, 1], [0, 1], "--", color=GREY, lw=1.0, zorder=1)
-    for c in chosen:
-        bins = _bins(posterior[:, c], component == c, n_bins, strategy)
-        _draw_bins(ax, bins, names[c], class_colours(len(classes))[c])
+    for c in predicted.drawn:
+        bins = _bins(posterior[:, c], predicted.y_true == c, n_bins, strategy)
+        _draw_bins(ax, bins, names[c], colours[c])
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
     ax.set(xlabel="mean posterior in the bin (dot area: its rows)", ylabel="share of the class in the bin")
     draw_legend(ax)
     return ax
-
-
-def _finite(proba: Any, n_classes: int) -> Array:
-    posterior = np.asarray(proba, dtype=np.float64)
-    if posterior.ndim != 2 or posterior.shape[1] != n_classes or not np.isfinite(posterior).all():
-        raise ValueError(
-            f"proba {posterior.shape} must be finite, with one row per row of y and {n_classes} columns, one per class"
-        )
-    return posterior
 
 
 class _Bins(NamedTuple):

@@ -18,6 +18,7 @@ from posteriori.plotting.canvas import (
     shorten,
 )
 from posteriori.plotting.reading import Feature, class_numbers
+from posteriori.plotting.scales import Scale
 from posteriori.typing import Array
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from posteriori.classifiers.base import GenerativeEstimator
 
+_MARGIN = 0.03  # of the range of the numbers
+_SPIKE = 1.6  # times the highest bar of the histograms; the axis ends there
 _MOST_BARS = 60  # counts with a wider range are drawn as a curve
 
 
@@ -41,7 +44,10 @@ def plot_densities(
 
     For a `GenerativeClassifier` it is the mixture Σ_m s_m p_m(x_j | y) of its members, with the shares s_m ∝ w_m of
     `score_samples` and `sample`: the density of rows of class y that the pool samples. The posterior of the pool is not
-    that of this mixture; `plot_decision_regions` draws it.
+    that of this mixture; `plot_decision_regions` and `plot_effect` draw it.
+
+    Numbers are drawn over the range of X, or of the training rows. In a column with heavy tails the axis is linear near
+    0 and logarithmic beyond, and the density is that per unit of this axis, so that areas remain probabilities.
 
     Parameters
     ----------
@@ -60,7 +66,7 @@ def plot_densities(
     Returns
     -------
     matplotlib Axes
-        The feature in its own unit, against density per unit or probability.
+        The feature in its own unit, against density per unit, per unit of a logarithmic axis, or probability.
 
     Raises
     ------
@@ -74,7 +80,9 @@ def plot_densities(
         raise ValueError("y needs X; give the rows that it labels too")
     cells = None if X is None else drawn.read(model, X)
     component = None if y is None else class_numbers(model.classes_, y, X)
-    points = _points(drawn, len(model.classes_), _known(cells))
+    seen = _known(cells)
+    scale = Scale() if drawn.whole else Scale.of(seen)
+    points = _points(drawn, len(model.classes_), seen, scale)
     groups = _groups(model, drawn, points, cells, component, joint)
 
     bars = drawn.categorical or (drawn.whole and len(points) <= _MOST_BARS)
@@ -82,13 +90,19 @@ def plot_densities(
     turned = sum(map(len, names)) > 60
     width = np.clip(2.0 + 0.13 * len(points) * len(groups), 6.4, 14.0) if bars else 6.4
     ax = open_axes(ax, width, height=5.2 if turned else 4.0)
-    (_draw_bars if bars else _draw_curves)(ax, groups, points)
+    if bars:
+        _draw_bars(ax, groups, points)
+    else:
+        _draw_curves(ax, groups, points, scale)
+        ends = drawn.training_range(model) if not len(seen) else (float(seen.min()), float(seen.max()))
+        limit_to(ax, ends, scale)
     if drawn.categorical:
         look: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if turned else {}
         ax.set_xticks(points, names, **look)
     name, given = drawn.column.name, drawn.shown.schema.target or "class"
     what = f"p({name}, {given})" if joint else f"p({name} | {given})"
-    ax.set(xlabel=name, ylabel=f"{'probability' if drawn.whole else 'density'} {what}")
+    per = "" if scale.width is None else " per unit of the axis"
+    ax.set(xlabel=name, ylabel=f"{'probability' if drawn.whole else 'density'} {what}{per}")
     ax.set_ylim(bottom=0.0)
     draw_legend(ax)
     return ax
@@ -123,7 +137,15 @@ def _known(cells: Array | None) -> Array:
     return np.empty(0) if cells is None else cells[~np.isnan(cells)]
 
 
-def _points(feature: Feature, n_classes: int, seen: Array) -> Array:
+def limit_to(ax: Axes, ends: tuple[float, float] | None, scale: Scale) -> None:
+    """Limit the horizontal axis to a range of numbers, with a small margin."""
+    scale.apply(ax)
+    if ends is not None and ends[0] < ends[1]:
+        low, high = scale.position(np.array(ends))
+        ax.set_xlim(*scale.number(np.array([low - _MARGIN * (high - low), high + _MARGIN * (high - low)])))
+
+
+def _points(feature: Feature, n_classes: int, seen: Array, scale: Scale) -> Array:
     """Return the evaluation points: every category or count; for numbers, a grid that is dense near the classes."""
     if feature.categorical:
         return _category_points(feature)
@@ -140,7 +162,8 @@ def _points(feature: Feature, n_classes: int, seen: Array) -> Array:
         steps = np.append(
             cuts, np.nextafter(cuts, -np.inf)
         )  # two points per cut, just below and at it, draw a vertical step
-        points = np.concatenate([near.ravel(), np.linspace(first, last, 400), steps])
+        even = scale.number(np.linspace(*scale.position(np.array([first, last])), 400))
+        points = np.concatenate([near.ravel(), even, steps])
     points = np.unique(points)
     return points[~feature.out_of_support(points)]
 
@@ -152,18 +175,24 @@ def _category_points(feature: Feature) -> Array:
     return np.arange(1, len(categories) + 1)
 
 
-def _draw_curves(ax: Axes, groups: Sequence[_Group], points: Array) -> None:
+def _draw_curves(ax: Axes, groups: Sequence[_Group], points: Array, scale: Scale) -> None:
     seen = np.concatenate([group.cells for group in groups])
-    edges = _edges(seen)
+    edges = _edges(scale.position(seen))
+    tallest = highest = 0.0
     for group in groups:
         style = "--" if group.colour == INK else "-"
-        ax.plot(points, group.curve, style, color=group.colour, lw=2.0, label=group.name)
+        curve = scale.per_unit_of_axis(points, group.curve)
+        ax.plot(points, curve, style, color=group.colour, lw=2.0, label=group.name)
+        highest = max(highest, float(curve.max(initial=0.0)))
         if len(group.cells):
-            counts = np.histogram(group.cells, edges)[0]
+            counts = np.histogram(scale.position(group.cells), edges)[0]
             height = group.area * counts / (counts.sum() * np.diff(edges))
-            ax.stairs(height, edges, fill=True, color=group.colour, alpha=0.22, lw=0)
+            tallest = max(tallest, float(height.max()))
+            ax.stairs(height, scale.number(edges), fill=True, color=group.colour, alpha=0.22, lw=0)
         elif not len(seen) and len(groups) <= len(PALETTE):
-            ax.fill_between(points, group.curve, color=group.colour, alpha=0.12, lw=0)
+            ax.fill_between(points, curve, color=group.colour, alpha=0.12, lw=0)
+    if 0.0 < _SPIKE * tallest < highest:  # a spike of a narrow bin would squeeze everything else
+        ax.set_ylim(top=_SPIKE * tallest)
 
 
 def _edges(seen: Array) -> Array:

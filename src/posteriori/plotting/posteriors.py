@@ -30,7 +30,7 @@ def plot_posterior_along(model: Any, feature: Feature, X: Any, y: Any, resolutio
     """
     cells = feature.read(model, X)
     ax = open_axes(ax, height=6.4)
-    below = _split(ax)
+    below = split(ax)
     plot_densities(model, feature.position, X=X, y=y, joint=True, ax=below)
     legend = below.get_legend()
     if legend is not None:
@@ -55,19 +55,26 @@ def plot_posterior_along(model: Any, feature: Feature, X: Any, y: Any, resolutio
     return ax
 
 
-def _split(ax: Axes) -> Axes:
-    """Move the axes to the upper half of their area, and return new axes on the lower half."""
+def split(ax: Axes, upper: float = 0.5) -> Axes:
+    """Move the axes to the upper part of their area, and return new axes on the rest, with the same horizontal axis.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    upper : float, default 0.5
+        The share of the height for the upper axes.
+    """
     figure: Any = ax.figure
     spec = ax.get_subplotspec()
     if spec is None:
         box = ax.get_position()
-        half = 0.46 * box.height
-        ax.set_position((box.x0, box.y1 - half, box.width, half))
-        below: Axes = figure.add_axes((box.x0, box.y0, box.width, half), sharex=ax)
+        above, under = 0.92 * upper * box.height, 0.92 * (1.0 - upper) * box.height
+        ax.set_position((box.x0, box.y1 - above, box.width, above))
+        below: Axes = figure.add_axes((box.x0, box.y0, box.width, under), sharex=ax)
     else:
-        halves = spec.subgridspec(2, 1)
-        ax.set_subplotspec(halves[0])
-        below = figure.add_subplot(halves[1], sharex=ax)
+        parts = spec.subgridspec(2, 1, height_ratios=[upper, 1.0 - upper])
+        ax.set_subplotspec(parts[0])
+        below = figure.add_subplot(parts[1], sharex=ax)
     return below
 
 

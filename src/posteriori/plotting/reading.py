@@ -132,6 +132,13 @@ class Feature:
             numbers[:, continuous.index(self.position)] = cells
         return np.exp(self.shown.log_posterior(Batch.of(schema, 0, numbers, codes, {})))
 
+    def training_range(self, model: Any) -> tuple[float, float] | None:
+        """Return the smallest and the largest number of the training rows; None if they are unknown."""
+        ranges = next(iter(getattr(model, "members_", {"": model}).values()))._ranges
+        if ranges is None or not ranges.lowest[self.position] <= ranges.highest[self.position]:
+            return None
+        return float(ranges.lowest[self.position]), float(ranges.highest[self.position])
+
     def sample(self, label: Array) -> Array:
         """Sample one cell per given class from each model, (M, n), with a fixed seed."""
         drawn = []

@@ -10,7 +10,7 @@ import numpy as np
 from posteriori.plotting.canvas import INK, class_colours, class_names, draw_legend, open_axes
 from posteriori.plotting.posteriors import plot_posterior_along
 from posteriori.plotting.reading import Feature, Shown, class_numbers
-from posteriori.tables import Batch
+from posteriori.tables import Batch, quote
 from posteriori.typing import Array
 
 if TYPE_CHECKING:
@@ -101,9 +101,13 @@ def _the_only_one(shown: Shown, features: Sequence[str | int] | None) -> str | i
 
 def two_continuous(model: Any, features: Sequence[str | int] | None) -> tuple[Feature, Feature]:
     """Return the two features of a plane; raise ValueError if they are ambiguous or one is categorical."""
-    continuous = Shown.of(model).schema.of_kind("continuous")
+    shown = Shown.of(model)
+    continuous = shown.schema.of_kind("continuous")
     if features is None and len(continuous) != 2:
-        raise ValueError(f"the model has {len(continuous)} continuous features, not two; choose: features=(…, …)")
+        names = quote([shown.schema.names[j] for j in continuous])
+        raise ValueError(
+            f"the model has {len(continuous)} continuous features, not two: {names}; choose with features=(…, …)"
+        )
     chosen = [Feature.of(model, feature) for feature in (continuous if features is None else features)]
     if len(chosen) != 2 or chosen[0].position == chosen[1].position:
         raise ValueError(f"features={features!r} are not two different features")

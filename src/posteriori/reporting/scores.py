@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers.pool_verdict import pool_verdict
 from posteriori.formatting import cell_text, plural
 from posteriori.model_selection import metrics
 from posteriori.model_selection.against_prior import compare_with_prior
-from posteriori.registry import describe_variant
+from posteriori.registry import describe_model
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, bar, element, paragraph, table
@@ -106,7 +107,10 @@ def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mappin
         "line shows one standard error to both sides. Further left is better."
     )
     contents = [table("Candidates by log-loss in nats", head, rows)]
-    described = {names[m]: describe_variant(names[m]) for m in order if describe_variant(names[m])}
+    verdict = pool_verdict(cv_results)
+    if verdict:
+        contents.append(paragraph(f"{verdict}."))
+    described = {names[m]: describe_model(names[m]) for m in order if describe_model(names[m])}
     if described:
         items = (element("li", element("strong", name), f": {what}") for name, what in described.items())
         contents.append(element("ul", *items))
@@ -160,7 +164,8 @@ def weights_section(
     """
     lead = (
         "The prediction is a logarithmic opinion pool: the log-probabilities of the members are multiplied by the "
-        "weights below and added up. A member of weight 0 is ignored. The weights need not sum to 1."
+        "weights below and added up. A member of weight 0 is ignored. The weights are exponents and not shares: they "
+        "need not sum to 1, and a sum below 1 makes the prediction less confident than the members."
     )
     ordered = sorted(weights.items(), key=lambda item: -item[1])
     greatest = max((weight for _, weight in ordered), default=0.0) or 1.0

@@ -6,9 +6,10 @@ import gzip
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from errno import EIO
 from functools import partial
 from pathlib import Path
@@ -21,33 +22,63 @@ import polars as pl
 
 from posteriori import kernels
 from posteriori.atomic_write import atomic_write
+from posteriori.scoring.decisions import Decision
 from posteriori.scoring.fitted import FittedPosterior, most_probable, warn_of_impossible
+from posteriori.scoring.strangeness import Strangeness
 from posteriori.sources.table_source import warn_of_unseen
+from posteriori.suggestions import closest
 from posteriori.tables import Batch, Scan
+from posteriori.tables.dialects import SEPARATORS
 from posteriori.tables.forking import require_threads
 from posteriori.tables.scanning import format_of
-from posteriori.tables.text import SEPARATORS
 
 _HANDED = 4  # frames that wait to be written
 _PATIENCE = 0.1  # seconds until one thread asks whether the other has ended
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The columns of predictions beside the predicted class.
+
+    Attributes
+    ----------
+    proba : bool
+        p(y | x) of each class.
+    strangeness : bool
+        log p(x) and its rank among rows drawn from the model (`Strangeness`).
+    beside : Scan, optional
+        The columns of the table that come first.
+    decision : Decision, optional
+        The rule that predicts; default the most probable class.
+    """
+
+    proba: bool = False
+    strangeness: bool = False
+    beside: Scan | None = None
+    decision: Decision | None = None
+
+
+_CLASS_ONLY = Wanted()
 
 
 def write_predictions(
     fitted: FittedPosterior,
     X: Any,
     path: str | os.PathLike[str],
-    proba: bool = False,
+    wanted: Wanted = _CLASS_ONLY,
     progress: Callable[[int], None] | None = None,
 ) -> int:
     """Write the prediction for every row to a file, and return the number of rows; see `posteriori.predict_to`."""
     require_threads("writing files")
     path = Path(path)
     kind = format_of(path)
+    if kind == "excel":
+        raise ValueError(f"{str(path)!r} is a spreadsheet, which is not written; write .csv or .parquet")
     if path.suffix.lower() == ".zst":
         raise ValueError(f"{str(path)!r} would have to be packed by zstd; write .gz or .parquet")
     if isinstance(X, Scan) and any(path.exists() and path.samefile(one) for one in X.paths if one.exists()):
         raise ValueError(f"the output would overwrite {str(path)!r}, which is read; name another file")
-    frames = predictions(fitted, X, proba, progress)
+    frames = predictions(fitted, X, wanted, progress)
     n_rows = 0
 
     def counted() -> Iterator[pl.DataFrame]:
@@ -66,40 +97,112 @@ def write_predictions(
 
 
 def predictions(
-    fitted: FittedPosterior, X: Any, proba: bool = False, progress: Callable[[int], None] | None = None
+    fitted: FittedPosterior, X: Any, wanted: Wanted = _CLASS_ONLY, progress: Callable[[int], None] | None = None
 ) -> Generator[pl.DataFrame, None, None]:
     """Yield the predictions for all rows, in order, some at a time; warn at the end of unseen and impossible rows.
 
     The arguments are those of `write_predictions`.
+
+    Raises
+    ------
+    ValueError
+        A column of the table that is wanted has the name of a result.
     """
+    _check_names(fitted, wanted)
     source = fitted.source(X).with_progress(progress)
-    classes = pl.Series("prediction", fitted.labels)
-    names = [_column(label) for label in fitted.labels] if proba else []
-    fallback, scores_of = fitted.fallback, fitted.posterior.scores
     unseen: Counter[str] = Counter()
     impossible: list[int] = []
     n_impossible = 0
-
-    def predicted(batch: Batch) -> tuple[pl.DataFrame, dict[str, int], list[int]]:
-        scores = scores_of(batch)
-        best = most_probable(scores)
-        rows = [batch.number(i) for i in np.flatnonzero(best < 0).tolist()]
-        columns = [classes.gather(np.where(best < 0, fallback, best))]
-        if proba:
-            kernels.normalise(scores)
-            columns += [pl.Series(name, scores[:, position]) for position, name in enumerate(names)]
-        return pl.DataFrame(columns), batch.unseen, rows
-
-    with closing(source.stream(predicted)) as parts:
+    with closing(source.stream(_predictor(fitted, wanted))) as parts, closing(_Beside(wanted.beside)) as beside:
         for frame, strange, rows in parts:
             unseen.update(strange)
             impossible.extend(rows[: 1 - len(impossible)])
             n_impossible += len(rows)
-            yield frame
+            yield beside.before(frame)
     if unseen:
         warn_of_unseen(unseen)
     if n_impossible and not fitted.is_mixture:
         warn_of_impossible(impossible[0], n_impossible)
+
+
+def _predictor(
+    fitted: FittedPosterior, wanted: Wanted
+) -> Callable[[Batch], tuple[pl.DataFrame, dict[str, int], list[int]]]:
+    """Return a function from a batch to its predictions, its unseen categories, and the rows no class can produce."""
+    classes = pl.Series("prediction", fitted.labels)
+    names = [_column(label) for label in fitted.labels] if wanted.proba else []
+    fallback, scores_of = fitted.fallback, fitted.posterior.scores
+    strangeness = Strangeness.of(fitted.posterior) if wanted.strangeness else None
+
+    def predicted(batch: Batch) -> tuple[pl.DataFrame, dict[str, int], list[int]]:
+        scores = scores_of(batch)
+        best = most_probable(scores)
+        undefined = best < 0
+        rows = [batch.number(i) for i in np.flatnonzero(undefined).tolist()]
+        chosen = np.where(undefined, fallback, best)
+        if wanted.decision is not None or wanted.proba:
+            kernels.normalise(scores)
+        if wanted.decision is not None:
+            prior = np.exp(fitted.posterior.models[0].class_log_prior)
+            chosen = wanted.decision.choose(np.where(undefined[:, np.newaxis], prior, scores))
+        columns = [classes.gather(chosen)]
+        columns += [pl.Series(name, scores[:, position]) for position, name in enumerate(names)]
+        if strangeness is not None:
+            log_density = strangeness.log_density(batch)
+            columns.append(pl.Series("log_density", log_density))
+            columns.append(pl.Series("strangeness", strangeness.ranks(batch, log_density)))
+        return pl.DataFrame(columns), batch.unseen, rows
+
+    return predicted
+
+
+def columns_beside(X: Any, names: Sequence[str]) -> Scan | None:
+    """Return the columns of a scan that are to be written before the predictions; None for no names.
+
+    Raises
+    ------
+    ValueError
+        The table is not a `Scan`, or lacks a column.
+    """
+    if not names:
+        return None
+    if not isinstance(X, Scan):
+        raise ValueError("columns beside the predictions are read from files: pass a posteriori.scan of the rows")
+    absent = [name for name in names if name not in X.names]
+    if absent:
+        raise ValueError(f"the table has no column {absent[0]!r}; {closest(absent[0], X.names, 'columns')}")
+    return X.narrowed(names)
+
+
+def _check_names(fitted: FittedPosterior, wanted: Wanted) -> None:
+    results = ["prediction", *(map(_column, fitted.labels) if wanted.proba else ())]
+    results += ["log_density", "strangeness"] if wanted.strangeness else []
+    taken = [name for name in (wanted.beside.names if wanted.beside is not None else ()) if name in results]
+    if taken:
+        raise ValueError(f"the table has a column {taken[0]!r}, which is the name of a result too; leave it out")
+
+
+class _Beside:
+    """Columns of a scan, which a second pass reads part by part beside the predictions."""
+
+    def __init__(self, scan: Scan | None) -> None:
+        self._frames = None if scan is None else scan.frames(scan.names)
+        self._left = pl.DataFrame()
+
+    def before(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a frame of the next rows with the columns of the table before it."""
+        if self._frames is None:
+            return frame
+        while self._left.height < frame.height:
+            following = next(self._frames)
+            self._left = pl.concat([self._left, following]) if self._left.height else following
+        rows, self._left = self._left[: frame.height], self._left[frame.height :]
+        return pl.concat([rows, frame], how="horizontal")
+
+    def close(self) -> None:
+        """End the pass over the table."""
+        if self._frames is not None:
+            self._frames.close()  # type: ignore[attr-defined]  # a generator
 
 
 def _column(label: Any) -> str:

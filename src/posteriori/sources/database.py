@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
-import polars as pl
 
+from posteriori.lazy_polars import pl
 from posteriori.sources.composed_source import ComposedSource
 from posteriori.sources.table_source import TableSource
 from posteriori.statistics import (

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posteriori.sources.labelling import Labelling
-from posteriori.tables import Batch, Scan, Schema, Table, quote
+from posteriori.tables import Bags, Batch, Scan, Schema, Table, quote
+from posteriori.tables.blocks import TableWithCounts, no_counts
 from posteriori.tables.lazy import StreamedTable
 from posteriori.tables.schema import UnseenCategoryError
 from posteriori.typing import Array
@@ -92,7 +93,21 @@ class RowReader:
         numbers, codes, unseen = self.cells(rows)
         start = self.first + (rows.start or 0)
         assignment = labelling.assignment(rows, len(numbers))
-        return Batch.of(self.schema, start, numbers, codes, unseen, assignment, labelling.fold(rows))
+        bags = self._bags(rows, unseen)
+        return Batch.of(self.schema, start, numbers, codes, unseen, assignment, labelling.fold(rows), bags)
+
+    def _bags(self, rows: slice, unseen: dict[str, int]) -> tuple[Bags, ...]:
+        """Return the columns of counts of some rows; add the number of unseen words per column to `unseen`."""
+        read = []
+        for j in self.schema.of_kind("counts"):
+            column = self.schema.columns[j]
+            if not isinstance(self.table, TableWithCounts):
+                raise no_counts(column.name)
+            bags, n_unseen = self.table.bags(self.positions[j], column, rows)
+            if n_unseen:
+                unseen[column.name] = n_unseen
+            read.append(bags)
+        return tuple(read)
 
     def parts(self, slices: Sequence[slice], labelling: Labelling) -> Iterator[tuple[RowReader, Labelling, slice]]:
         """Yield each slice of rows with a reader that has these rows in memory.

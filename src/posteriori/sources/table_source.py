@@ -17,6 +17,7 @@ from posteriori.sources.labelling import Labelling
 from posteriori.sources.row_reader import CachedRows, RowReader
 from posteriori.sources.threads import in_order, n_threads
 from posteriori.tables import Batch, quote
+from posteriori.tables.blocks import TableWithCounts
 from posteriori.tables.lazy import LazyTable, StreamedTable
 from posteriori.tables.progress import start_progress
 from posteriori.typing import Array
@@ -91,7 +92,7 @@ class TableSource(ComposedSource):
 
         More than 2²⁷ cells (1 GB), or 2²⁴ cells of a stream (128 MB), are not kept. Partitions are not kept either.
         """
-        if self.reader.kept is not None:
+        if self.reader.kept is not None or self.schema.of_kind("counts"):  # sparse blocks are in memory
             return self
         n_rows = self.table.n_rows
         n_cells = n_rows * len(self.positions)
@@ -122,7 +123,10 @@ class TableSource(ComposedSource):
     def _slices(self) -> list[slice]:
         """Return the rows of each batch: of like size, and a multiple of eight batches where there are several."""
         n_rows = self.table.n_rows
-        size = _TILE_BYTES // (8 * len(self.positions))
+        n_cells = len(self.positions)  # per row
+        if isinstance(self.table, TableWithCounts):
+            n_cells += self.table.n_stored // n_rows
+        size = _TILE_BYTES // (8 * n_cells)
         size = min(max(size, _FEWEST_ROWS), _MOST_ROWS)
         if n_rows > min(size, _SHARED_ROWS):
             n_batches = -(-n_rows // size)

@@ -54,6 +54,12 @@ class Cells:
         result._groups = groups
         return result
 
+    def of_member(self, steps: Steps, schema: Schema) -> Cells:
+        """Return the cells as another model of the same columns reads them; rows that either refuses are refused."""
+        result = Cells(steps, schema)
+        result._bad_cells, result._refusals = self._bad_cells, self._refusals
+        return result
+
     @property
     def _dialect(self) -> Dialect:
         return self._steps.dialect
@@ -69,9 +75,11 @@ class Cells:
     def number(self, j: int) -> str:
         """Return the column that holds the numbers of column j."""
         name = f"x{j}"
-        if not self._steps.has(name) and self.column(j).valueless:
+        if self._steps.known(name) is not None:
+            return name
+        if self.column(j).valueless:
             self._steps.read(name, exp.cast(exp.Null(), "double"))  # whatever its type and its cells are now
-        elif not self._steps.has(name):
+        else:
             self._read_number(name, self.column(j).name)
         return name
 
@@ -85,12 +93,9 @@ class Cells:
         if centre == 0.0:
             return x, centre
         name = f"y{j}"
-        if self._steps.has(name):
-            assert self._centres[name] == centre
-        else:
-            self._centres[name] = centre
-            self._steps.define(name, minus(column(x), number(centre)))
-        return name, centre
+        assert self._centres.setdefault(name, centre) == centre
+        known = self._steps.known(name)
+        return known or self._steps.define(name, minus(column(x), number(centre))), centre
 
     @cached_property
     def _centres(self) -> dict[str, float]:
@@ -104,14 +109,14 @@ class Cells:
 
     def _code_of_group(self, j: int) -> str:
         name, code = f"g{j}", self._code_of_category(j)
-        if not self._steps.has(name):
-            self._steps.define(name, choice(code, [whole(group) for group in self._groups[j][1:].tolist()]))
-        return name
+        groups = [whole(group) for group in self._groups[j][1:].tolist()]
+        return self._steps.known(name) or self._steps.define(name, choice(code, groups))
 
     def _code_of_category(self, j: int) -> str:
         name = f"c{j}"
-        if self._steps.has(name):
-            return name
+        defined = self._steps.known(name)
+        if defined is not None:
+            return defined
         known = self.column(j)
         if known.cuts is not None:
             x = self.number(j)

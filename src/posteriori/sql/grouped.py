@@ -15,7 +15,7 @@ def grouped_factors(context: FactorContext, columns: Sequence[int], parameters: 
     registration = _registration_of(parameters.coarse)
     if registration.sql is None:
         raise ValueError(
-            f"this {context.model} holds the density {registration.density.name!r}, which no SELECT is written for "
+            f"{context.model} holds the density {registration.density.name!r}, which no SELECT is written for "
             "(`sql` of its registration); to_sql takes naive Bayes, Gaussian discriminants and trees without weights"
         )
     codes = {

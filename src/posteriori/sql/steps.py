@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -23,6 +23,14 @@ class Steps:
     _columns: dict[str, str] = field(default_factory=dict)
     _depth: dict[str, int] = field(default_factory=dict)
     _uses: dict[str, frozenset[str]] = field(default_factory=dict)
+    prefix: str = ""
+
+    def scope(self, prefix: str) -> Steps:
+        """Return the same steps, in which the names of columns that are defined from now on begin with a prefix.
+
+        Columns that are read from the table keep their names, so that every scope shares them.
+        """
+        return replace(self, prefix=prefix)
 
     def read(self, name: str, node: Node) -> str:
         """Add a column that is an expression of the columns of the table; return its name."""
@@ -30,11 +38,13 @@ class Steps:
 
     def define(self, name: str, node: Node) -> str:
         """Add a column that is an expression of columns added before; return its name."""
-        return self._keep(name, node, frozenset(reference.name for reference in node.find_all(exp.Column)))
+        return self._keep(
+            self.prefix + name, node, frozenset(reference.name for reference in node.find_all(exp.Column))
+        )
 
-    def has(self, name: str) -> bool:
-        """Return whether a column of this name was added."""
-        return name in self._columns
+    def known(self, name: str) -> str | None:
+        """Return the name in the SELECT of a column that was defined or read by this name; None if there is none."""
+        return next((full for full in (self.prefix + name, name) if full in self._columns), None)
 
     def value(self, name: str, node: Node) -> Node:
         """Add an expression as a column, and return the column, which is evaluated once however often it is used."""

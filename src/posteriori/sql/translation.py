@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import sqlglot
@@ -31,14 +31,46 @@ from posteriori.sql.dialects import (
 from posteriori.sql.factors import Factor, FactorContext, FactorWriter
 from posteriori.sql.steps import Steps
 from posteriori.tables.schema import kind_of
+from posteriori.typing import Array
 
 Label = str | bool | int | float
+LEAST_LOG_POSTERIOR = -700.0  # of a member of a pool, as `posteriori.learning.pool.clip_log_posteriors` clips it
+
+
+class PoolWeights(Protocol):
+    """The weights of a logarithmic opinion pool."""
+
+    @property
+    def weight(self) -> Array:
+        """The weight of each model, (M,)."""
+
+    @property
+    def bias(self) -> Array:
+        """The bias of each class, (C,), in nats."""
 
 
 def select_posterior(
-    model: GenerativeModel, labels: Sequence[Label], table: str, dialect: str, columns: Sequence[str] | None, name: str
+    models: Mapping[str, GenerativeModel],
+    labels: Sequence[Label],
+    table: str,
+    dialect: str,
+    columns: Sequence[str] | None,
+    pool: PoolWeights | None = None,
 ) -> str:
-    """Return the SELECT that `GenerativeEstimator.to_sql` describes; `name` is the name of the model, for messages."""
+    """Return the SELECT that `PredictingEstimator.to_sql` describes, of one model or of a pool of several.
+
+    Parameters
+    ----------
+    models : mapping from str to GenerativeModel
+        By their names in messages.
+    labels : sequence
+        The classes.
+    table, dialect, columns
+        As in `PredictingEstimator.to_sql`.
+    pool : PoolWeights, optional
+        The weights of the models; None for one model.
+    """
+    (name, model), *_ = models.items()
     known = Dialect(dialect)
     kinds = sorted({kind_of(label) for label in labels})
     if len(kinds) > 1:
@@ -49,7 +81,8 @@ def select_posterior(
         name_kept: column(steps.read(f"k{position}", known.named(name_kept))) for position, name_kept in enumerate(kept)
     }
     cells = Cells(steps, model.schema)
-    scores = [steps.define(f"score{y}", node) for y, node in enumerate(_scores(model, steps, cells, name))]
+    nodes = _scores(model, steps, cells, name) if pool is None else _pooled_scores(models, pool, steps, cells)
+    scores = [steps.define(f"score{y}", node) for y, node in enumerate(nodes)]
     for title, node in _posterior(steps, cells, scores, labels, int(model.class_log_prior.argmax())):
         if title in results:
             raise ValueError(
@@ -116,6 +149,27 @@ def _scores(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> li
     return [_log_sum(steps, y, [names[z] for z in np.flatnonzero(of_class == y)]) for y in range(model.n_classes)]
 
 
+def _pooled_scores(models: Mapping[str, GenerativeModel], pool: PoolWeights, steps: Steps, cells: Cells) -> list[Node]:
+    """Return bias_y + Σ_m weight_m·log p_m(y | x) of each class, where log p_m is clipped as in the pool."""
+    terms = [[real(number(bias))] for bias in pool.bias.tolist()]
+    for m, ((name, model), weight) in enumerate(zip(models.items(), pool.weight.tolist(), strict=True)):
+        if weight == 0.0:
+            continue
+        own = steps.scope(f"m{m}_")
+        nodes = _scores(model, own, cells.of_member(own, model.schema), name)
+        scores = [own.define(f"score{y}", node) for y, node in enumerate(nodes)]
+        peak = own.define("peak", own.dialect.largest([column(score) for score in scores]))
+        evidence = own.define("evidence", own.dialect.log_of_sum([(column(score), column(peak)) for score in scores]))
+        for of_class, score in zip(terms, scores, strict=True):
+            log_p = minus(minus(column(score), column(peak)), column(evidence))
+            clipped = cases(
+                (exp.LTE(this=column(peak), expression=number(POSSIBLE)), number(-np.log(len(scores)))),
+                default=own.dialect.largest([log_p, number(LEAST_LOG_POSTERIOR)]),
+            )
+            of_class.append(times(number(weight), clipped))
+    return [total(parts) for parts in terms]
+
+
 def _log_sum(steps: Steps, y: int, names: list[str]) -> Node:
     """Return log Σ exp of some columns, whose largest is subtracted before the exponentials."""
     if len(names) == 1:
@@ -133,8 +187,9 @@ def _factors(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> I
         registration = find_registration(block.density)
         if registration is None or registration.sql is None:
             raise ValueError(
-                f"this {name} holds the density {block.density.name!r}, which no SELECT is written for (`sql` of its "
-                "registration); to_sql takes naive Bayes, Gaussian discriminants and trees without weights"
+                f"{name} holds the density {block.density.name!r}, which no SELECT is written for (`sql` of its "
+                "registration); to_sql takes naive Bayes, Gaussian discriminants and trees without weights, and a pool "
+                'of these, such as members=["nb", "lda", "tan"]'
             )
         write: FactorWriter = resolve_name(registration.sql)
         yield from write(context, block.columns, parameters)

@@ -41,8 +41,7 @@ def tree_factors(context: FactorContext, columns: Sequence[int], parameters: Tre
     """Yield the term of each column in log p(x | z); 0 where its parent is missing, whose term includes it."""
     if context.weighted:
         raise ValueError(
-            f"this {context.model} has factor weights on a tree, which to_sql cannot write; it writes trees "
-            "without weights"
+            f"{context.model} has factor weights on a tree, which to_sql cannot write; it writes trees without weights"
         )
     steps, cells = context.steps, context.cells
     names = [
@@ -127,8 +126,9 @@ class _Tree:
     def _summed(self, j: int, a: int, slots: list[float]) -> Node:
         """Return log Σ_x p(x | a)·λ(x) over the values x of a missing category, without those of probability 0."""
         name = f"{self._label}_m{j}_{a}"
-        if self._steps.has(name):
-            return column(name)
+        known = self._steps.known(name)
+        if known is not None:
+            return column(known)
         possible = [(p, message) for p, message in zip(slots, self._messages[j], strict=True) if p > -math.inf]
         if not possible:
             return number(-math.inf)

@@ -20,6 +20,7 @@ from posteriori.statistics.pairs import Pairs
 from posteriori.statistics.row_sample import RowSample
 from posteriori.statistics.scatter import Scatter
 from posteriori.statistics.tail_moments import TailMoments
+from posteriori.statistics.word_counts import WordCounts, WordPresence
 from posteriori.tables import Assignment, split_by_component
 from posteriori.typing import Array
 
@@ -41,6 +42,8 @@ __all__ = [
     "Statistics",
     "StatisticsFactory",
     "TailMoments",
+    "WordCounts",
+    "WordPresence",
     "from_responsibilities",
 ]
 

@@ -1,6 +1,8 @@
 """Any table in, arrays out: columns and their kinds, and batches of rows as tiles."""
 
+from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Batch, Codes, LabelLikelihood, Numbers, Tile, split_by_component
+from posteriori.tables.blocks import Blocks
 from posteriori.tables.database import Query, scan_sql
 from posteriori.tables.files import Scan, scan
 from posteriori.tables.label_model import LabelModel
@@ -13,7 +15,9 @@ from posteriori.tables.weights import check_weights
 
 __all__ = [
     "Assignment",
+    "Bags",
     "Batch",
+    "Blocks",
     "Cell",
     "Codes",
     "Column",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posteriori import kernels
+from posteriori.tables.bags import Bags
 from posteriori.tables.schema import CellKind, Schema
 from posteriori.typing import Array
 
@@ -76,7 +77,7 @@ class Mixed:
         return replace(self, numbers=self.numbers.rows(chosen), codes=self.codes.rows(chosen))
 
 
-Tile = Numbers | Codes | Mixed
+Tile = Numbers | Codes | Mixed | Bags
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def split_by_component(tile: Tile, responsibilities: Array) -> Iterator[tuple[Ti
 
     Parameters
     ----------
-    tile : Numbers, Codes or Mixed
+    tile : Numbers, Codes, Mixed or Bags
     responsibilities : ndarray (n, Z)
         The weight of each row in each component.
     """
@@ -155,7 +156,7 @@ def split_by_component(tile: Tile, responsibilities: Array) -> Iterator[tuple[Ti
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a table as numbers and codes, with columns in the order of the schema.
+    """Some rows of a table as numbers, codes and bags, with columns in the order of the schema.
 
     A binned column is in both: its numbers, and the codes of its bins.
 
@@ -175,6 +176,8 @@ class Batch:
         The fold of each row, where statistics are kept per fold.
     chosen : ndarray (n,) or None
         The number of each row in its table, where the rows are not consecutive.
+    bags : tuple of Bags
+        The columns of counts.
     """
 
     schema: Schema
@@ -185,6 +188,7 @@ class Batch:
     assignment: Assignment | None = None
     fold: Array | None = None
     chosen: Array | None = None
+    bags: tuple[Bags, ...] = ()
 
     def __len__(self) -> int:
         return len(self.numbers.values)
@@ -203,22 +207,30 @@ class Batch:
         unseen: dict[str, int],
         assignment: Assignment | None = None,
         fold: Array | None = None,
+        bags: tuple[Bags, ...] | None = None,
     ) -> Batch:
-        """Return a batch of continuous cells and of the codes of categorical cells."""
+        """Return a batch of continuous cells, of the codes of categorical cells, and of bags; default: empty bags."""
         continuous = Numbers(numbers, schema.cuts)
-        return cls(schema, start, continuous, _coded(schema, numbers, categories), unseen, assignment, fold)
+        if bags is None:
+            widths = (schema.columns[j].width for j in schema.of_kind("counts"))
+            bags = tuple(Bags.empty(len(numbers), width) for width in widths)
+        codes = _coded(schema, numbers, categories)
+        return cls(schema, start, continuous, codes, unseen, assignment, fold, bags=bags)
 
     def take(self, columns: Sequence[int], view: CellKind) -> Tile:
-        """Return the cells of some columns, by their positions in the schema: as numbers, as codes, or mixed.
+        """Return the cells of some columns, by their positions in the schema: as numbers, codes, bags, or mixed.
 
-        In a mixed block, categorical and binned columns are codes, and other columns are numbers.
+        In a mixed block, categorical and binned columns are codes, and other columns are numbers. Columns viewed as
+        counts are one column of counts, which has bags, or columns of numbers, which are returned as such.
         """
+        if view == "counts" and self.schema.columns[columns[0]].kind == "counts":
+            return self.bags[self.schema.of_kind("counts").index(columns[0])]
         if view == "mixed":
             coded = [column in self.schema.coded for column in columns]
             positions = [[j for j, is_coded in zip(columns, coded, strict=True) if is_coded == kind] for kind in (0, 1)]
             numbers, codes = self._numbers(positions[0]), self._codes(positions[1])
             return Mixed(numbers, codes, tuple(not is_coded for is_coded in coded))
-        return self._numbers(columns) if view == "continuous" else self._codes(columns)
+        return self._codes(columns) if view == "categorical" else self._numbers(columns)
 
     def _numbers(self, columns: Sequence[int]) -> Numbers:
         continuous = self.schema.of_kind("continuous")
@@ -274,6 +286,7 @@ class Batch:
             assignment=None,
             fold=None,
             chosen=numbers[chosen],
+            bags=tuple(bags.rows(chosen) for bags in self.bags),
         )
 
 
@@ -290,6 +303,7 @@ def joined(batches: Sequence[Batch]) -> Batch:
         assignment=None,
         fold=None,
         chosen=np.concatenate(positions),
+        bags=tuple(Bags.joined(parts) for parts in zip(*(batch.bags for batch in batches), strict=True)),
     )
 
 

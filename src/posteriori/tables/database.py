@@ -10,8 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
+from posteriori.lazy_polars import pl
 from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable, too_many_categories
 from posteriori.tables.schema import MAX_CATEGORIES, quote

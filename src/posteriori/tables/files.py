@@ -10,16 +10,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
+from posteriori.lazy_polars import pl
+from posteriori.tables.dialects import SEPARATORS, AskedDialect
 from posteriori.tables.forking import require_threads
 from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable, too_many_categories
 from posteriori.tables.names import exactly
+from posteriori.tables.opening import TableFile
 from posteriori.tables.progress import start_progress
 from posteriori.tables.scanning import (
     common_types,
-    format_of,
     joined_frame,
     lazily,
     resolve_files,
@@ -28,6 +28,7 @@ from posteriori.tables.scanning import (
 from posteriori.tables.schema import MAX_CATEGORIES, quote
 from posteriori.tables.targets import TargetCuts
 from posteriori.tables.text import Types, reason_of, short_row
+from posteriori.tables.written_numbers import WrittenNumber, without_marker
 
 _READ_AHEAD = 1 << 17  # rows that polars is asked for at a time
 _HEAD_ROWS = 1 << 18  # rows that `head_sample` takes the categories from
@@ -49,6 +50,10 @@ class Scan(StreamedTable):
         The columns of numbers that hold categories.
     from_first_rows : bool
         Whether the categories are those of the first rows, in the hope that later rows have no others.
+    files : tuple of TableFile
+        The files with their dialects.
+    written_numbers : frozenset of str
+        The columns of numbers that the files write with a unit or with separators of thousands, such as $1,000.
     """
 
     paths: tuple[Path, ...]
@@ -58,28 +63,31 @@ class Scan(StreamedTable):
     categorical: frozenset[str] = frozenset()
     _stamps: tuple[tuple[int, int], ...] = ()
     from_first_rows: bool = False
+    files: tuple[TableFile, ...] = ()
+    written_numbers: frozenset[str] = frozenset()
 
     @cached_property
     def n_rows(self) -> int:
         """The number of rows. Text files do not store it, so their rows are counted."""
         with self._explained():
-            if format_of(self.paths[0]) in ("csv", "tsv"):
+            if self.files[0].kind in ("csv", "tsv"):
                 self._require_full_rows()
             return int(self.frame.select(pl.len()).collect(engine="streaming").item())
 
     @property
     def size(self) -> int:
         """The size of the files in bytes."""
-        return sum(path.stat().st_size for path in self.paths)
+        return sum(file.readable.stat().st_size for file in self.files)
 
     def __repr__(self) -> str:
         files = f"{len(self.paths)} files, {self.paths[0]} …" if len(self.paths) > 1 else str(self.paths[0])
         listed = ", ".join(f"{name}: {dtype}" for name, dtype in list(self.types.items())[:12])
         more = f" and {len(self.types) - 12} more" if len(self.types) > 12 else ""
         target = "" if self.target is None else f"\n  target: {self.target}"
+        read = f"\n  read with {self.dialect}" if self.dialect else ""
         return (
             f"Scan of {files}\n  {self.n_rows:,} rows × {len(self.types)} columns, {self.size / 1e6:,.1f} MB"
-            f"\n  {listed}{more}{target}"
+            f"\n  {listed}{more}{target}{read}"
         )
 
     def head_sample(self) -> Scan | None:
@@ -132,26 +140,27 @@ class Scan(StreamedTable):
 
     def _require_full_rows(self) -> None:
         """Raise ValueError if a row of a text file has fewer cells than the header, which polars accepts."""
-        kind = format_of(self.paths[0])
-        for path in self.paths:
-            frame = lazily(path, kind, None)
-            names = frame.collect_schema().names()
+        for file in self.files:
+            names = lazily(file).collect_schema().names()
             if len(names) == 1:
                 continue
             last: Types = {names[-1]: pl.String()}
-            if not lazily(path, kind, last).select(exactly(names[-1]).null_count()).collect(engine="streaming").item():
+            if not lazily(file, last).select(exactly(names[-1]).null_count()).collect(engine="streaming").item():
                 continue
-            line = short_row(path, kind, len(names))
+            line = short_row(file, len(names))
             if line is not None:
-                raise ValueError(f"line {line} of {str(path)!r} has fewer cells than the {len(names)} of its header")
+                raise ValueError(
+                    f"line {line} of {str(file.path)!r} has fewer cells than the {len(names)} of its header"
+                )
 
     def _require_unchanged(self) -> None:
         """Raise an error if a file has changed since it was scanned: polars would read it by its former schema."""
-        for path, stamp in zip(self.paths, self._stamps, strict=True):
-            if not path.exists():
-                raise FileNotFoundError(f"{str(path)!r} is gone since it was scanned; scan the files again")
-            if _stamp(path) != stamp:
-                raise ValueError(f"{str(path)!r} has changed since it was scanned; scan the files again")
+        for file, stamp in zip(self.files, self._stamps, strict=True):
+            path = str(file.path)
+            if not file.readable.exists():
+                raise FileNotFoundError(f"{path!r} is gone since it was scanned; scan the files again")
+            if _stamp(file.readable) != stamp:
+                raise ValueError(f"{path!r} has changed since it was scanned; scan the files again")
 
     def changed(self) -> ValueError:
         """Return the error for rows that have changed since they were scanned."""
@@ -175,18 +184,25 @@ class Scan(StreamedTable):
 
     def _explanation(self, error: BaseException) -> Exception:
         self._require_unchanged()
-        kind = format_of(self.paths[0])
-        culprit, damaged = self._listed, self.paths[0]
-        for path in self.paths:
+        culprit, damaged = self._listed, self.files[0]
+        for file in self.files:
             try:
-                lazily(path, kind, self._file_types(kind)).select(pl.all().count()).collect(engine="streaming")
+                lazily(file, self._file_types(file)).select(pl.all().count()).collect(engine="streaming")
             except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-                culprit, damaged = repr(str(path)), path
+                culprit, damaged = repr(str(file.path)), file
                 break
         return ValueError(f"cannot read {culprit}: {reason_of(error, damaged)}")
 
-    def _file_types(self, kind: str) -> Types | None:
-        return None if kind in ("parquet", "arrow") else self.types
+    def _file_types(self, file: TableFile) -> Types | None:
+        if file.kind in ("parquet", "arrow"):
+            return None
+        return self.types | dict.fromkeys(self.written_numbers, WrittenNumber(file.dialect.decimal))
+
+    @property
+    def dialect(self) -> str:
+        """What differs from comma-separated UTF-8 text with decimal points, in words; empty if nothing does."""
+        described = (one.dialect.described(SEPARATORS.get(one.kind, ",")) for one in self.files)
+        return "; ".join(dict.fromkeys(text for text in described if text))
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -224,6 +240,10 @@ def scan(
     categorical: Sequence[str] | None = None,
     categories: Mapping[str, Sequence[str]] | None = None,
     dtypes: Mapping[str, Any] | None = None,
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> Scan:
     """Open files to learn from or to predict, part by part: memory does not grow with the number of rows.
 
@@ -234,7 +254,8 @@ def scan(
     ----------
     paths : path, or list of paths
         Files, globs (``"data/*.parquet"``, ``"data/**/*.csv"``) or folders: Parquet, Arrow IPC, CSV, TSV or newline-
-        delimited JSON, text also compressed (``.gz``, ``.zst``). Folders ``key=value`` in a path become columns. In CSV
+        delimited JSON, text also compressed (``.gz``, ``.zst``), or the first sheet of ``.xlsx``, ``.xls`` or ``.ods``
+        (with fastexcel). Folders ``key=value`` in a path become columns. In CSV
         and TSV an empty cell, NA, N/A, NaN, nan and null are missing; lines without any value at the end are left out.
     target : str, optional
         The column of labels: ``fit(scan)`` then needs no y.
@@ -246,11 +267,24 @@ def scan(
         The categories of columns of strings. Another category is an error. These columns need no pass of their own.
     dtypes : mapping of str to polars data type, optional
         The types of columns of text files, where the first 10,000 rows of a file would give another one.
+    separator : str, optional
+        The character between the cells of CSV and TSV files. Default: detected in each file, among ``, ; | tab``.
+    decimal : {".", ","}, optional
+        The decimal mark of CSV and TSV files. Default: detected.
+    encoding : str, optional
+        The encoding of CSV and TSV files, such as ``"latin-1"``. Default: UTF-16 or UTF-8 if the file says so by its
+        first bytes, UTF-8 if its first 4 MB are, else Windows-1252. Text that is not UTF-8 is read from a temporary
+        copy in UTF-8, and so is a spreadsheet.
 
     Returns
     -------
     Scan
-        Printing it shows files, rows, columns and size.
+        Printing it shows files, rows, columns, size, and the detected separator, decimal mark and encoding.
+
+    Notes
+    -----
+    A text column of which the first 10,000 rows are all written numbers, such as $1,000, 1.234,50 € or 12 %, is read
+    as numbers, without their unit: 1000, 1234.5 and 12. ``dtypes={"price": polars.String}`` keeps the strings.
 
     Raises
     ------
@@ -275,20 +309,64 @@ def scan(
     >>> po.NaiveBayes().fit(rows).predict(rows).tolist()[:4]
     ['low', 'low', 'high', 'high']
     """
+    asked = AskedDialect(separator, decimal, encoding)
+    return open_scan(paths, asked, target, columns, categorical, categories, dict(dtypes or {}))
+
+
+def open_scan(
+    paths: Any,
+    asked: AskedDialect,
+    target: str | None = None,
+    columns: Sequence[str] | None = None,
+    categorical: Sequence[str] | None = None,
+    categories: Mapping[str, Sequence[str]] | None = None,
+    dtypes: Types | None = None,
+    retype: Callable[[Mapping[Path, Types]], Types] | None = None,
+    whole: bool = False,
+    shown: Mapping[Path, Path] | None = None,
+) -> Scan:
+    """Open files as `scan` does.
+
+    Parameters
+    ----------
+    paths, target, columns, categorical, categories, dtypes
+        As in `scan`.
+    asked : AskedDialect
+    retype : callable, optional
+        Returns the types of columns of text files that are to replace those that the files give, given these.
+    whole : bool, default False
+        Whether the types of text columns are inferred from all rows, and not from the first ones.
+    shown : mapping, optional
+        The names of files in messages, where they are not their paths.
+    """
     require_threads("reading files")
-    files = resolve_files(paths)
-    stamps = tuple(map(_stamp, files.paths))
+    files = resolve_files(paths, asked, shown or {})
+    stamps = tuple(_stamp(one.readable) for one in files.files)
     kept = None if columns is None else _with_target(columns, target)
-    of_file = resolve_types(files, dict(dtypes or {}), kept)
-    types = common_types(of_file, files.kind)
-    frame = joined_frame(files, types, of_file)
+    of_file = resolve_types(files, dtypes or {}, kept, whole)
+    if retype is not None and files.is_text:
+        new = retype(of_file)
+        of_file = {path: found | {name: new[name] for name in found if name in new} for path, found in of_file.items()}
+    as_stored = common_types(of_file, files.kind)
+    frame = joined_frame(files, as_stored, of_file)
+    types = {name: without_marker(dtype) for name, dtype in as_stored.items()}
     keys = {key: pl.Series(values).dtype for key, values in files.partitions.items()}
     types |= {key: dtype for key, dtype in keys.items() if kept is None or key in kept}
     _require_columns(types, [*(columns or ()), *(categorical or ()), *(categories or ()), *_with_target((), target)])
     if kept is not None:
         types = {name: types[name] for name in kept}
     types, frame = _apply_categories(types, frame, categories or {})
-    return Scan(files.paths, types, frame, target, frozenset(categorical or ()), _stamps=stamps)
+    written = frozenset(name for name in types if isinstance(as_stored.get(name), WrittenNumber))
+    return Scan(
+        files.paths,
+        types,
+        frame,
+        target,
+        frozenset(categorical or ()),
+        _stamps=stamps,
+        files=files.files,
+        written_numbers=written,
+    )
 
 
 def _with_target(columns: Sequence[str], target: str | None) -> list[str]:

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import polars as pl
 
+from posteriori.lazy_polars import pl
 from posteriori.tables.encoding import distinct_numbers, encode_distinct, encode_numbers, encode_present
 from posteriori.tables.objects import (
     encode_objects,
@@ -24,8 +24,6 @@ from posteriori.tables.schema import Column, Schema, categorical_column, kind_of
 from posteriori.tables.table import name_twice
 from posteriori.typing import Array
 
-_WIDE = (pl.Int128, pl.UInt128)  # NumPy has no such integers
-_STRINGS = (pl.String, pl.Categorical, pl.Enum)
 _FEW = 1000  # rows, up to which look-ups of cells beat the set-up of an Enum
 
 
@@ -70,7 +68,7 @@ class PolarsTable:
         label = self.data_type(j)
         if isinstance(dtype, pl.Enum):
             return categorical_column(name, dtype.categories.to_list(), label, declared=True)
-        if dtype in _STRINGS:
+        if _is_string(dtype):
             return categorical_column(name, series.cast(pl.String).drop_nulls().unique().to_list(), label)
         if dtype == pl.Boolean:
             nothing = series.null_count() == len(series)
@@ -97,7 +95,7 @@ class PolarsTable:
         series = _cells(self.frame, j).head(self.n_rows if n_rows is None else n_rows).drop_nulls()
         if series.dtype == pl.Object:
             return whole_numbers(series.to_list())
-        return series.to_numpy() if series.dtype.is_integer() and series.dtype not in _WIDE else None
+        return series.to_numpy() if series.dtype.is_integer() and not _is_wide(series.dtype) else None
 
     def hashes(self, j: int, n_rows: int | None) -> Array | None:
         """Return hashes of the present cells of column j in the first rows; None if it does not hold strings."""
@@ -314,7 +312,7 @@ def _cells(frame: pl.DataFrame, j: int) -> pl.Series:
 def _polars_array(series: pl.Series, name: str) -> Array:
     if series.dtype in (pl.Null, pl.Decimal, pl.Float16):
         series = series.cast(pl.Float64)
-    if series.dtype in _WIDE:
+    if _is_wide(series.dtype):
         series = _as_doubles(series, name)
     return series.to_numpy()  # null becomes NaN
 
@@ -335,7 +333,7 @@ def _as_doubles(series: pl.Series, name: str) -> pl.Series:
 
 def _distinct_polars(present: pl.Series) -> list[Any]:
     """Return the distinct numbers of a column without missing cells."""
-    if present.dtype in _WIDE:
+    if _is_wide(present.dtype):
         return list(set(present.to_list()))
     return distinct_numbers(_polars_array(present, present.name))
 
@@ -355,9 +353,9 @@ def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
     dtype, n_missing = series.dtype, series.null_count()
     if n_missing == len(series):
         return np.zeros(len(series), np.uint16), 0
-    if dtype == pl.Object or dtype in _WIDE:
+    if dtype == pl.Object or _is_wide(dtype):
         return encode_objects(series.to_list(), column)
-    if dtype in _STRINGS:
+    if _is_string(dtype):
         if column.kinds != {"strings"} or len(series) <= _FEW:  # an Enum would take longer to set up
             return encode_objects(series.to_list(), column)
         known = series if dtype == column.strings else series.cast(column.strings, strict=False)
@@ -435,3 +433,12 @@ def _unusable(name: str, dtype: str) -> TypeError:
     return TypeError(
         f"column {name!r} is {dtype}; turn it into a number or a category (a date into its year, say) or drop it"
     )
+
+
+def _is_wide(dtype: pl.DataType) -> bool:
+    """Return whether NumPy has no such integers."""
+    return dtype in (pl.Int128, pl.UInt128)
+
+
+def _is_string(dtype: pl.DataType) -> bool:
+    return dtype in (pl.String, pl.Categorical, pl.Enum)

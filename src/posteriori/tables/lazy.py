@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import polars as pl
 
+from posteriori.lazy_polars import pl
 from posteriori.tables.frames import PolarsTable, needs_cells
 from posteriori.tables.schema import Column, Schema
 from posteriori.tables.table import Table

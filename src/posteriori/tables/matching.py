@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 
-from posteriori.tables.schema import Schema
+from posteriori.tables.blocks import check_blocks
+from posteriori.tables.schema import Schema, quote
 from posteriori.tables.table import Table
 
 
@@ -13,11 +14,14 @@ def matched_places(
 ) -> tuple[int, ...]:
     """Return the position in a table of each column of a schema; the table may also hold the target.
 
+    Other columns are ignored with a warning, where both sides have names.
+
     Raises
     ------
-    ValueError
-        As `Schema.match`.
+    ValueError, TypeError
+        As `Schema.match` and `check_blocks`.
     """
+    check_blocks(table, schema, model)
     if schema.named and not table.named and warn_of_lost_names:
         warnings.warn(
             f"X does not have valid feature names, but {model} was fitted with feature names",
@@ -31,5 +35,10 @@ def matched_places(
             stacklevel=5,
         )
     names = [name for name in table.names if name != target or target in schema.names]
+    if schema.named and table.named:
+        extra = [name for name in names if name not in schema.names]
+        if extra and len(names) - len(extra) == len(schema.names):
+            warnings.warn(f"X has {quote(extra)}, which {model} was not trained on; ignored", UserWarning, stacklevel=5)
+            names = [name for name in names if name in schema.names]
     positions = schema.match(names, table.named, model)
     return tuple(table.names.index(names[position]) for position in positions)

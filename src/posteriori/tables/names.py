@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import polars as pl
-import polars.selectors as cs
+from posteriori.lazy_polars import pl
 
 
 def exactly(*names: str) -> pl.Expr:
@@ -11,4 +10,4 @@ def exactly(*names: str) -> pl.Expr:
 
     `polars.col` would read ``*`` and names from ``^`` to ``$`` as patterns, but a file may use them as names.
     """
-    return cs.by_name(*names).as_expr()
+    return pl.selectors.by_name(*names).as_expr()

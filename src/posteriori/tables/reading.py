@@ -8,10 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from posteriori.engines import engine_of
+from posteriori.lazy_polars import pl
 from posteriori.tables.arrays import ArrayTable, plain_array
+from posteriori.tables.blocks import Blocks, needs_dense, open_blocks, open_sparse
 from posteriori.tables.forking import require_threads
 from posteriori.tables.frames import PolarsTable, pandas_table
 from posteriori.tables.identifiers import find_identifiers
@@ -25,17 +26,19 @@ from posteriori.typing import Array
 def read_table(X: Any) -> Table:
     """Open a NumPy array, a list of rows, a data frame that narwhals reads, a scan, or a table of a registered engine.
 
+    A sparse matrix of SciPy is a table with a single column of counts, and `Blocks` are several beside a table.
+
     Raises
     ------
     TypeError
-        X is sparse, lazy or not a table.
+        X is lazy or not a table.
     ValueError
         X is not two-dimensional, is empty, or two columns share a name.
     """
-    if type(X).__module__.startswith("scipy.sparse"):
-        raise TypeError("X is sparse, and a dense table is required; use X.toarray() where it fits")
     table = open_table(X)
     shape = (table.n_rows, len(table.names))
+    if type(X).__module__.startswith("scipy.sparse"):
+        shape = X.shape
     if not shape[1]:
         raise ValueError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     if not shape[0]:
@@ -57,6 +60,10 @@ def open_table(X: Any) -> Table:
     """Open a table as `read_table` does, without a check that it has rows and columns."""
     if isinstance(X, LazyTable):
         return X
+    if isinstance(X, Blocks):
+        return open_blocks(X, None if X.table is None else read_table(X.table))
+    if type(X).__module__.startswith("scipy.sparse"):
+        return open_sparse(X)
     engine = engine_of(X)
     if engine is not None:
         opened: Table = engine.open(X)
@@ -140,6 +147,7 @@ def infer_schema(
     *,
     keep: Collection[int] | None = None,
     ignored: Mapping[int, Column] | None = None,
+    reads_counts: bool = False,
 ) -> Schema:
     """Infer the schema of a table.
 
@@ -156,6 +164,13 @@ def infer_schema(
         The positions of columns that are not ignored even if they identify rows (`find_identifiers`); None keeps all.
     ignored : mapping of int to Column, optional
         Columns that are known to be ignored, by their positions; they are not read.
+    reads_counts : bool
+        Whether the caller reads columns of counts; if not, they are an error.
+
+    Raises
+    ------
+    TypeError
+        A column is a sparse block of counts, and the caller reads dense columns only.
 
     Warns
     -----
@@ -172,6 +187,8 @@ def infer_schema(
         table.find_categories(read, declared, target)
     of_position = {j: table.column(j, j in declared) for j in read}
     for j, column in of_position.items():
+        if column.kind == "counts" and not reads_counts:
+            raise needs_dense(column, table.n_rows, "this estimator")
         _reject_infinite(table, j, column)
     inferred = tuple((ignored | of_position)[j] for j in positions)
     return Schema(

@@ -7,14 +7,15 @@ import os
 import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import polars as pl
-
+from posteriori.lazy_polars import pl
+from posteriori.tables.dialects import AskedDialect
 from posteriori.tables.names import exactly
+from posteriori.tables.opening import TableFile, opened_files
 from posteriori.tables.text import (
     SAMPLED_ROWS,
     Types,
@@ -23,6 +24,7 @@ from posteriori.tables.text import (
     reason_of,
     require_text,
 )
+from posteriori.tables.written_numbers import WrittenNumber, holds_written_numbers, without_marker
 
 FORMATS = {
     ".csv": "csv",
@@ -34,6 +36,9 @@ FORMATS = {
     ".ipc": "arrow",
     ".ndjson": "ndjson",
     ".jsonl": "ndjson",
+    ".xlsx": "excel",
+    ".xls": "excel",
+    ".ods": "excel",
 }
 _PACKED = (".gz", ".zst")
 _MISSING_KEY = "__HIVE_DEFAULT_PARTITION__"  # the folder name that Hive writes for a missing value
@@ -98,23 +103,24 @@ def _is_hidden(path: Path, folder: Path) -> bool:
 
 
 def lazily(
-    path: Path | Sequence[Path], kind: str, types: Types | None = None, sampled: int | None = SAMPLED_ROWS
+    files: TableFile | Sequence[TableFile], types: Types | None = None, sampled: int | None = SAMPLED_ROWS
 ) -> pl.LazyFrame:
-    """Return files of one format and one schema as a lazy frame.
+    """Return files of one format, dialect and schema as a lazy frame.
 
     The types of text columns are inferred from the first `sampled` rows of each file, or from all rows if it is None.
     """
-    source: Any = path if isinstance(path, Path) else list(path)
-    if kind == "parquet":
+    first = files if isinstance(files, TableFile) else files[0]
+    source: Any = first.readable if isinstance(files, TableFile) else [one.readable for one in files]
+    if first.kind == "parquet":
         return pl.scan_parquet(source, glob=False, hive_partitioning=False)
-    if kind == "arrow":
+    if first.kind == "arrow":
         return pl.scan_ipc(source, glob=False, hive_partitioning=False)
-    if kind == "ndjson":
+    if first.kind == "ndjson":
         return pl.scan_ndjson(source, infer_schema_length=sampled, schema_overrides=types)
-    return lazy_text(source, kind, types, sampled)
+    return lazy_text(source, first.dialect, types, sampled)
 
 
-def types_of(path: Path, kind: str, whole: bool = False, known: Types | None = None) -> Types:
+def types_of(file: TableFile, whole: bool = False, known: Types | None = None) -> Types:
     """Return the type of each column of a file; Null for a text column without any cell.
 
     Types of text columns are inferred from the first rows, or from all rows if `whole`, except those in `known`.
@@ -124,18 +130,31 @@ def types_of(path: Path, kind: str, whole: bool = False, known: Types | None = N
     ValueError
         The file is empty or is not UTF-8 text.
     """
-    if not path.stat().st_size:
-        raise ValueError(f"{str(path)!r} is empty: it has not even the names of columns; leave it out")
-    frame = lazily(path, kind, known, None if whole else SAMPLED_ROWS)
-    if kind in ("parquet", "arrow"):
+    if not file.readable.stat().st_size:
+        raise ValueError(f"{str(file.path)!r} is empty: it has not even the names of columns; leave it out")
+    frame = lazily(file, known, None if whole else SAMPLED_ROWS)
+    if file.kind in ("parquet", "arrow"):
         return dict(frame.collect_schema())
-    require_text(path, frame.collect_schema().names())
-    names = frame.collect_schema().names()
+    types = dict(frame.collect_schema())
+    require_text(file, list(types))
     # polars parses more rows than it is asked for, and later cells may be of another type: count them as strings.
-    cells = frame if kind == "ndjson" else lazily(path, kind, dict.fromkeys(names, pl.String()))
-    counts = (cells if whole else cells.head(SAMPLED_ROWS)).select(pl.all().count()).collect(engine="streaming")
-    types = frame.collect_schema().items()
-    return {name: dtype if count else pl.Null() for (name, dtype), count in zip(types, counts.row(0), strict=True)}
+    cells = frame if file.kind == "ndjson" else lazily(file, dict.fromkeys(types, pl.String()))
+    strings = [name for name in types if types[name] == pl.String and name not in (known or {})]
+    candidates = strings if file.kind in ("csv", "tsv") else []
+    decimal = file.dialect.decimal
+    found = (
+        (cells if whole else cells.head(SAMPLED_ROWS))
+        .select(
+            pl.struct(pl.all().count()).alias("counts"),
+            pl.struct(holds_written_numbers(exactly(name), decimal).alias(name) for name in candidates).alias("written")
+            if candidates
+            else pl.lit(None).alias("written"),
+        )
+        .collect(engine="streaming")
+    )
+    counts, written = found["counts"][0], found["written"][0] or {}
+    types |= {name: WrittenNumber(decimal) for name in candidates if written[name]}
+    return {name: dtype if counts[name] else pl.Null() for name, dtype in types.items()}
 
 
 def common_types(types: Mapping[Path, Types], kind: str) -> Types:
@@ -164,6 +183,8 @@ def common_types(types: Mapping[Path, Types], kind: str) -> Types:
                 common[name], origin[name] = dtype, path
             elif kind in ("csv", "tsv", "ndjson") and {known, dtype} == {pl.Int64(), pl.Float64()}:
                 common[name] = pl.Float64()
+            elif isinstance(known, WrittenNumber) or isinstance(dtype, WrittenNumber):
+                common[name], origin[name] = _beside_written_number(known, dtype), path
             else:
                 raise ValueError(
                     f"column {name!r} is {known} in {str(origin[name])!r} but {dtype} in {str(path)!r}; "
@@ -172,6 +193,12 @@ def common_types(types: Mapping[Path, Types], kind: str) -> Types:
     if kind in ("csv", "tsv"):  # polars reads a column without cells as strings, in memory too
         return {name: pl.String() if dtype == pl.Null else dtype for name, dtype in common.items()}
     return common
+
+
+def _beside_written_number(one: pl.DataType, other: pl.DataType) -> pl.DataType:
+    """Return the type that holds written numbers and the cells of another type: plain numbers, or strings."""
+    written, beside = (one, other) if isinstance(one, WrittenNumber) else (other, one)
+    return written if beside.is_numeric() else pl.String()
 
 
 def partitions_of(paths: Sequence[Path]) -> dict[str, list[Any]]:
@@ -206,16 +233,23 @@ class FileSet:
 
     Attributes
     ----------
-    paths : tuple of Path
-    kind : str
-        Their format: a value of `FORMATS`.
+    files : tuple of TableFile
     partitions : mapping of str to list
         The values of Hive partitions, one per file, by key.
     """
 
-    paths: tuple[Path, ...]
-    kind: str
+    files: tuple[TableFile, ...]
     partitions: Mapping[str, list[Any]]
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The names of the files in messages."""
+        return tuple(one.path for one in self.files)
+
+    @property
+    def kind(self) -> str:
+        """Their format: a value of `FORMATS`; copies of spreadsheets are CSV."""
+        return self.files[0].kind
 
     @property
     def is_text(self) -> bool:
@@ -223,19 +257,23 @@ class FileSet:
         return self.kind not in ("parquet", "arrow")
 
 
-def resolve_files(paths: Any) -> FileSet:
-    """Return the files of a path, a glob, a folder or a list of these.
+def resolve_files(paths: Any, asked: AskedDialect, shown: Mapping[Path, Path]) -> FileSet:
+    """Return the files of a path, a glob, a folder or a list of these; `shown` gives names in messages.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        As `paths_of` and `partitions_of`.
+        As `paths_of`, `partitions_of` and `opened_files`.
     """
-    files = paths_of(paths)
-    return FileSet(files, format_of(files[0]), partitions_of(files))
+    found = paths_of(paths)
+    files = opened_files(found, format_of(found[0]), asked)
+    named = tuple(replace(one, path=shown.get(one.path, one.path)) for one in files)
+    return FileSet(named, partitions_of(found))
 
 
-def resolve_types(files: FileSet, stated: Types, columns: Collection[str] | None) -> dict[Path, Types]:
+def resolve_types(
+    files: FileSet, stated: Types, columns: Collection[str] | None, whole: bool = False
+) -> dict[Path, Types]:
     """Return the type of each column in each file: the stated one, or the one that the file gives.
 
     Parameters
@@ -245,29 +283,23 @@ def resolve_types(files: FileSet, stated: Types, columns: Collection[str] | None
         Types of columns of text files.
     columns : collection of str or None
         The columns to keep; None for all.
+    whole : bool, default False
+        Whether types are inferred from all rows of text files, and not from the first ones.
 
     Raises
     ------
     ValueError
         A file cannot be read, or is empty.
     """
-    errors = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
-    try:
-        types = {path: types_of(path, files.kind, known=stated) | stated for path in files.paths}
-    except errors as error:
-        path = next((path for path in files.paths if not _has_types(path, files.kind)), files.paths[0])
-        raise ValueError(f"cannot read {str(path)!r}: {reason_of(error, path)}") from None
+    types = {}
+    for file in files.files:
+        try:
+            types[file.path] = types_of(file, whole, stated) | stated
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            raise ValueError(f"cannot read {str(file.path)!r}: {reason_of(error, file)}") from None
     if columns is None:
         return types
     return {path: {n: dtype for n, dtype in of_file.items() if n in columns} for path, of_file in types.items()}
-
-
-def _has_types(path: Path, kind: str) -> bool:
-    try:
-        types_of(path, kind)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return False
-    return True
 
 
 def joined_frame(files: FileSet, types: Types, of_file: Mapping[Path, Types]) -> pl.LazyFrame:
@@ -283,15 +315,16 @@ def joined_frame(files: FileSet, types: Types, of_file: Mapping[Path, Types]) ->
     """
     n_rows = _rows_above_empty_lines(files)
     stated = types if files.is_text else None
-    is_uniform = files.is_text or all(list(t.items()) == list(types.items()) for t in of_file.values())
-    if is_uniform and not (files.partitions or n_rows):
-        return lazily(files.paths, files.kind, stated).select(exactly(*types))
+    has_one_schema = files.is_text or all(list(t.items()) == list(types.items()) for t in of_file.values())
+    has_one_dialect = len({one.dialect for one in files.files}) == 1
+    if has_one_schema and has_one_dialect and not (files.partitions or n_rows):
+        return lazily(files.files, stated).select(exactly(*types))
     keys = {key: pl.Series(key, values) for key, values in files.partitions.items()}
     frames = []
-    for position, path in enumerate(files.paths):
-        frame = lazily(path, files.kind, stated)
-        frame = frame.head(n_rows[path]) if path in n_rows else frame
-        cells = [exactly(name).cast(dtype) for name, dtype in types.items() if name not in keys]
+    for position, file in enumerate(files.files):
+        frame = lazily(file, stated)
+        frame = frame.head(n_rows[file.path]) if file.path in n_rows else frame
+        cells = [exactly(name).cast(without_marker(dtype)) for name, dtype in types.items() if name not in keys]
         values = [pl.lit(series[position], dtype=series.dtype).alias(key) for key, series in keys.items()]
         frames.append(frame.select(*cells).with_columns(*values))
     return pl.concat(frames)
@@ -300,10 +333,10 @@ def joined_frame(files: FileSet, types: Types, of_file: Mapping[Path, Types]) ->
 def _rows_above_empty_lines(files: FileSet) -> dict[Path, int]:
     """Return the number of rows of each text file that ends in lines without any value, and warn of these lines."""
     n_rows = {}
-    for path in files.paths if files.kind in ("csv", "tsv") else ():
-        empty, rows_above = empty_lines_at_the_end(path, files.kind)
+    for file in files.files if files.kind in ("csv", "tsv") else ():
+        empty, rows_above = empty_lines_at_the_end(file)
         if empty:
-            n_rows[path] = rows_above
+            n_rows[file.path] = rows_above
             lines = f"{empty} line{'s' if empty > 1 else ''}"
-            warnings.warn(f"{path.name} ends in {lines} without any value, left out", UserWarning, stacklevel=4)
+            warnings.warn(f"{file.path.name} ends in {lines} without any value, left out", UserWarning, stacklevel=4)
     return n_rows

@@ -10,13 +10,14 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 
 from posteriori.invariants import require
+from posteriori.lazy_polars import pl
+from posteriori.tables.vocabulary import extended_words
 from posteriori.typing import Array
 
-Kind = Literal["continuous", "categorical", "ignored"]
-CellKind = Literal["continuous", "categorical", "mixed"]  # the cells that a density reads
+Kind = Literal["continuous", "categorical", "counts", "ignored"]
+CellKind = Literal["continuous", "categorical", "counts", "mixed"]  # the cells that a density reads
 Cell = str | bool | int | float
 
 MAX_CATEGORIES = 65_535  # codes are 16 bits wide, and code 0 is "missing"
@@ -45,6 +46,10 @@ class Column:
     reason : str
         Why the column is ignored, as the end of a sentence ("it …"); empty if it is not. No density reads the cells of
         an ignored column, and it influences no prediction.
+    width : int
+        V, the number of words of a column of counts, each cell of which is a bag of words (`Bags`); 0 for other kinds.
+    words : tuple of str
+        The names of its words; empty if they have none, and are known by their positions.
     """
 
     name: str
@@ -55,6 +60,8 @@ class Column:
     cuts: tuple[float, ...] | None = None
     valueless: bool = False
     reason: str = ""
+    width: int = 0
+    words: tuple[str, ...] = ()
 
     @property
     def is_ignored(self) -> bool:
@@ -73,6 +80,9 @@ class Column:
         require(not cells or self.kind == "categorical", f"column {name!r} of numbers has categories")
         require(self.cuts is None or self.kind == "continuous", f"column {name!r} of categories has cut points")
         require(bool(self.reason) == self.is_ignored, f"column {name!r} is ignored without a reason, or has one")
+        require((self.width > 0) == (self.kind == "counts"), f"column {name!r} has a wrong number of words")
+        require(len(self.words) in (0, self.width), f"column {name!r} has not one name for each word")
+        require(len(set(self.words)) == len(self.words), f"a word of column {name!r} occurs twice")
         if cells:
             require(len(set(cells)) == len(cells), f"a category of column {name!r} occurs twice")
             require(all(cell == cell for cell in cells), f"a category of column {name!r} is NaN")
@@ -105,10 +115,21 @@ class Column:
         return (f"< {cuts[0]}", *inner, f"≥ {cuts[-1]}")
 
     def places_in(self, past: Column) -> list[int]:
-        """Return the position of each category or bin in a former state of this column, −1 for a new one."""
+        """Return the position of each category, bin or word in a former state of this column, −1 for a new one."""
+        if self.kind == "counts":
+            return [past.word_places.get(word, -1) for word in self.words] or list(range(self.width))
         if self.cuts is not None:
             return list(range(self.cardinality)) if past.cuts == self.cuts else [-1] * self.cardinality
         return [past.lookup.get(cell, 0) - 1 for cell in self.categories]
+
+    @cached_property
+    def word_places(self) -> dict[str, int]:
+        """The position of each word that has a name."""
+        return {word: position for position, word in enumerate(self.words)}
+
+    def word(self, position: int) -> str:
+        """Return the name of a word of a column of counts."""
+        return self.words[position] if self.words else f"x{position}"
 
     @cached_property
     def lookup(self) -> dict[Hashable, int]:
@@ -188,6 +209,9 @@ class Column:
                 f"column {self.name!r} was {self.kind} in training but is {other.kind} now; "
                 "convert it, or name it in categorical_features from the first call on"
             )
+        if self.kind == "counts":
+            words = extended_words(self.name, self.word_places, self.width, other.words, other.width)
+            return self if len(words) == len(self.words) else replace(self, words=words, width=len(words))
         new = [category for category in other.categories if category not in self.lookup]
         if not new:
             return self
@@ -246,7 +270,8 @@ class Schema:
     Attributes
     ----------
     container : str
-        The kind of table that they were read from: ``"numpy"``, ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
+        The kind of table that they were read from: ``"numpy"``, ``"pandas"``, ``"polars"``, ``"pyarrow"``, or
+        ``"scipy"`` for sparse blocks alone.
     named : bool
         Whether the columns have names, by which prediction matches them.
     dtype : str
@@ -263,7 +288,7 @@ class Schema:
 
     def check(self) -> None:
         """Raise ValueError unless there are columns of distinct names, from a known kind of table."""
-        known = ("numpy", "pandas", "polars", "pyarrow")
+        known = ("numpy", "pandas", "polars", "pyarrow", "scipy")
         require(self.container in known, f"there is no kind of table {self.container!r}")
         require(len(self.columns) > 0, "the model has no columns")
         require(len(set(self.names)) == len(self.names), "two columns have one name")
@@ -272,6 +297,11 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """The name of each column."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns; those of the matrix, if the rows were a sparse matrix alone."""
+        return self.columns[0].width if self.container == "scipy" and not self.named else len(self.columns)
 
     def of_kind(self, kind: Kind) -> tuple[int, ...]:
         """Return the positions of the columns of a kind."""
@@ -284,7 +314,7 @@ class Schema:
 
     @cached_property
     def _positions(self) -> dict[Kind, tuple[int, ...]]:
-        kinds: tuple[Kind, ...] = ("continuous", "categorical", "ignored")
+        kinds: tuple[Kind, ...] = ("continuous", "categorical", "counts", "ignored")
         return {kind: tuple(j for j, column in enumerate(self.columns) if column.kind == kind) for kind in kinds}
 
     @cached_property
@@ -292,8 +322,10 @@ class Schema:
         """The positions of the columns that have codes: the categorical and the binned ones."""
         return tuple(j for j, column in enumerate(self.columns) if column.kind == "categorical" or column.is_binned)
 
-    def read_as(self, kind: Kind) -> tuple[int, ...]:
+    def read_as(self, kind: Kind | CellKind) -> tuple[int, ...]:
         """Return the positions of the columns that a density of a kind can read."""
+        if kind == "counts":
+            return (*self.of_kind("continuous"), *self.of_kind("counts"))
         return self.coded if kind == "categorical" else self.of_kind("continuous")
 
     def uncut(self) -> Schema:
@@ -375,7 +407,7 @@ class Schema:
         Raises
         ------
         ValueError
-            A column is absent, or a column is unknown from training.
+            A column is absent, or the number of columns without names is another one.
         """
         if not (self.named and named):
             if len(names) != len(self.columns):
@@ -387,11 +419,8 @@ class Schema:
             return tuple(range(len(names)))
         position_of = {name: position for position, name in enumerate(names)}
         absent = [name for name in self.names if name not in position_of]
-        extra = [name for name in names if name not in self.names and name != self.target]
         if absent:
             raise ValueError(f"X lacks {quote(absent)}, which {model} was trained on; add it, empty where unknown")
-        if extra:
-            raise ValueError(f"X has {quote(extra)}, which {model} was not trained on; drop it")
         return tuple(position_of[name] for name in self.names)
 
     def extended(self, other: Schema, mixed: Collection[int] = ()) -> Schema:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from posteriori.invariants import check_numbers, require
+from posteriori.lazy_polars import pl
 from posteriori.tables.names import exactly
 from posteriori.tables.objects import is_missing
 from posteriori.typing import Array

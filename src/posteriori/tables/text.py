@@ -9,17 +9,22 @@ import re
 import reprlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeAlias, cast
 
-import polars as pl
+from posteriori.lazy_polars import pl
+from posteriori.tables.dialects import Dialect
+from posteriori.tables.names import exactly
+from posteriori.tables.opening import TableFile
+from posteriori.tables.written_numbers import WrittenNumber, as_number
 
 # Marks of a missing cell. "None", "?" and "-" are not among them, because they may be categories.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null")
 SAMPLED_ROWS = 10_000  # rows of each file that column types are inferred from
-SEPARATORS = {"csv": ",", "tsv": "\t"}
 _TAIL = 1 << 16  # bytes at the end of a file that are searched for its last line
 _UNPARSED = re.compile(r"could not parse `(.*)` as dtype `(\w+)` at column '(.*)' \(column number (\d+)\)", re.DOTALL)
+_UNCONVERTED = re.compile(
+    r"conversion from `str` to `f64` failed in column '(.*?)' for .* values: \[\"(.*?)\"", re.DOTALL
+)
 _KINDS = {
     "i": "is not a whole number of 64 bits",
     "u": "is not a whole number",
@@ -27,27 +32,40 @@ _KINDS = {
     "bool": "is not true or false",
 }
 
-Types = dict[str, pl.DataType]
+Types: TypeAlias = "dict[str, pl.DataType]"
 
 
-def lazy_text(source: Any, kind: str, types: Types | None, sampled: int | None = SAMPLED_ROWS) -> pl.LazyFrame:
-    """Return CSV or TSV files as a lazy frame; column k without a name is called column_k."""
-    read: dict[str, Any] = {"glob": False, "separator": SEPARATORS[kind], "null_values": list(MISSING)}
+def lazy_text(source: Any, dialect: Dialect, types: Types | None, sampled: int | None = SAMPLED_ROWS) -> pl.LazyFrame:
+    """Return text files as a lazy frame; column k without a name is called column_k, written numbers are floats."""
+    read: dict[str, Any] = {
+        "glob": False,
+        "separator": dialect.separator,
+        "decimal_comma": dialect.decimal == ",",
+        "null_values": list(MISSING),
+    }
     names = pl.scan_csv(source, infer_schema=False, **read).collect_schema().names()
     new: dict[str, str] = {name: f"column_{position}" for position, name in enumerate(names, start=1) if not name}
     old = {given: name for name, given in new.items()}
-    overrides: Any = None if types is None else {old.get(name, name): dtype for name, dtype in types.items()}
+    stated = types or {}
+    overrides: Any = {
+        old.get(name, name): pl.String() if isinstance(dtype, WrittenNumber) else dtype
+        for name, dtype in stated.items()
+    }
     frame = pl.scan_csv(source, infer_schema_length=sampled, schema_overrides=overrides, **read)
-    return frame.rename(new) if new else frame
+    written = [
+        as_number(exactly(name), dialect.decimal) for name, dtype in stated.items() if isinstance(dtype, WrittenNumber)
+    ]
+    frame = frame.rename(new) if new else frame
+    return frame.with_columns(written) if written else frame
 
 
-def require_text(path: Path, names: list[str]) -> None:
+def require_text(file: TableFile, names: list[str]) -> None:
     """Raise ValueError if the names of columns show that a file is not UTF-8 text."""
     if any("\x00" in name or "\ufffd" in name for name in names):
-        raise ValueError(f"cannot read {str(path)!r}: it is not UTF-8 text")
+        raise ValueError(f"cannot read {str(file.path)!r}: it is not UTF-8 text")
 
 
-def reason_of(error: BaseException, path: Path) -> str:
+def reason_of(error: BaseException, file: TableFile) -> str:
     """Return the reason of a polars error about a file: with the line if it is known, without advice for Python."""
     text = str(error)
     if isinstance(error, pl.exceptions.PanicException):
@@ -58,64 +76,70 @@ def reason_of(error: BaseException, path: Path) -> str:
         if kind == "str" or cell.count('"') % 2 or "\n" in cell:
             start = cell.partition("\n")[0].rstrip("\r")
             shown = reprlib.repr(start)
-            where = _in_line(path, start)
+            where = _in_line(file, start)
             return f"{where}column {name!r} holds {shown}, where quotes do not pair; close them, or double one inside"
-        where = _in_row(path, lambda cells: len(cells) > position and cells[position] == cell)
+        where = _in_row(file, lambda cells: len(cells) > position and cells[position] == cell)
         reason = _KINDS.get(kind.rstrip("0123456789"), f"is not of type {kind}")
         return f"{where}column {name!r} holds {reprlib.repr(cell)}, which {reason}; correct the cell, or leave it empty"
     if "more fields than defined" in text:
-        width = len(next(_records(path), (1, []))[1])
-        where = _in_row(path, lambda cells: len(cells) > width)
+        width = len(next(_records(file), (1, []))[1])
+        where = _in_row(file, lambda cells: len(cells) > width)
         return f"{where}there are more cells than in the header; does a cell hold the separator without quotes?"
     if "invalid utf-8" in text:
-        return "it is not UTF-8 text"
+        return "it is not UTF-8 text; state its encoding, such as latin-1"
+    unconverted = _UNCONVERTED.search(text)
+    if unconverted is not None:
+        name, cell = unconverted[1], unconverted[2]
+        where = _in_row(file, lambda cells: cell in cells)
+        return (
+            f"{where}column {name!r} holds {reprlib.repr(cell)}, which is not a number as the first rows of the column "
+            "have them; correct the cell, or state the type of the column as a string"
+        )
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror
     return " ".join(re.split(r"\n\s*\n|You might want", text)[0].split())[:200] or type(error).__name__
 
 
-def _opened(path: Path) -> IO[str]:
-    open_file: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    return cast(IO[str], open_file(path, "rt", encoding="utf8", errors="replace", newline=""))
+def _opened(file: TableFile) -> IO[str]:
+    open_file: Any = gzip.open if file.packing == ".gz" else open
+    return cast(IO[str], open_file(file.readable, "rt", encoding="utf8", errors="replace", newline=""))
 
 
-def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _records(file: TableFile) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first line of each row of a CSV or TSV file, and its cells; the header comes first."""
-    packed = path.suffix.lower() == ".gz"
-    separator = SEPARATORS.get((Path(path.stem) if packed else path).suffix[1:].lower())
-    if separator is None:  # not a text file, or compressed by zstd
+    if file.kind not in ("csv", "tsv") or file.packing == ".zst":
         return
-    with suppress(OSError, EOFError, csv.Error), _opened(path) as file:
-        rows, line = csv.reader(file, delimiter=separator), 1
+    with suppress(OSError, EOFError, csv.Error), _opened(file) as text:
+        rows, line = csv.reader(text, delimiter=file.dialect.separator), 1
         for cells in rows:
             yield line, cells
             line = rows.line_num + 1
 
 
-def _in_row(path: Path, is_bad: Callable[[list[str]], bool]) -> str:
+def _in_row(file: TableFile, is_bad: Callable[[list[str]], bool]) -> str:
     """Return "in line 7 " for the first row with bad cells; an empty string where the line is not known."""
-    return next((f"in line {line} " for line, cells in _records(path) if line > 1 and is_bad(cells)), "")
+    return next((f"in line {line} " for line, cells in _records(file) if line > 1 and is_bad(cells)), "")
 
 
-def _in_line(path: Path, text: str) -> str:
+def _in_line(file: TableFile, text: str) -> str:
     """Return "in line 7 " for the first line that holds a text; an empty string where the line is not known."""
-    with suppress(OSError, EOFError), _opened(path) as file:
-        return next((f"in line {number} " for number, line in enumerate(file, 1) if text in line), "")
+    with suppress(OSError, EOFError), _opened(file) as lines:
+        return next((f"in line {number} " for number, line in enumerate(lines, 1) if text in line), "")
     return ""
 
 
-def empty_lines_at_the_end(path: Path, kind: str) -> tuple[int, int]:
+def empty_lines_at_the_end(file: TableFile) -> tuple[int, int]:
     """Return the number of lines without any value at the end of a CSV or TSV file, and of the rows above them.
 
     A file of one column has none: there an empty line is a missing cell.
     """
-    if path.suffix.lower() in (".gz", ".zst"):
-        last = lazy_text(path, kind, None, 0).tail(1).collect(engine="streaming")
+    if file.packing in (".gz", ".zst"):
+        last = lazy_text(file.readable, file.dialect, None, 0).tail(1).collect(engine="streaming")
         if last.width == 1 or not last.height or any(cells.null_count() == 0 for cells in last.iter_columns()):
             return 0, 0
-    elif not _ends_without_value(path, kind):
+    elif not _ends_without_value(file):
         return 0, 0
-    rows = lazy_text(path, kind, None, 0).with_row_index("\x00row")
+    rows = lazy_text(file.readable, file.dialect, None, 0).with_row_index("\x00row")
     cells = pl.exclude("\x00row")
     filled = pl.col("\x00row").filter(pl.any_horizontal(cells.is_not_null()))
     last_row, n_rows = rows.select(filled.max(), pl.len().alias("n")).collect(engine="streaming").row(0)
@@ -123,26 +147,26 @@ def empty_lines_at_the_end(path: Path, kind: str) -> tuple[int, int]:
     return n_rows - kept, kept
 
 
-def _ends_without_value(path: Path, kind: str) -> bool:
-    with path.open("rb") as handle:
+def _ends_without_value(file: TableFile) -> bool:
+    with file.readable.open("rb") as handle:
         header = handle.readline()
         handle.seek(max(handle.tell(), os.fstat(handle.fileno()).st_size - _TAIL))
         lines = handle.read().splitlines()
-    separator = SEPARATORS[kind].encode()
+    separator = file.dialect.separator.encode()
     if separator not in header or not lines:
         return False
     return all(cell.strip(b'"').decode("utf8", "replace") in MISSING for cell in lines[-1].split(separator))
 
 
-def short_row(path: Path, kind: str, n_columns: int) -> int | None:
+def short_row(file: TableFile, n_columns: int) -> int | None:
     """Return the number of the first line of a text file that has fewer cells than the header; None if none has.
 
     Empty lines at the end of the file do not count. Where there are quotes the csv module decides, because a cell in
     quotes may continue in the next line.
     """
-    separator = SEPARATORS[kind]
+    separator = file.dialect.separator
     lines = pl.scan_csv(
-        path, has_header=False, separator="\x01", quote_char=None, schema={"line": pl.String}, glob=False
+        file.readable, has_header=False, separator="\x01", quote_char=None, schema={"line": pl.String}, glob=False
     ).with_row_index("number", offset=1)
     text, number = pl.col("line").fill_null(""), pl.col("number")
     bare = text.str.replace_all('"[^"]*"', "")
@@ -159,10 +183,9 @@ def short_row(path: Path, kind: str, n_columns: int) -> int | None:
     ]
     if not lines_found or not quoted:
         return min(lines_found, default=None)
-    if path.suffix.lower() == ".zst":
+    if file.packing == ".zst":
         return None
-    open_file: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    with open_file(path, "rt", encoding="utf8", newline="") as handle:
+    with _opened(file) as handle:
         return _short_record(csv.reader(handle, delimiter=separator), n_columns)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.tables.batch import Batch
+from posteriori.tables.blocks import Blocks
 from posteriori.tables.forking import require_threads
 from posteriori.tables.schema import Column, Schema
 from posteriori.typing import Array
@@ -31,7 +33,7 @@ def write_column(column: Column) -> Array:
 
 
 def decode(batch: Batch) -> Array:
-    """Return the cells of a batch as Python values, (n, d) objects, None where missing."""
+    """Return the cells of a batch as Python values, (n, d) objects, None where missing; a bag is its counts by word."""
     schema = batch.schema
     cells = np.empty((len(batch), len(schema.columns)), dtype=object)
     for position, j in enumerate(schema.of_kind("continuous")):
@@ -41,17 +43,22 @@ def decode(batch: Batch) -> Array:
             continue
         known = (None, *schema.columns[j].categories)
         cells[:, j] = [known[code] for code in batch.codes.values[:, position].tolist()]
+    for bags, j in zip(batch.bags, schema.of_kind("counts"), strict=True):
+        column = schema.columns[j]
+        words, counts = [column.word(word) for word in bags.words.tolist()], bags.counts.tolist()
+        for i, (start, stop) in enumerate(itertools.pairwise(bags.starts.tolist())):
+            cells[i, j] = dict(zip(words[start:stop], counts[start:stop], strict=True))
     return cells
 
 
-def write_table(schema: Schema, drawn: list[Array]) -> Any:
+def write_table(schema: Schema, drawn: list[Any]) -> Any:
     """Return drawn columns as a table like the one the schema was inferred from.
 
     Parameters
     ----------
     schema : Schema
-    drawn : list of ndarray (n,)
-        The numbers of each column, or its codes from 1 on; a missing cell is NaN, or 0.
+    drawn : list of ndarray (n,) or Bags
+        The numbers of each column, or its codes from 1 on; a missing cell is NaN, or 0. Bags in a column of counts.
 
     Returns
     -------
@@ -68,7 +75,16 @@ def write_table(schema: Schema, drawn: list[Array]) -> Any:
         "polars": _write_polars,
         "pyarrow": _write_arrow,
     }
-    return writers[schema.container](*_without_ignored(schema, drawn))
+    blocks = {schema.names[j]: drawn[j] for j in schema.of_kind("counts")}
+    if not blocks:
+        return writers[schema.container](*_without_ignored(schema, drawn))
+    counts = {name: bags.to_matrix() for name, bags in blocks.items()}
+    words = {column.name: column.words for column in schema.columns if column.words}
+    if schema.container == "scipy":
+        return Blocks(None, counts, words) if schema.named else counts[schema.names[0]]
+    others = [j for j in range(len(drawn)) if schema.columns[j].kind != "counts"]
+    rest = replace(schema, columns=tuple(schema.columns[j] for j in others))
+    return Blocks(writers[schema.container](*_without_ignored(rest, [drawn[j] for j in others])), counts, words)
 
 
 def _without_ignored(schema: Schema, drawn: list[Array]) -> tuple[Schema, list[Array]]:

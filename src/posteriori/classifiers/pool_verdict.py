@@ -1,0 +1,32 @@
+"""Why a pool is kept beside a candidate of a lower cross-validated log-loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_SIGNIFICANT = 2.0  # standard errors
+
+
+def pool_verdict(cv_results: Mapping[str, Sequence[Any]]) -> str:
+    """Return a sentence on the candidate whose log-loss is below that of the pool; an empty string if there is none.
+
+    Parameters
+    ----------
+    cv_results : mapping
+        The attribute `cv_results_` of a `GenerativeClassifier`.
+    """
+    if "log_loss_above_pool" not in cv_results or sum(weight > 0 for weight in cv_results["weight"][:-1]) < 2:
+        return ""
+    above = list(cv_results["log_loss_above_pool"][:-1])
+    best = min(range(len(above)), key=above.__getitem__)
+    difference, error = above[best], cv_results["log_loss_above_pool_se"][best]
+    if not difference < 0:
+        return ""
+    how = "more than" if difference < -_SIGNIFICANT * error else "within"
+    kept = "it alone may be the better model" if how == "more than" else "which does not show that it is better alone"
+    return (
+        f"{cv_results['member'][best]} has a lower log-loss than the pool, by {-difference:.4f} ± {error:.4f} nats: "
+        f"{how} "
+        f'two standard errors, {kept}; --pool best (in Python pool="best") keeps only the best candidate'
+    )

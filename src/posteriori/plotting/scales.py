@@ -1,0 +1,68 @@
+"""Scales of a numeric axis: linear, or inverse hyperbolic sine for heavy tails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from posteriori.typing import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_HEAVY = 12.0  # times the usual distance from 0
+_FEWEST = 20  # cells, to judge the tails
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Axis on which a number x is at u(x): x itself, or arsinh(x / w), linear near 0 and logarithmic beyond w.
+
+    Attributes
+    ----------
+    width : float or None
+        w, in data units; None for a linear axis.
+    """
+
+    width: float | None = None
+
+    @classmethod
+    def of(cls, cells: Array) -> Scale:
+        """Choose the scale for the cells of a column, without missing ones.
+
+        It is linear unless the greatest absolute value is more than 12 times the sum of the interquartile range and
+        the absolute median, or, where more than three quarters of the cells are 0, 12 times a small value other than
+        0 (their 10 % quantile).
+        """
+        size = np.abs(cells)
+        nonzero = size[size > 0]
+        if len(cells) < _FEWEST or len(np.unique(nonzero)) < _FEWEST:
+            return cls()
+        low, middle, high = np.quantile(cells, [0.25, 0.5, 0.75])
+        small = float(np.quantile(nonzero, 0.1))
+        usual = float(high - low + abs(middle)) or small
+        return cls(small) if size.max() > _HEAVY * usual else cls()
+
+    def position(self, x: Array) -> Array:
+        """Return u(x)."""
+        return x if self.width is None else np.arcsinh(x / self.width)
+
+    def number(self, u: Array) -> Array:
+        """Return the number x at a position u."""
+        return u if self.width is None else self.width * np.sinh(u)
+
+    def per_unit_of_axis(self, x: Array, density: Array) -> Array:
+        """Convert a density per data unit to one per unit of the axis, p(x)·dx/du, so that areas are probabilities."""
+        return density if self.width is None else density * np.sqrt(x**2 + self.width**2)
+
+    def apply(self, ax: Axes) -> None:
+        """Give the horizontal axis this scale."""
+        if self.width is None:
+            return
+        from matplotlib.ticker import AsinhLocator, FuncFormatter
+
+        ax.set_xscale("asinh", linear_width=self.width)
+        ax.xaxis.set_major_locator(AsinhLocator(self.width, numticks=8, base=10))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}".replace("-", "\N{MINUS SIGN}")))

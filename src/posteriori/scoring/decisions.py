@@ -1,0 +1,141 @@
+"""Decisions from posteriors: the class of least expected cost, and thresholds of probability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posteriori.suggestions import closest
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A rule that decides on a class, given p(y | x).
+
+    Attributes
+    ----------
+    cost : ndarray (C, C), optional
+        The cost of deciding on the class of the column where the class of the row is true.
+    thresholds : tuple of (int, float)
+        Classes, by index, with the probability from which they are decided on, in order of precedence.
+    """
+
+    cost: Array | None = None
+    thresholds: tuple[tuple[int, float], ...] = ()
+
+    def choose(self, posterior: Array) -> Array:
+        """Return the index of the class decided on, (n,), for posteriors (n, C)."""
+        if self.cost is not None:
+            least: Array = (posterior @ self.cost).argmin(axis=1)
+            return least
+        others = posterior.copy()
+        others[:, [c for c, _ in self.thresholds]] = -1.0
+        chosen: Array = others.argmax(axis=1)
+        if len(self.thresholds) == posterior.shape[1]:  # no class is without a threshold
+            chosen = posterior.argmax(axis=1)
+        for c, threshold in reversed(self.thresholds):
+            chosen[posterior[:, c] >= threshold] = c
+        return chosen
+
+
+def decision_of(
+    classes: Sequence[Any],
+    costs: Mapping[Any, Mapping[Any, float]] | None = None,
+    thresholds: Mapping[Any, float] | None = None,
+) -> Decision:
+    """Return the rule of costs or thresholds by class.
+
+    Raises
+    ------
+    ValueError
+        As `decide`.
+    """
+    if (costs is None) == (thresholds is None):
+        raise ValueError("give costs or thresholds, one of them")
+    position = {label: k for k, label in enumerate(classes)}
+    if thresholds is not None:
+        found = []
+        for label, threshold in thresholds.items():
+            if not 0.0 <= threshold <= 1.0:
+                raise ValueError(f"the threshold of {label!r} is {threshold}; give a probability from 0 to 1")
+            found.append((_index(position, label), float(threshold)))
+        return Decision(thresholds=tuple(found))
+    assert costs is not None
+    cost = np.full((len(classes), len(classes)), np.nan)
+    np.fill_diagonal(cost, 0.0)
+    for true, of_decision in costs.items():
+        for decided, value in of_decision.items():
+            if not np.isfinite(value):
+                raise ValueError(f"the cost of {decided!r} where {true!r} is true is {value}; give a number")
+            cost[_index(position, true), _index(position, decided)] = value
+    unknown = np.argwhere(np.isnan(cost))
+    if len(unknown):
+        true, decided = (classes[k] for k in unknown[0])
+        raise ValueError(f"the costs lack that of deciding {decided!r} where {true!r} is true; add it")
+    return Decision(cost)
+
+
+def _index(position: Mapping[Any, int], label: Any) -> int:
+    if label not in position:
+        hint = closest(str(label), list(map(str, position)), "classes")
+        raise ValueError(f"{label!r} is not a class of the model; {hint}")
+    return position[label]
+
+
+def decide(
+    posterior: Any,
+    classes: Sequence[Any],
+    *,
+    costs: Mapping[Any, Mapping[Any, float]] | None = None,
+    thresholds: Mapping[Any, float] | None = None,
+) -> Array:
+    r"""Decide on a class for each row, by expected costs or by thresholds of probability.
+
+    With costs, the decision is the class k of least expected cost, Σ_c p(c | x) cost[c][k]. With thresholds, it is the
+    first class whose probability reaches its threshold, or else the most probable one of the classes without a
+    threshold (of all classes if each has one).
+
+    Parameters
+    ----------
+    posterior : array (n, C)
+        p(y | x), such as ``model.predict_proba(X)``.
+    classes : sequence of C labels
+        The classes in the order of the columns, such as ``model.classes_``.
+    costs : mapping of true class to mapping of decided class to number, optional
+        The cost of each decision, in any unit. A correct decision costs 0 if it is not listed.
+    thresholds : mapping of class to float in [0, 1], optional
+
+    Returns
+    -------
+    ndarray (n,)
+        Labels.
+
+    Raises
+    ------
+    ValueError
+        Both or neither of `costs` and `thresholds` are given; a class is unknown, a cost is missing or not finite, a
+        threshold is not in [0, 1], or the shape of the posterior does not fit the classes.
+
+    References
+    ----------
+    Elkan, The foundations of cost-sensitive learning, IJCAI 2001, equation 1.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> posterior = [[0.95, 0.05], [0.7, 0.3]]
+    >>> po.decide(posterior, ["good", "bad"], costs={"good": {"bad": 1}, "bad": {"good": 5}}).tolist()
+    ['good', 'bad']
+    >>> po.decide(posterior, ["good", "bad"], thresholds={"bad": 0.04}).tolist()
+    ['bad', 'bad']
+    """
+    p = np.asarray(posterior, np.float64)
+    labels = np.asarray(classes)
+    if p.ndim != 2 or p.shape[1] != len(labels):
+        raise ValueError(f"the posterior has shape {p.shape}; give one column for each of the {len(labels)} classes")
+    chosen: Array = labels[decision_of(labels.tolist(), costs, thresholds).choose(p)]
+    return chosen

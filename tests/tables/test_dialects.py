@@ -1,0 +1,147 @@
+"""Text files in any spelling: separators, decimal marks, encodings, written numbers, and spreadsheets."""
+
+import gzip
+import itertools
+import sys
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import posteriori as po
+from posteriori.tables.opening import spooled
+
+ROWS = pl.DataFrame(
+    {
+        "größe, in mm": [1.5, -2.25, None, 1234.0],
+        "farbe": ["grün", "blau; hell", "gelb | rot", 'ein "Wort"'],
+        "n": [1, 2, 3, 4],
+        "art": ["a", "b", "a", "b"],
+    }
+)
+
+
+def spelled(frame, separator, decimal, encoding, quote="necessary"):
+    text = frame.write_csv(separator=separator, decimal_comma=decimal == ",", quote_style=quote)
+    return text.replace("\n", "\r\n").encode(encoding)
+
+
+def read(path, **asked):
+    return pl.concat(po.scan(path, **asked).frames(list(ROWS.columns)))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize(("separator", "decimal"), list(itertools.product(",;\t|", ".,")))
+def test_every_spelling_is_read_as_the_same_table(separator, decimal, encoding, tmp_path):
+    (tmp_path / "a.csv").write_bytes(spelled(ROWS, separator, decimal, encoding))
+    assert_frame_equal(read(tmp_path / "a.csv"), ROWS)
+    assert_frame_equal(read(tmp_path / "a.csv", separator=separator, decimal=decimal, encoding=encoding), ROWS)
+
+
+def test_options_replace_what_is_detected(tmp_path):
+    (tmp_path / "a.csv").write_text("x;y\n1,5;a\n2,5;b\n")
+    assert po.scan(tmp_path / "a.csv").types == {"x": pl.Float64, "y": pl.String}
+    with pytest.raises(ValueError, match="more cells than in the header"):
+        po.scan(tmp_path / "a.csv", separator=",")
+    assert po.scan(tmp_path / "a.csv", decimal=".").types["x"] == pl.String
+    assert "read with separator ';', decimal comma" in repr(po.scan(tmp_path / "a.csv"))
+
+
+def test_files_of_several_spellings_are_one_table(tmp_path):
+    (tmp_path / "a.csv").write_bytes(spelled(ROWS, ";", ",", "cp1252"))
+    (tmp_path / "b.csv").write_bytes(spelled(ROWS, ",", ".", "utf-8"))
+    (tmp_path / "c.csv.gz").write_bytes(gzip.compress(spelled(ROWS, "|", ".", "utf-16")))
+    assert_frame_equal(read(tmp_path), pl.concat([ROWS] * 3))
+
+
+def test_a_file_without_fractions_has_the_decimal_mark_of_the_others(tmp_path):
+    (tmp_path / "a.csv").write_text("x;y\n1;a\n2;b\n")
+    (tmp_path / "b.csv").write_text("x;y\n1,5;a\n2;b\n")
+    assert po.scan(tmp_path).types["x"] == pl.Float64
+    assert po.scan(tmp_path).dialect == "separator ';', decimal comma"
+
+
+@pytest.mark.parametrize(
+    ("cells", "separator", "numbers"),
+    [
+        (["$1,000", "-$2.50", "", "- $3"], ";", [1000, -2.5, None, -3]),
+        (["1.234,50 €", "2 €", "NA", "1.000.000,00 €"], ";", [1234.5, 2, None, 1e6]),
+        (["12 %", "3.5%", "-1%", "0"], ",", [12, 3.5, -1, 0]),
+        (["1'000.5", "2", "3", "4'000'000"], ",", [1000.5, 2, 3, 4e6]),
+        (["EUR 10", "EUR 2000", "EUR 3", "EUR 4"], ",", [10, 2000, 3, 4]),
+    ],
+)
+def test_written_numbers_are_numbers(cells, separator, numbers, tmp_path):
+    path = tmp_path / "a.csv"
+    lines = [f'"{cell}"{separator}{label}' for cell, label in zip(cells, "abab", strict=True)]
+    path.write_text("\n".join([f"x{separator}y", *lines]))
+    rows = po.scan(path, target="y")
+    assert pl.concat(rows.frames(["x"]))["x"].to_list() == numbers
+    assert rows.written_numbers == {"x"}
+    assert po.NaiveBayes().fit(rows).schema_.columns[0].kind == "continuous"
+    kept = po.scan(path, dtypes={"x": pl.String})
+    assert kept.types["x"] == pl.String
+    assert not kept.written_numbers
+
+
+@pytest.mark.parametrize(
+    "cells", [["$1", "2 €"], ["1,00", "12,34,56"], ["a1", "a2"], ["1-2", "3-4"], ["1,000", "many"]]
+)
+def test_other_strings_are_no_written_numbers(cells, tmp_path):
+    (tmp_path / "a.csv").write_text("x|y\n" + "".join(f"{cell}|a\n" for cell in cells))
+    assert po.scan(tmp_path / "a.csv", decimal=".").types["x"] == pl.String
+
+
+def test_a_later_cell_that_is_no_written_number_is_named(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n" + "$1,a\n" * 10_001 + "free,b\n")
+    with pytest.raises(ValueError, match="in line 10003 column 'x' holds 'free', which is not a number"):
+        po.NaiveBayes().fit(po.scan(tmp_path / "a.csv", target="y"))
+
+
+def test_a_first_sheet_is_read_as_a_csv_file(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    pytest.importorskip("fastexcel")
+    book = openpyxl.Workbook()
+    for row in (ROWS.columns, *ROWS.rows()):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    assert_frame_equal(read(tmp_path / "a.xlsx"), ROWS)
+    book.create_sheet("other")
+    book.save(tmp_path / "a.xlsx")
+    with pytest.warns(UserWarning, match="2 sheets; the first, 'Sheet', is read"):
+        po.scan(tmp_path / "a.xlsx")
+
+
+def test_a_spreadsheet_without_its_reader_names_the_package(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fastexcel", None)
+    (tmp_path / "a.xlsx").write_bytes(b"PK")
+    with pytest.raises(ValueError, match="pip install fastexcel"):
+        po.scan(tmp_path / "a.xlsx")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".arrow", ".ndjson"])
+def test_the_format_of_a_stream_is_in_its_first_bytes(suffix, tmp_path):
+    path = tmp_path / f"a{suffix}"
+    if suffix.startswith(".csv"):
+        content = spelled(ROWS, ";", ",", "utf-8")
+        path.write_bytes(gzip.compress(content) if suffix == ".csv.gz" else content)
+    else:
+        {".parquet": ROWS.write_parquet, ".arrow": ROWS.write_ipc, ".ndjson": ROWS.write_ndjson}[suffix](path)
+    with path.open("rb") as stream:
+        copy, kept = spooled(stream)
+    assert copy.name == f"stdin{suffix}"
+    assert_frame_equal(read(copy), ROWS)
+    del kept
+    assert not copy.exists()
+
+
+def test_copies_live_as_long_as_what_reads_them(tmp_path):
+    (tmp_path / "a.csv").write_bytes(spelled(ROWS, ";", ",", "utf-16"))
+    rows = po.scan(tmp_path / "a.csv")
+    copy = rows.files[0].readable
+    narrow = rows.narrowed(["n"])
+    del rows
+    assert copy.exists()
+    assert pl.concat(narrow.frames(["n"]))["n"].to_list() == [1, 2, 3, 4]
+    del narrow
+    assert not copy.exists()
