@@ -11,7 +11,13 @@ from posteriori.kernels.distinct_rows import index_distinct_rows
 from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking, sum_out_families
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson, log_factorials
-from posteriori.kernels.families import add_averaged, add_families, averaged_tables, chain_averaged
+from posteriori.kernels.families import (
+    add_averaged,
+    add_families,
+    averaged_tables,
+    chain_averaged,
+    smoothed_tables,
+)
 from posteriori.kernels.family_scores import encode_configurations, score_families
 from posteriori.kernels.joint_counts import add_joint_counts, gather_joint_counts, pair_information
 from posteriori.kernels.left_out import (
@@ -98,6 +104,7 @@ __all__ = [
     "rows_lacking",
     "score_families",
     "shared_deviations",
+    "smoothed_tables",
     "sum_out_families",
     "sum_out_left_out",
     "tree_left_out",
