@@ -130,7 +130,8 @@ def missingness_of(missing: str, alpha: float, schema: Schema) -> tuple[Block, .
     """Return the block of the missing-cell indicators if the parameter `missing` is "informative"."""
     if missing != "informative":
         return ()
-    return (Block(Missingness(alpha), schema.modelled),)
+    columns = tuple(j for j in schema.modelled if schema.columns[j].kind != "counts")  # bags are never missing
+    return (Block(Missingness(alpha), columns),) if columns else ()
 
 
 def labels_to_learn(
