@@ -2,7 +2,8 @@
 
 Every kernel is serial, releases the GIL and reads C-contiguous tiles, so that several threads can process batches.
 A missing number is NaN; a missing category is code 0, which has a slot in every table. The loops of
-`posteriori.kernels.junction_tree` are imported from there, because their vector instructions need Numba when they load.
+`posteriori.kernels.junction_tree` and `posteriori.kernels.word_scores` are imported from there, because their vector
+instructions need Numba when they load.
 """
 
 from posteriori.kernels.bayes import log_evidence, normalise, responsibilities_and_evidence
@@ -47,7 +48,6 @@ from posteriori.kernels.words import (
     add_rising_factorials,
     add_totals,
     add_word_counts,
-    add_word_scores,
     count_invalid,
     write_word_scores,
 )
@@ -73,7 +73,6 @@ __all__ = [
     "add_weighted_counts",
     "add_weighted_moments",
     "add_word_counts",
-    "add_word_scores",
     "averaged_tables",
     "chain_averaged",
     "chain_left_out",
