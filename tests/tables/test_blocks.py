@@ -205,7 +205,11 @@ ERRORS = {
         TypeError,
         "X is sparse, and this estimator reads dense columns; X.toarray\\(\\) would take 5,040 bytes",
     ),
-    "pool": (lambda: po.GenerativeClassifier().fit(SPARSE, Y), TypeError, "X is sparse, and the pool reads dense"),
+    "pool": (
+        lambda: po.GenerativeClassifier().fit(SPARSE, Y),
+        TypeError,
+        "X is sparse, and this estimator reads dense",
+    ),
     "mixture": (lambda: po.MixtureModel(2).fit(SPARSE), TypeError, "X is sparse, and this estimator reads dense col"),
     "fitted dense": (
         lambda: po.NaiveBayes().fit(COUNTS, Y).predict(SPARSE),

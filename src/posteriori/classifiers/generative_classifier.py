@@ -46,7 +46,6 @@ from posteriori.model_selection.out_of_fold_predictions import OutOfFold, result
 from posteriori.model_selection.scores import loss_difference, scores_of
 from posteriori.sources.threads import blas
 from posteriori.tables import Batch, IgnoredColumnWarning, Schema
-from posteriori.tables.blocks import needs_dense
 from posteriori.tables.progress import plan_steps, start_progress, step
 from posteriori.typing import Array
 
@@ -331,8 +330,6 @@ class GenerativeClassifier(UpdatingPool):
             n_jobs=self.n_jobs,
         )
         rows = reader.read_training_rows(X, y, sample_weight, classes=classes)
-        for j in rows.source.schema.of_kind("counts"):
-            raise needs_dense(rows.source.schema.columns[j], rows.source.table.n_rows, "the pool")
         rows = _in_memory(rows)
         if rows.source.label_model is not None:
             raise ValueError(
