@@ -71,7 +71,7 @@ minimal: .venv ## Score rows in a fresh environment with NumPy and safetensors o
 	$(PYTHON) -m venv build/minimal
 	build/minimal/bin/python -m pip install --quiet "numpy>=2.1" "safetensors>=0.5"
 	build/minimal/bin/python -m pip install --quiet --no-deps .
-	$(PYTHON) -c "import posteriori.cli as c; c.main()" fit src/posteriori/datasets/penguins.csv --target species --output build/minimal/penguins.posteriori
+	$(PYTHON) -c "import posteriori.cli as c; raise SystemExit(c.main())" fit src/posteriori/datasets/penguins.csv --model nb --target species --output build/minimal/penguins.posteriori
 	build/minimal/bin/python -c "$$SCORE" build/minimal/penguins.posteriori
 
 .PHONY: bench

@@ -435,3 +435,18 @@ def test_expected_counts_are_those_of_enumeration(rows, one_tree):
                 wanted = both if p < j else both.T
                 counts = found.codes.pair(int(p), j)[z]
                 assert_allclose(counts, wanted[: counts.shape[0], : counts.shape[1]], atol=1e-9)
+
+
+@pytest.mark.parametrize("strength", [None, 0.0, 5.0])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_the_kernel_of_few_parents_agrees_with_tables_of_any_number_of_parents(strength, alpha):
+    rng = np.random.default_rng(0)
+    smoothing = BackOff(strength, alpha)
+    for shape in ((3, 5), (2, 4, 5), (2, 1, 5), (3, 4, 1), (2, 3, 5, 4), (2, 1, 4, 3), (2, 3, 1, 4)):
+        counts = np.where(rng.random(shape) < 0.4, 3.0 * rng.random(shape), 0.0)
+        with np.errstate(all="ignore"):
+            expected = smoothing._of_many_parents(counts)
+        assert_allclose(smoothing.log_conditional(counts), expected, rtol=1e-12, atol=1e-12)
+        if len(shape) > 2:  # the tables of a pair may be a view with swapped columns
+            view = np.ascontiguousarray(counts.swapaxes(1, -1)).swapaxes(1, -1)
+            assert_allclose(smoothing.log_conditional(view), expected, rtol=1e-12, atol=1e-12)

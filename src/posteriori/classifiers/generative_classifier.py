@@ -46,6 +46,7 @@ from posteriori.model_selection.out_of_fold_predictions import OutOfFold, result
 from posteriori.model_selection.scores import loss_difference, scores_of
 from posteriori.sources.threads import blas
 from posteriori.tables import Batch, IgnoredColumnWarning, Schema
+from posteriori.tables.blocks import needs_dense
 from posteriori.tables.progress import plan_steps, start_progress, step
 from posteriori.typing import Array
 
@@ -110,7 +111,7 @@ class GenerativeClassifier(UpdatingPool):
     ----------
     classes_ : ndarray (C,)
     members_ : dict
-        Fitted estimators with a positive weight, by name.
+        Fitted estimators by name; after `fit`, those with a positive weight.
     member_weights_ : dict
         w_m of each member, by name.
     class_bias_ : ndarray (C,)
@@ -151,6 +152,13 @@ class GenerativeClassifier(UpdatingPool):
     with bins ("binned weighted") and k-dependence ("kdb weighted"), both with one weight per feature
     (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); and averaged
     one-dependence on two kinds of bins ("aode 5", "aode 8 bins").
+
+    A pool has no `components_per_class`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
+    possible classes: fit one of the models that have them, or give it as a member, with its own parameters. `to_sql`
+    writes pools of naive Bayes, discriminant analysis and trees, such as ``members=["nb", "lda shrunk", "tan 5"]``;
+    k-dependence and averaged one-dependence have no SELECT. `linear_form` takes pools of linear members, such as
+    ``members=["lda"]``. Sparse counts are read by `NaiveBayes`. `partial_fit`, `unlearn` and `merge` update those
+    members whose statistics are sums over rows; each says what becomes of the weights.
 
     A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if the
     table has too few rows for it (covariances per class with more than two parameters per number of the table; missing
@@ -322,7 +330,10 @@ class GenerativeClassifier(UpdatingPool):
             unlabelled_weight=self.unlabelled_weight,
             n_jobs=self.n_jobs,
         )
-        rows = _in_memory(reader.read_training_rows(X, y, sample_weight, classes=classes))
+        rows = reader.read_training_rows(X, y, sample_weight, classes=classes)
+        for j in rows.source.schema.of_kind("counts"):
+            raise needs_dense(rows.source.schema.columns[j], rows.source.table.n_rows, "the pool")
+        rows = _in_memory(rows)
         if rows.source.label_model is not None:
             raise ValueError(
                 "y is a mask of possible classes, which takes EM over all rows: NaiveBayes, GaussianDiscriminant, "

@@ -148,6 +148,11 @@ class PredictingPool(WritesSQL, MeasuresImportance, TableClassifier):
         return members + len(self.members_) + len(self.classes_) - 1
 
     @property
+    def class_count_(self) -> Array:
+        """Weight of the rows of each class, (C,), as the first member counts them."""
+        return self._first.class_count_
+
+    @property
     def class_log_prior_(self) -> Array:
         """Log p(y) in nats, (C,): of the training rows, or that of the parameter `priors`."""
         return self._first.class_log_prior_ if self.priors is None else np.log(check_priors(self.priors, self.target_))

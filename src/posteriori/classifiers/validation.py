@@ -153,7 +153,9 @@ def missingness_of(missing: str, alpha: float, schema: Schema) -> tuple[Block, .
     """Return the block of the missing-cell indicators if the parameter `missing` is "informative"."""
     if missing != "informative":
         return ()
-    return (Block(Missingness(alpha), schema.first_of_each),)  # the parts of a date are missing together
+    # The parts of a date are missing together; bags of words are never missing.
+    columns = tuple(j for j in schema.first_of_each if schema.columns[j].kind != "counts")
+    return (Block(Missingness(alpha), columns),) if columns else ()
 
 
 def labels_to_learn(

@@ -141,7 +141,10 @@ def cross_validate(
     >>> result.table["model"].to_list()
     ['naive Bayes', 'LDA']
     """
-    titled = _titled(models, {"categorical_features": categorical_features, "keep": keep, "dates": dates})
+    common = {"categorical_features": categorical_features, "keep": keep, "dates": dates}
+    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
+        del common["categorical_features"]  # the pool has another default
+    titled = _titled(models, common)
     exact = {title: clone(model) for title, model in titled.items() if isinstance(model, GenerativeEstimator)}
     refitted = {title: model for title, model in titled.items() if title not in exact}
     posteriors: dict[str, Array] = {}

@@ -121,8 +121,8 @@ class Compound:
         """Return a (V,) of one component, from the weights of rows (V, 8) with x_j ≥ k, and by total (bins,).
 
         Each step divides a_j·Σ_k weight(x_j ≥ k) / (a_j + k − 1), the expected number of occurrences that were new
-        draws of the shares, by Σ_rows [ψ(A + N) − ψ(A)]. alpha is added to these occurrences, and A keeps the value that it
-        has without alpha.
+        draws of the shares, by Σ_rows [ψ(A + N) − ψ(A)]. alpha is added to these occurrences, and A keeps the
+        value that it has without alpha.
         """
         from scipy.special import digamma  # imported here, because few fits need it
 

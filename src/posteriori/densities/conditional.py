@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from posteriori import kernels
 from posteriori.invariants import check_pseudo_count
 from posteriori.typing import Array
 
+_MOST_PARENTS = 2  # of the kernel
 ROUNDING = 1e-9  # by how much rounding may raise a log-probability above 0
 
 
@@ -69,6 +71,18 @@ class BackOff:
         ndarray
             For code 0 (missing) of a parent: the table given the other parents. For code 0 of the child: 0.
         """
+        n_parents = counts.ndim - 2
+        if n_parents > _MOST_PARENTS:
+            return self._of_many_parents(counts)
+        table = np.array(counts, np.float64, order="C").reshape(
+            *counts.shape[:-1], *[1] * (_MOST_PARENTS - n_parents), -1
+        )
+        strength = self.strength
+        kernels.smoothed_tables(table, strength or 0.0, float(self.alpha), strength is not None)
+        return table.reshape(counts.shape)
+
+    def _of_many_parents(self, counts: Array) -> Array:
+        """Do the same for any number of parents."""
         observed = with_sums(counts[..., 1:])
         over_components = observed.sum(axis=0, keepdims=True)
         n_parents = observed.ndim - 2

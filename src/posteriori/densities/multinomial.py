@@ -11,13 +11,11 @@ import numpy as np
 
 from posteriori.densities.capabilities import LinearTerms
 from posteriori.densities.word_scores import (
+    WordScores,
     by_column,
-    by_word,
     draw_bags,
     invalid_counts,
     log_present,
-    scores_of_cells,
-    summed_scores,
 )
 from posteriori.invariants import check_numbers, check_pseudo_count
 from posteriori.statistics.left_out import less
@@ -44,9 +42,9 @@ class MultinomialParameters:
         check_numbers("the mean total", np.array(self.mean_total), (), 0.0, _LARGEST)
 
     @cached_property
-    def of_words(self) -> Array:
-        """The log-probabilities with the components of a word side by side, as kernels read them."""
-        return by_word(self.log_probability)
+    def of_words(self) -> WordScores:
+        """Their sums over the words of a bag."""
+        return WordScores(self.log_probability)
 
 
 def log_shares(count: Array, alpha: Array | float) -> Array:
@@ -122,7 +120,7 @@ class Multinomial:
 
     def log_density(self, parameters: MultinomialParameters, tile: Bags | Numbers) -> Array:
         """Return log p(x | z) in nats, (n, Z), without the multinomial coefficient."""
-        out = summed_scores(parameters.of_words, tile, len(parameters.log_probability))
+        out = parameters.of_words.sums(tile)
         present = log_present(parameters.log_probability, tile)
         if present is not None:
             total = bags_of(tile).totals[:, np.newaxis]
@@ -133,7 +131,7 @@ class Multinomial:
     def word_factors(self, parameters: MultinomialParameters, tile: Bags | Numbers) -> tuple[Array, Array]:
         """Return the factors of the stored cells in nats, (m, Z), and the rest of log_density, which is 0, (n, Z)."""
         bags = bags_of(tile)
-        factors = scores_of_cells(parameters.log_probability, bags)
+        factors = parameters.of_words.of_cells(bags)
         present = log_present(parameters.log_probability, tile)
         if present is not None:
             counts = bags.counts[:, np.newaxis]
@@ -150,7 +148,7 @@ class Multinomial:
     ) -> Array:
         """Return the log factors in nats, (n, Z, d), of each row under the shares without it. O(stored cells · Z)."""
         bags = bags_of(tile)
-        factors = scores_of_cells(parameters.log_probability, bags)
+        factors = parameters.of_words.of_cells(bags)
         row = bags.row_of_cell
         component, weight = assignment.component[row], assignment.weight[row]
         count = less(statistics.count[component, bags.words], weight * bags.counts) + self.alpha

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from posteriori.densities.word_scores import by_column, by_word, invalid_counts, scores_of_cells, summed_scores
+from posteriori.densities.word_scores import WordScores, by_column, invalid_counts
 from posteriori.invariants import check_numbers, require
 from posteriori.statistics.left_out import less, weights_left
 from posteriori.statistics.word_counts import WordCounts, WordPresence, bags_of, n_words_of, presence_of
@@ -38,9 +38,9 @@ class PresenceParameters:
         return self.present - self.absent
 
     @cached_property
-    def of_words(self) -> Array:
-        """The log-odds with the components of a word side by side, as kernels read them."""
-        return by_word(self.log_odds)
+    def of_words(self) -> WordScores:
+        """Their sums over the words of a bag."""
+        return WordScores(self.log_odds)
 
     @cached_property
     def of_none(self) -> Array:
@@ -105,7 +105,7 @@ class Presence:
     def log_density(self, parameters: PresenceParameters, tile: Bags | Numbers) -> Array:
         """Return log p(x | z) in nats, (n, Z)."""
         present = presence_of(tile)
-        total = summed_scores(parameters.of_words, present, len(parameters.present)) + parameters.of_none
+        total = parameters.of_words.sums(present) + parameters.of_none
         missing = np.flatnonzero(np.isnan(present.counts))
         if len(missing):
             np.subtract.at(total, present.row_of_cell[missing], parameters.absent.T[present.words[missing]])
@@ -114,7 +114,7 @@ class Presence:
     def word_factors(self, parameters: PresenceParameters, tile: Bags | Numbers) -> tuple[Array, Array]:
         """Return the log-odds of the stored cells in nats, (m, Z), and the rest, as if no word occurred, (n, Z)."""
         present = presence_of(tile)
-        factors = scores_of_cells(parameters.log_odds, present)
+        factors = parameters.of_words.of_cells(present)
         missing = np.isnan(present.counts)
         factors[missing] = -parameters.absent.T[present.words[missing]]
         return factors, np.tile(parameters.of_none, (len(present), 1))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
 from posteriori import kernels
+from posteriori.kernels.compiling import runs_compiled
 from posteriori.statistics.word_counts import bags_of
 from posteriori.tables.bags import LARGEST_COUNT, Bags
 from posteriori.tables.batch import Numbers
@@ -27,29 +31,45 @@ def invalid_counts(tile: Bags | Numbers, *, whole: bool = False) -> Array:
     return rows
 
 
-def by_word(scores: Array) -> Array:
-    """Return scores (Z, V) with those of a word side by side, padded as `kernels.add_word_scores` reads them."""
-    n_components, n_words = scores.shape
-    if n_components <= 2:
-        return np.ascontiguousarray(scores.T)
-    padded = np.zeros((n_words, -(-n_components // kernels.LANES) * kernels.LANES))
-    padded[:, :n_components] = scores.T
-    return padded.reshape(-1, kernels.LANES)
+@dataclass(frozen=True)
+class WordScores:
+    """Scores of words, (Z, V), which bags of words add up.
 
+    Attributes
+    ----------
+    scores : ndarray (Z, V)
+    """
 
-def summed_scores(score: Array, tile: Bags | Numbers, n_components: int) -> Array:
-    """Return Σ_j x_j·score_j per row, (n, Z), from scores as `by_word` returns them. O(stored cells · Z)."""
-    bags = bags_of(tile)
-    out = np.zeros((len(bags), n_components))
-    kernels.add_word_scores(bags.starts, bags.words, bags.counts, score, out)
-    return out
+    scores: Array
 
+    @cached_property
+    def by_word(self) -> Array:
+        """The scores with those of a word side by side, padded as `add_word_scores` reads them."""
+        from posteriori.kernels.lanes import LANES
 
-def scores_of_cells(scores: Array, bags: Bags) -> Array:
-    """Return x·score of the word of each stored cell, (m, Z), from scores (Z, V)."""
-    out = np.empty((len(bags.words), len(scores)))
-    kernels.write_word_scores(bags.words, bags.counts, scores, out)
-    return out
+        n_components, n_words = self.scores.shape
+        if n_components <= 2:
+            return np.ascontiguousarray(self.scores.T)
+        padded = np.zeros((n_words, -(-n_components // LANES) * LANES))
+        padded[:, :n_components] = self.scores.T
+        return padded.reshape(-1, LANES)
+
+    def sums(self, tile: Bags | Numbers) -> Array:
+        """Return Σ_j x_j·score_j per row, (n, Z). O(stored cells · Z)."""
+        bags = bags_of(tile)
+        if not runs_compiled(len(bags)):
+            return bags.sums_per_row(self.of_cells(bags))
+        from posteriori.kernels.word_scores import add_word_scores  # imported here, because it imports Numba
+
+        out = np.zeros((len(bags), len(self.scores)))
+        add_word_scores(bags.starts, bags.words, bags.counts, self.by_word, out)
+        return out
+
+    def of_cells(self, bags: Bags) -> Array:
+        """Return x·score of the word of each stored cell, (m, Z)."""
+        out = np.empty((len(bags.words), len(self.scores)))
+        kernels.write_word_scores(bags.words, bags.counts, self.scores, out)
+        return out
 
 
 def by_column(tile: Bags | Numbers, of_cells: Array) -> Array:

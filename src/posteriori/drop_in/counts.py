@@ -11,7 +11,7 @@ from sklearn.utils import Tags, assert_all_finite
 
 from posteriori.densities.complement import complement_scores
 from posteriori.densities.multinomial import log_shares
-from posteriori.densities.word_scores import by_word, summed_scores
+from posteriori.densities.word_scores import WordScores
 from posteriori.drop_in.discrete import DiscreteClassifier
 from posteriori.drop_in.rows import LabelledRows
 from posteriori.statistics import JointStatistics, WordCounts
@@ -53,8 +53,8 @@ class CountClassifier(DiscreteClassifier, ABC):
         scores = np.asarray(self.feature_log_prob_, np.float64)
         if scores.shape != (len(self.classes_), n_features):
             raise ValueError(f"X has {n_features} features, but feature_log_prob_ is of shape {scores.shape}")
-        of_words = by_word(scores)
-        return lambda values: summed_scores(of_words, self._tile(values, checked=False), len(scores))
+        of_words = WordScores(scores)
+        return lambda values: of_words.sums(self._tile(values, checked=False))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -29,6 +29,66 @@ def add_families(codes, families, log_probability, out):
 
 
 @kernel
+def smoothed_tables(table, strength, alpha, backs_off):
+    """Replace weights (Z, A, B, K + 1) by log p(x | a, b, z), as `BackOff.log_conditional` defines it.
+
+    Code 0 is missing; an axis of length 1 is that of a parent that does not exist. The work is done in place.
+    """
+    n_components, n_first, n_second, width = table.shape
+    pooled = np.zeros((n_first, n_second, width))
+    for z in range(n_components):
+        _sum_over_parents(table[z])
+        for a in range(n_first):
+            for b in range(n_second):
+                for x in range(1, width):
+                    pooled[a, b, x] += table[z, a, b, x]
+    uniform = np.full(width, 1.0 / max(width - 1, 1))
+    _shrink(pooled[0, 0], uniform, 0.0, alpha, False)
+    for z in range(n_components):
+        _shrink(table[z, 0, 0], pooled[0, 0], alpha, alpha, backs_off)
+    lower = np.empty(width)
+    for a in range(n_first):
+        for b in range(n_second):
+            if a == 0 and b == 0:
+                continue
+            before = (0, 0) if b == 0 else (a, 0)  # without the last parent
+            _shrink(pooled[a, b], pooled[before], strength, alpha, backs_off)
+            for z in range(n_components):
+                for x in range(1, width):
+                    lower[x] = (table[z, before[0], before[1], x] + pooled[a, b, x]) / 2.0
+                _shrink(table[z, a, b], lower, strength, alpha, backs_off)
+    for line in table.reshape(-1, width):
+        line[0] = 0.0
+        for x in range(1, width):
+            line[x] = np.log(line[x])
+
+
+@kernel
+def _sum_over_parents(weights):
+    """Set the weights (A, B, K + 1) for code 0 of a parent to the sum over all its codes, missing included."""
+    n_first, n_second, width = weights.shape
+    for b in range(n_second):
+        for a in range(1, n_first):
+            for x in range(1, width):
+                weights[0, b, x] += weights[a, b, x]
+    for a in range(n_first):
+        for b in range(1, n_second):
+            for x in range(1, width):
+                weights[a, 0, x] += weights[a, b, x]
+
+
+@kernel
+def _shrink(line, lower, pseudo_rows, alpha, backs_off):
+    """Replace weights (K + 1,) by their shares, with pseudo-rows distributed as the lower-order table."""
+    total = 0.0
+    for x in range(1, len(line)):
+        line[x] += pseudo_rows * lower[x] if backs_off else alpha
+        total += line[x]
+    for x in range(1, len(line)):
+        line[x] = line[x] / total if total > 0.0 else lower[x]
+
+
+@kernel
 def averaged_tables(cells, offsets, widths, starts, log_single, strength, alpha, backs_off, out):
     """Write log p(x_j | x_i, z) of all pairs i ≠ j to out[slot of x_i, slot of x_j, z], and log p(x_i | z) for i = j.
 

@@ -79,14 +79,6 @@ def add_averaged(codes, starts, log_probability, out):
         total += shift + np.log(np.exp(terms - shift).sum(axis=0) / len(row))
 
 
-def add_word_scores(starts, words, counts, score, out):
-    """As `words.add_word_scores`."""
-    for total, first, stop in zip(out, starts, starts[1:], strict=False):
-        x, word = counts[first:stop], words[first:stop]
-        total += (x[x > 0.0, np.newaxis] * score[word[x > 0.0]]).sum(axis=0)
-
-
-def write_word_scores(words, counts, score, out):
-    """As `words.write_word_scores`."""
-    x = counts[:, np.newaxis]
-    out[:] = np.where(x > 0.0, x * score[words], 0.0)
+def count_invalid(counts, largest):
+    """Return how many counts are negative, missing (NaN) or larger than `largest`."""
+    return len(counts) - int(np.count_nonzero((counts >= 0.0) & (counts <= largest)))

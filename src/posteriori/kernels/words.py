@@ -9,7 +9,6 @@ import numpy as np
 
 from posteriori.kernels import few_rows
 from posteriori.kernels.compiling import kernel
-from posteriori.kernels.lanes import LANES, add_scaled_row
 
 _MOST_FACTORS = 16  # with more, their product might overflow
 
@@ -24,41 +23,7 @@ def add_word_counts(starts, words, counts, component, weight, table):
             row[np.uint32(words[k])] += w * counts[k]
 
 
-@kernel(few_rows=few_rows.add_word_scores)
-def add_word_scores(starts, words, counts, score, out):
-    """Add Σ_k counts[k]·score[words[k]] of each row to out (n, Z). A count of 0 adds 0, even to −inf.
-
-    A missing count (NaN) adds nothing. score is (V, Z) if Z ≤ 2; otherwise (V·B, LANES), with B rows for a word.
-    """
-    n, n_components = out.shape
-    if n_components <= 2:
-        for i in range(n):
-            first, second = 0.0, 0.0
-            for k in range(starts[i], starts[i + 1]):
-                x = float(counts[k])
-                if x > 0.0:
-                    word = np.uint32(words[k])
-                    first += x * score[word, 0]
-                    second += x * score[word, n_components - 1]
-            out[i, 0] += first
-            if n_components > 1:
-                out[i, 1] += second
-        return
-    n_blocks = (n_components + LANES - 1) // LANES
-    total = np.empty((n_blocks, LANES))
-    for i in range(n):
-        total[:] = 0.0
-        for k in range(starts[i], starts[i + 1]):
-            x = float(counts[k])
-            if x > 0.0:
-                first_block = int(words[k]) * n_blocks
-                for block in range(n_blocks):
-                    add_scaled_row(total, block, x, score, first_block + block)
-        for z in range(n_components):
-            out[i, z] += total[z // LANES, z % LANES]
-
-
-@kernel
+@kernel(few_rows=few_rows.count_invalid)
 def count_invalid(counts, largest):
     """Return how many counts are negative, missing (NaN) or larger than `largest`."""
     n_invalid = 0
@@ -67,7 +32,7 @@ def count_invalid(counts, largest):
     return n_invalid
 
 
-@kernel(few_rows=few_rows.write_word_scores)
+@kernel(few_rows=True)
 def write_word_scores(words, counts, score, out):
     """Write counts[k]·score[:, words[k]] to out[k], (m, Z); 0 for a count that is 0 or missing. score is (Z, V)."""
     m, n_components = out.shape
@@ -97,7 +62,7 @@ def add_totals(starts, counts, out):
                 out[i] += counts[k]
 
 
-@kernel
+@kernel(few_rows=True)
 def add_rising_factorials(place, words, counts, a, log_a, out):
     """Add log Γ(a + x) − log Γ(a) of the word and the count x of stored cell k to out[place[k]]; a is (V, Z).
 

@@ -148,8 +148,8 @@ def effect_points(feature: Feature, cells: Array, scale: Scale, most: int = _POI
     """Return every category; for numbers, a grid over the range of the cells, with points beside each jump."""
     if feature.categorical:
         return np.arange(1, len(feature.column.categories) + 1)
-    ends = np.array([np.nanmin(cells), np.nanmax(cells)])
-    points = np.clip(scale.number(np.linspace(*scale.position(ends), most)), *ends)
+    ends = float(np.nanmin(cells)), float(np.nanmax(cells))
+    points = scale.grid(*ends, most)
     if feature.whole:
         points = np.unique(points.round())
     else:

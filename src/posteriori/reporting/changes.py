@@ -75,12 +75,12 @@ def smallest_changes(estimator: Any, rows: Batch, row: Batch, columns: Sequence[
         if not len(other):
             continue
         k = int(other[np.lexsort((-posterior[other].max(axis=1), distance[other]))[0]])
-        texts = [
+        before, after = (
             cell_text(column.categories[int(cell) - 1] if column.kind == "categorical" else float(cell))
             for cell in (own, values[k])
-        ]
+        )
         label = int(posterior[k].argmax())
-        changes.append(Change(column.name, *texts, label, float(posterior[k, label]), float(distance[k])))
+        changes.append(Change(column.name, before, after, label, float(posterior[k, label]), float(distance[k])))
     return sorted(changes, key=lambda change: change.distance)
 
 

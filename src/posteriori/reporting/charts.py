@@ -71,9 +71,9 @@ class Panel:
         bottom = self.top + self.height
         yield element("text", title, x=_LEFT, y=f"{self.top - 5:.0f}")
         for value in nice_ticks(*self.up, 4):
-            at = f"{float(self.y(np.array(value))):.1f}"
-            yield element("path", d=f"M{_LEFT} {at}H{self.width - _RIGHT}", class_="grid")
-            yield element("text", tick_text(value), x=_LEFT - 5, y=at, class_="left")
+            height = f"{float(self.y(np.array(value))):.1f}"
+            yield element("path", d=f"M{_LEFT} {height}H{self.width - _RIGHT}", class_="grid")
+            yield element("text", tick_text(value), x=_LEFT - 5, y=height, class_="left")
         if scale is None:
             return
         yield element("path", d=f"M{_LEFT} {bottom:.0f}H{self.width - _RIGHT}", class_="axis")

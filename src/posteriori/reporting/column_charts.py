@@ -100,7 +100,7 @@ class ColumnChart:
         extent = np.array([0.0, *(edge for _, mean, low, high in found for one in (mean, low, high) for edge in one)])
         upper = Panel(_TITLE, _UPPER, across, _widened(float(extent.min()), float(extent.max())))
         yield from upper.axes("effect on the log-odds (nats)")
-        yield element("path", d=f"M{upper.x(across[0]):.0f} {upper.y(0.0):.1f}H{upper.x(across[1]):.0f}", class_="axis")
+        yield upper.line(np.array(across), np.zeros(2), "var(--quiet)", "axis")
         for colour, _, low, high in found if len(found) <= _MOST_BANDS else []:
             yield upper.band(points, low, high, colour)
         for colour, mean, _, _ in found:

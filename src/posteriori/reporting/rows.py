@@ -12,7 +12,7 @@ from posteriori.explain.merging import merge_classes
 from posteriori.formatting import cell_text, listed, plural
 from posteriori.plotting.effects import read_batch
 from posteriori.plotting.reading import Feature
-from posteriori.reporting.changes import Change, smallest_changes
+from posteriori.reporting.changes import smallest_changes
 from posteriori.reporting.columns import ColumnFacts
 from posteriori.reporting.data import ReportData, take_rows
 from posteriori.reporting.held_out import HeldOutPredictions
@@ -72,7 +72,7 @@ def _reasons(subject: ReportData, facts: Sequence[ColumnFacts], rows: Array) -> 
     A cell is compared by its marginal density under the model, not by its distance from the mean: in a bimodal column
     the mean itself can be an improbable value.
     """
-    usual, _ = _log_marginals(subject, subject.sampled(_USUAL_ROWS))
+    usual, seen = _log_marginals(subject, subject.sampled(_USUAL_ROWS))
     own, cells = _log_marginals(subject, rows)
     present = np.maximum(np.count_nonzero(~np.isnan(usual), axis=0), 1)
     mean = np.nansum(usual, axis=0) / present
@@ -82,7 +82,9 @@ def _reasons(subject: ReportData, facts: Sequence[ColumnFacts], rows: Array) -> 
     for position in range(len(rows)):
         order = np.lexsort((own[position] - mean, share[position]))
         strange = [int(j) for j in order if share[position, j] <= _RARE]
-        reasons.append([_unusual(facts[j], cells[position, j], share[position, j]) for j in strange[:_MOST_REASONS]])
+        reasons.append(
+            [_unusual(facts[j], cells[position, j], share[position, j], seen[:, j]) for j in strange[:_MOST_REASONS]]
+        )
     return reasons
 
 
@@ -112,17 +114,20 @@ def _log_marginals(subject: ReportData, rows: Array) -> tuple[Array, Array]:
     return found, cells
 
 
-def _unusual(facts: ColumnFacts, cell: float, share: float) -> str:
-    """Return the text of an unusual cell, with the usual values of its column."""
+def _unusual(facts: ColumnFacts, cell: float, share: float, seen: Array) -> str:
+    """Return the text of an unusual cell, with the usual values of its column: the middle 90 % of the cells seen."""
     if facts.counts is not None:
         position = int(cell) - 1
         name = f"{facts.column.name} = {cell_text(facts.column.categories[position])}"
         return f"{name} ({plural(facts.counts[position], 'such row')})"
     name = f"{facts.column.name} = {cell_text(float(cell))}"
-    if facts.cells.mean is None:
+    if np.isnan(seen).all():
         return name
-    usual = f"mean {number(facts.cells.mean, 3)} ± {number(facts.cells.sd, 2)}"
-    return f"{name} ({usual}; {percent(share)} of cells are as unlikely)"
+    low, high = np.nanquantile(seen, [0.05, 0.95], method="nearest")
+    grouped = max(abs(low), abs(high)) >= 10_000
+    middle = f"90 % of cells are from {number(float(low), 4, grouped)} to {number(float(high), 4, grouped)}"
+    usual = f"90 % of cells are {number(float(low), 4)}" if low == high else middle
+    return f"{name} ({usual}; {percent(share)} are as unlikely)"
 
 
 @dataclass(frozen=True)
@@ -177,7 +182,7 @@ def explained_section(subject: ReportData, evaluated: HeldOutPredictions) -> Sec
         element(
             "article",
             *_article(subject, evaluated, explanation, row, one),
-            *_changes(subject, smallest_changes(subject.estimator, usual, batch.rows([row]), columns), len(modelled)),
+            *_changes(subject, usual, batch.rows(np.array([row])), columns, len(modelled)),
             *_bayes_rule(subject, ruled, row),
         )
         for row, one in enumerate(examples)
@@ -204,10 +209,11 @@ def _article(
         yield _steps(subject, explanation, row, int(order[0]), int(order[1]))
 
 
-def _changes(subject: ReportData, changes: Sequence[Change], n_columns: int) -> Iterator[Html]:
-    """Write what would change the prediction."""
+def _changes(subject: ReportData, usual: Batch, row: Batch, columns: Sequence[int], n_columns: int) -> Iterator[Html]:
+    """Write what would change the prediction of one row."""
     if len(subject.labels) < 2:
         return
+    changes = smallest_changes(subject.estimator, usual, row, columns)
     some = f" of the {_MOST_CHANGED} most important columns" if n_columns > _MOST_CHANGED else ""
     if not changes:
         yield paragraph(f"No change of a single cell{some} to an observed value changes the prediction.", class_="note")

@@ -85,7 +85,7 @@ class WordRepeats:
 
     def would_go_negative(self, other: WordRepeats) -> Array:
         """Return where other holds more than these sums, (Z, columns)."""
-        over = np.asarray(exceeds(other.at_least, self.at_least)).any(axis=2)
+        over: Array = np.any(exceeds(other.at_least, self.at_least), axis=2)
         if self.n_columns == over.shape[1] > 1:
             return np.asarray(over)
         return np.asarray(

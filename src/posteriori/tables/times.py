@@ -6,20 +6,21 @@ import datetime
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
-from zoneinfo import ZoneInfo, available_timezones
+from typing import TYPE_CHECKING, Any, Literal, get_args
+from zoneinfo import ZoneInfo
 
 import numpy as np
-import polars as pl
 
 from posteriori.invariants import require
 from posteriori.tables.missing import is_missing
 from posteriori.typing import Array
 
+if TYPE_CHECKING:  # polars is slow to import, and few rows are scored without it
+    import polars as pl
+
 TimeKind = Literal["month", "date", "datetime", "time", "duration"]
 
 _MICROSECOND = datetime.timedelta(microseconds=1)
-_STRINGS = (pl.String, pl.Categorical, pl.Enum)
 _KINDS_OF_PERIODS: dict[str, TimeKind] = dict.fromkeys(("Y", "YE", "A", "Q", "QE", "M", "ME"), "month")
 _KINDS_OF_PERIODS |= dict.fromkeys(("W", "D", "B"), "date")
 _LIKE_A_TIME = re.compile(r"\d{1,4}[-/.:]\d{1,2}([-/.:T ]|$)")
@@ -52,7 +53,7 @@ class TimeType:
     def check(self) -> None:
         """Raise ValueError for an unknown kind or time zone, or a format that no column has."""
         require(self.kind in get_args(TimeKind), f"there is no kind of times {self.kind!r}")
-        require(not self.zone or self.zone in available_timezones(), f"there is no time zone {self.zone!r}")
+        require(not self.zone or _is_zone(self.zone), f"there is no time zone {self.zone!r}")
         require(not self.format or self.format in _KINDS_OF_FORMATS, f"no dates are written as {self.format!r}")
 
     @property
@@ -91,6 +92,8 @@ _KINDS_OF_FORMATS = _formats()
 
 def type_of_polars(series: pl.Series) -> TimeType | None:
     """Return the type of times that a polars column holds; None if it holds none."""
+    import polars as pl
+
     dtype = series.dtype
     if dtype == pl.Object:
         return type_of_objects(series.to_list())
@@ -159,7 +162,15 @@ def _kind_of(kind: type[Any]) -> TimeKind | None:
 def _name_of_zone(zone: Any) -> str:
     """Return the name of a time zone; UTC for an offset, which has no name."""
     name = getattr(zone, "key", None) or getattr(zone, "zone", None) or str(zone)
-    return name if name in available_timezones() else "UTC"
+    return name if _is_zone(name) else "UTC"
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return False
+    return True
 
 
 def type_of_strings(cells: pl.Series) -> tuple[TimeType | None, str]:
@@ -212,6 +223,8 @@ def parsed(cells: Any, written: str, strict: bool = False) -> Any:
 
 def dtype_of_format(written: str) -> pl.DataType:
     """Return the polars data type of times that are written in a format."""
+    import polars as pl
+
     kind = _KINDS_OF_FORMATS[written]
     if kind == "datetime":
         return pl.Datetime("us", "UTC" if written.endswith("z") else None)
@@ -229,12 +242,14 @@ def times_of_polars(series: pl.Series, wanted: TimeType, name: str) -> Array:
     ValueError
         The cells are no times of this type. The message names the column.
     """
+    import polars as pl
+
     series, dtype = series.alias("cells"), series.dtype
     if series.null_count() == len(series):
         return wanted.missing(len(series))
     if dtype == pl.Object:
         return times_of_objects(series.to_list(), wanted, name)
-    if dtype in _STRINGS:
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
         series = _from_strings(series.cast(pl.String), wanted, name)
         dtype = series.dtype
     found: Array | None = None
@@ -287,6 +302,8 @@ def times_of_objects(cells: list[Any], wanted: TimeType, name: str) -> Array:
         elif not is_missing(cell):
             found[row] = _python_time(cell, wanted, name)
     if strings:
+        import polars as pl
+
         found[strings] = times_of_polars(pl.Series([cells[row] for row in strings]), wanted, name)
     return found
 
@@ -311,6 +328,8 @@ def _python_time(cell: Any, wanted: TimeType, name: str) -> Any:
 
 def _from_strings(cells: pl.Series, wanted: TimeType, name: str) -> pl.Series:
     """Return strings as times: in the format of the training cells, or else in that of ISO 8601."""
+    import polars as pl
+
     iso = [written for written in _KINDS_OF_FORMATS if written.startswith("%Y-") or written.startswith("%H")]
     formats = [one for one in (wanted.format, *iso) if one and (_KINDS_OF_FORMATS[one] == "time") == wanted.is_span]
     found = pl.Series("cells", wanted.missing(len(cells)))
@@ -344,6 +363,7 @@ def _not_times(wanted: TimeType, name: str, held: str) -> ValueError:
 
 
 def _arrow_series(series: Any) -> pl.Series:
+    import polars as pl
     import pyarrow as pa
 
     found = pl.from_arrow(pa.chunked_array(pa.array(series.array)) if len(series) else pa.array(series.array))
@@ -369,6 +389,8 @@ def python_times(times: Array, wanted: TimeType) -> list[Any]:
 
 def polars_times(name: str, times: Array, wanted: TimeType) -> pl.Series:
     """Return times as a polars column of the type."""
+    import polars as pl
+
     series = pl.Series(name, times)
     if wanted.kind in ("month", "date"):
         return series.cast(pl.Date)
