@@ -57,6 +57,23 @@ wheel: .venv ## Build sdist and wheel; install the wheel in a fresh environment 
 	cd build/wheel && venv/bin/posteriori fit penguins.csv --target species --output penguins.posteriori
 	cd build/wheel && venv/bin/posteriori predict penguins.posteriori penguins.csv --output predicted.csv
 
+define SCORE
+import sys, posteriori as po
+print(po.load_scorer(sys.argv[1])({"bill_length_mm": 50.0, "island": "Biscoe"}))
+extra = [name for name in ("numba", "scipy", "sklearn", "polars") if name in sys.modules]
+sys.exit(f"{extra} were imported" if extra else 0)
+endef
+export SCORE
+
+.PHONY: minimal
+minimal: .venv ## Score rows in a fresh environment with NumPy and safetensors only
+	rm -rf build/minimal
+	$(PYTHON) -m venv build/minimal
+	build/minimal/bin/python -m pip install --quiet "numpy>=2.1" "safetensors>=0.5"
+	build/minimal/bin/python -m pip install --quiet --no-deps .
+	$(PYTHON) -c "import posteriori.cli as c; raise SystemExit(c.main())" fit src/posteriori/datasets/penguins.csv --model nb --target species --output build/minimal/penguins.posteriori
+	build/minimal/bin/python -c "$$SCORE" build/minimal/penguins.posteriori
+
 .PHONY: bench
 bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m pip install --quiet --editable ".[bench]"
@@ -69,7 +86,9 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m benchmarks.hidden
 	$(PYTHON) -m benchmarks.pool
 	$(PYTHON) -m benchmarks.wide
+	$(PYTHON) -m benchmarks.text
 	$(PYTHON) -m benchmarks.sources
+	$(PYTHON) -m benchmarks.large --full
 	$(PYTHON) -m benchmarks.one_row
 
 .PHONY: tables

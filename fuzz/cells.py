@@ -23,6 +23,9 @@ EDGE_NUMBERS = (
     0.0, -0.0, 1.0, -1.0, 0.5, float("nan"), float("inf"), float("-inf"), 1e308, -1e308, 1e200, 1e160, 1e154, 1e100,
     1e-100, 1e-160, 1e-300, 5e-324, 2.0**53, 2.0**53 + 2, 1e15, 1e16, 0.1, 1 / 3, 1e8, 1e8 + 1,
 )  # fmt: skip
+_FORMATS = (
+    "%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%H:%M", "%d.%m.%y",
+)  # fmt: skip
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 
 
@@ -104,6 +107,15 @@ def _temporal(rng: Rng, n: int) -> pl.Series:
     return (days.abs() if dtype == pl.Time else days).cast(pl.Int32 if dtype == pl.Date else pl.Int64).cast(dtype)
 
 
+def _written_dates(rng: Rng, n: int) -> pl.Series:
+    some = [pick(rng, _FORMATS)] if rng.random() < 0.8 else _FORMATS
+    days = (dt.datetime(1990, 1, 1) + dt.timedelta(hours=int(one)) for one in rng.integers(0, 10**5, n))
+    cells = [day.strftime(pick(rng, some)) for day in days]
+    if n and rng.random() < 0.2:
+        cells[int(rng.integers(n))] = pick(rng, ("soon", "", "2024-02-30", "0000-00-00", "99999-01-01", "24:00:00"))
+    return pl.Series(cells, dtype=pl.String)
+
+
 def _nothing(rng: Rng, n: int) -> pl.Series:
     return pl.Series([None] * n, dtype=pick(rng, (pl.Null, pl.String, pl.Float64, pl.Boolean, pl.Int64)))
 
@@ -120,13 +132,15 @@ def _nested(rng: Rng, n: int) -> pl.Series:
 
 
 def _objects(rng: Rng, n: int) -> pl.Series:
-    some = pick(rng, ([1, "a"], [1.5, None], [dt.date(2020, 1, 1)], [object], [True, 1], [b"a"], [10**400, 1]))
+    dates = ([dt.date(2020, 1, 1)], [dt.date(2020, 1, 1), dt.datetime(2024, 5, 6, 7)])
+    some = pick(rng, ([1, "a"], [1.5, None], *dates, [object], [True, 1], [b"a"], [10**400, 1]))
     return pl.Series([pick(rng, some) for _ in range(n)], dtype=pl.Object)
 
 
 _USUAL = (_normal, _few, _strings, _booleans)
 _ODD = (
-    _edges, _integers, _huge_integers, _identifiers, _categories, _enum, _decimals, _temporal, _nothing, _nested,
+    _edges, _integers, _huge_integers, _identifiers, _categories, _enum, _decimals, _temporal, _written_dates, _nothing,
+    _nested,
 )  # fmt: skip
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import safetensors
 import safetensors.numpy
 
 import posteriori as po
 from fuzz.target import ACCEPTED, Target, refuses
+from posteriori.model_files import read_file
 
 _DEEP = "a place for deeply nested JSON"
 _NUMBERS: tuple[Any, ...] = (
@@ -63,6 +63,25 @@ def _fitted(make: Callable[..., Any], complete: bool = False, holes: bool = Fals
 def _fitted_numbers(make: Callable[..., Any], supervised: bool = True, **parameters: Any) -> Any:
     X = np.random.default_rng(2).normal(size=(48, 3)) + np.arange(48)[:, np.newaxis] % 2
     return make(**parameters).fit(X, np.arange(48) % 2) if supervised else make(**parameters).fit(X)
+
+
+def _with_dates(table: pl.DataFrame) -> pl.DataFrame:
+    hours = pl.duration(hours=31 * pl.int_range(pl.len()))
+    return table.with_columns(when=pl.datetime(2023, 11, 1) + hours, took=hours, at=pl.time(7))
+
+
+def _fitted_to_dates() -> Any:
+    table = _with_dates(mixed_table(48, seed=1)).with_columns(
+        at=pl.Series(np.arange(48) % 5 * 3_600_000_000_000).cast(pl.Time)
+    )
+    return po.NaiveBayes(missing="informative", distributions={"when.days": "binned"}).fit(table, _labels(48))
+
+
+def _grouped() -> Any:
+    rng = np.random.default_rng(3)
+    shop = [f"shop {k}" for k in np.minimum(rng.geometric(0.02, 900), 150)]
+    table = pl.DataFrame({"shop": shop, "sky": rng.choice(["clear", "fog"], 900), "visits": rng.poisson(3.0, 900)})
+    return po.TreeAugmentedNaiveBayes(keep="all").fit(table, _labels(900))
 
 
 def _stated() -> Any:
@@ -116,6 +135,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "diagonal mixture": lambda: _fitted_numbers(
         po.MixtureModel, False, n_components=3, covariance="diagonal", n_init=1, random_state=0
     ),
+    "dates": _fitted_to_dates,
+    "groups": _grouped,
     "pool": lambda: _fitted(po.GenerativeClassifier, complete=True, members=_POOLED, folds=3),
 }
 
@@ -125,9 +146,8 @@ class _Written:
 
     def __init__(self, raw: bytes, path: Path) -> None:
         self.raw = raw
-        with safetensors.safe_open(path, framework="numpy") as opened:
-            self.header = opened.metadata()
-            self.arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        self.header, self.arrays = read_file(path)
+        self.header.pop("packed", None)  # a forged file holds arrays as they are
         self.X: Any = None
 
 
@@ -255,7 +275,11 @@ def _damage(rng: np.random.Generator, name: str, path: Path) -> None:
 
 def _rows_for(model: Any) -> Any:
     """Return rows that the model that was crafted may be asked about."""
-    names = list(model.schema_.names) if hasattr(model, "schema_") else list(model.one_class_.schema_.names)
+    names = list(model.schema_.given) if hasattr(model, "schema_") else list(model.one_class_.schema_.given)
+    if names == ["shop", "sky", "visits"]:
+        return [["shop 1", "fog", 2], ["shop 9", None, None]] * 3
+    if "when" in names and set(names) <= set((dated := _with_dates(mixed_table(6, seed=4))).columns):
+        return dated.select(names)
     if set(names) <= {"height", "weight", "sky", "windy", "visits"}:
         return mixed_table(6, seed=4).select(names)
     if names == ["x", "s", "k"]:

@@ -24,7 +24,7 @@ _NUMBERS = (
 _COLUMNS = (
     "x", "n", "c", "y", "gaps", "id", "x,n", "c,", ",", "", " ", "x,x", "nothing", "X", "x,nothing", "x;n", "y,x",
     "c,y",
-    "*", "^.*$", "x,n,c,gaps,id", "-1", "0", *NAMES[:40],
+    "when", "when.month", "*", "^.*$", "x,n,c,gaps,id", "-1", "0", *NAMES[:40],
 )  # fmt: skip
 _MODELS = ("nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb", "aode", "auto", "svm", "", "NB", "nb,lda", "pool")
 _TABLES = (
@@ -44,6 +44,7 @@ _OUTPUTS = (
     "t.csv/out",
     "out.arrow", "out.tsv", "sealed/out.csv",
 )  # fmt: skip
+_DATES = ("parts", "ignore", "month", "days,year", "month,", "x", "", ",", "parts,days", "seconds")
 _ODD = ("--json", "--help", "--nothing", "-z", "--", "extra", "--version", "--proba", "--model", "--target")
 _PLACES = {"TABLE": _TABLES, "MODEL": _STORED}
 
@@ -58,6 +59,8 @@ _COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str
             "--poisson": _COLUMNS,
             "--binned": _COLUMNS,
             "--ignore": _COLUMNS,
+            "--keep": (*_COLUMNS, "all"),
+            "--dates": _DATES,
             "--model": _MODELS,
             "--missing": ("informative", "at-random", "", "x"),
             "--weights": ("conditional", "", "x"),
@@ -87,6 +90,8 @@ _COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str
             "--models": ("nb", "lda,nb", "tan", "svm", "", ",", "nb,nb", "nb,"),
             "--folds": _NUMBERS,
             "--groups": _COLUMNS,
+            "--keep": (*_COLUMNS, "all"),
+            "--dates": _DATES,
             "--categorical": _COLUMNS,
             "--ignore": _COLUMNS,
             "--seed": _NUMBERS,
@@ -98,6 +103,8 @@ _COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str
         {
             "-k": tuple(n for n in _NUMBERS if n != "1_000"),
             "--drop": _COLUMNS,
+            "--keep": (*_COLUMNS, "all"),
+            "--dates": _DATES,
             "--categorical": _COLUMNS,
             "--covariance": ("full", "tied", "spherical", "", "x"),
             "--output": _OUTPUTS,
@@ -122,6 +129,8 @@ _COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str
             "--seed": _NUMBERS,
             "--ignore": _COLUMNS,
             "--categorical": _COLUMNS,
+            "--keep": (*_COLUMNS, "all"),
+            "--dates": _DATES,
             "--plot": tuple(name for name in _OUTPUTS if not name.endswith(".png")),
         },
     ),
@@ -142,6 +151,7 @@ def _ground() -> Path:
             "c": [("u", "v", "w")[k] for k in rng.integers(0, 3, n)],
             "gaps": [None if k % 4 == 0 else float(k % 7) for k in range(n)],
             "id": list(range(n)),
+            "when": [f"2024-{1 + k % 12:02}-{1 + 7 * k % 28:02}" for k in range(n)],
             "y": y,
         }
     )

@@ -29,6 +29,7 @@ _ESTIMATORS: tuple[Callable[[], Any], ...] = (
     po.KDependenceBayes,
     po.AveragedOneDependence,
 )
+_DATES = ("parts", "ignore", ["month"], ["days"], ["days", "year", "hour", "seconds"], ["weekday", "month"])
 _WIDE = 100  # columns; of more, only naive Bayes is tried, whose cost is no power of them
 _POISON = (b'"', b"\r", b"\n", b"\x00", b"\xef\xbb\xbf", b"\xff", b",", b"\t", b"'", b"{", b"}", b"\\", b"1e999", b"-")
 _LATE = ("x", "1.5", "99999999999999999999", "true", "2020-01-01", "1e999", "0x10", "-", '"', "{}")
@@ -200,12 +201,16 @@ def _through_estimators(rng: Rng) -> str:
             return REFUSED
         raise
     estimator = pick(rng, _ESTIMATORS if frame.width < _WIDE else _ESTIMATORS[:1])()
+    if rng.random() < 0.4:
+        estimator.set_params(dates=pick(rng, _DATES), keep=pick(rng, (None, "all", [0], list(features.columns[:2]))))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         try:
             estimator.fit(X, y)
             scores = estimator.predict_proba(later)
             labels = estimator.predict(later)
+            _check_scorer(estimator, features)
+            estimator.predict_proba(estimator.sample(3, random_state=0)[0])
         except (ValueError, TypeError) as error:
             return _sentence(error)
     if not np.isfinite(scores).all() or not np.allclose(scores.sum(axis=1), 1.0, atol=1e-6):
@@ -213,6 +218,13 @@ def _through_estimators(rng: Rng) -> str:
     if len(labels) != features.height or len(scores) != features.height:
         raise AssertionError(f"{features.height} rows but {len(labels)} labels and {len(scores)} scores")
     return ACCEPTED
+
+
+def _check_scorer(estimator: Any, features: pl.DataFrame) -> None:
+    """Raise AssertionError unless the scorer gives the probabilities of a row given as a dict."""
+    row = dict(zip(estimator.scorer().names, features.row(0), strict=True))
+    if not np.allclose(list(estimator.scorer()(row).values()), estimator.predict_proba(row)[0], atol=1e-9):
+        raise AssertionError(f"the scorer and predict_proba differ for {row}")
 
 
 def run(rng: Rng, folder: Path) -> str:

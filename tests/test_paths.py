@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("src", "docs", "experiments", "benchmarks", "fuzz", "tests")
+FOLDERS = ("src", "docs", "experiments", "benchmarks", "examples", "fuzz", "tests")
 PAGES = ("README.md", "CONTRIBUTING.md", "Makefile", ".ci/run")
 
 
@@ -23,7 +23,7 @@ def named(text, folder):
     return set(re.findall(rf"(?<![\w/.]){folder}/[\w/]+\.py\b", text))
 
 
-@pytest.mark.parametrize("folder", ["tests", "docs", "experiments", "benchmarks", "fuzz"])
+@pytest.mark.parametrize("folder", ["tests", "docs", "experiments", "benchmarks", "examples", "fuzz"])
 def test_every_file_that_is_named_exists(folder):
     absent = [
         f"{path.relative_to(ROOT)} names {name}"

@@ -43,7 +43,7 @@ PATTERNS = {
 }
 _COMPILED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in PATTERNS.items()}
 
-FOLDERS = ("src", "tests", "fuzz", "experiments", "benchmarks")
+FOLDERS = ("src", "tests", "fuzz", "experiments", "benchmarks", "examples")
 DOCUMENTS = (
     "README.md",
     "CONTRIBUTING.md",

@@ -199,6 +199,17 @@ def test_a_model_of_an_array_takes_the_names_of_its_columns():
     assert model.scorer().names == ("x0", "x1")
 
 
+def test_the_scorer_of_a_mixture_gives_its_responsibilities(tmp_path):
+    rows = pl.DataFrame({"u": [0.0, 0.5, 9.0, 9.5] * 5, "c": ["p", "p", "q", "r"] * 5})
+    model = po.MixtureModel(2, random_state=0).fit(rows)
+    po.save(model, tmp_path / "m.posteriori")
+    for score in (pickle.loads(pickle.dumps(model.scorer())), po.load_scorer(tmp_path / "m.posteriori")):
+        for row in ({"u": 0.2, "c": "p"}, {"u": 9.1}, {}):
+            found = score(row)
+            assert list(found) == [0, 1]
+            np.testing.assert_allclose(list(found.values()), model.predict_proba(row)[0], rtol=1e-12)
+
+
 def test_rows_that_are_not_all_dicts_are_refused():
     with pytest.raises(TypeError, match="row 1 of X is a list, and row 0 is a dict"):
         fitted("nb").predict([{}, [1, 2, "u", True]])

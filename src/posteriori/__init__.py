@@ -20,7 +20,7 @@ if _typing.TYPE_CHECKING:
     from posteriori.classifiers.merging import merge
     from posteriori.classifiers.prediction_files import predict_to
     from posteriori.comparison import Comparison, compare
-    from posteriori.densities import Binned, Categorical, Complement, Gaussian, Multinomial, Poisson
+    from posteriori.densities import Binned, Categorical, Complement, Compound, Gaussian, Multinomial, Poisson, Presence
     from posteriori.model_selection import leave_one_out
     from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
@@ -53,6 +53,7 @@ _HOMES = {
     "ChowLiuTree": "classifiers",
     "Comparison": "comparison",
     "Complement": "densities",
+    "Compound": "densities",
     "FullJointClassifier": "classifiers",
     "Gaussian": "densities",
     "GaussianDiscriminant": "classifiers",
@@ -64,6 +65,7 @@ _HOMES = {
     "Multinomial": "densities",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
+    "Presence": "densities",
     "Report": "reporting",
     "Query": "tables",
     "Scan": "tables",
@@ -100,6 +102,7 @@ __all__ = [
     "ChowLiuTree",
     "Comparison",
     "Complement",
+    "Compound",
     "CrossValidation",
     "FullJointClassifier",
     "Gaussian",
@@ -112,6 +115,7 @@ __all__ = [
     "Multinomial",
     "NaiveBayes",
     "Poisson",
+    "Presence",
     "Query",
     "Report",
     "Scan",

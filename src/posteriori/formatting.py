@@ -104,9 +104,11 @@ def plural_of(noun: str) -> str:
 
     Examples
     --------
-    >>> plural_of("row"), plural_of("class")
-    ('rows', 'classes')
+    >>> plural_of("row"), plural_of("class"), plural_of("category"), plural_of("day")
+    ('rows', 'classes', 'categories', 'days')
     """
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
     return f"{noun}{'es' if noun.endswith('s') else 's'}"
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities import ApproximatingDensity, ChainedDensity, Density, implements
+from posteriori.densities import ApproximatingDensity, ChainedDensity, Density, MarginDensity, implements
 from posteriori.densities.within_ranges import box_of, draw_within
 from posteriori.invariants import check_numbers, require, require_kind
 from posteriori.statistics import ColumnRanges, JointStatistics
-from posteriori.tables import Bags, Batch, Column, Schema, Tile, quote
+from posteriori.tables import Bags, Batch, Column, Numbers, Schema, Tile, quote
 from posteriori.tables.schema import infinite_cell
 from posteriori.typing import Array
 
@@ -443,8 +443,13 @@ class GenerativeModel:
     def _log_density_alone(self, column: int, batch: Batch) -> Array:
         total = np.zeros((len(batch), self.n_components))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
-            if column in block.columns and not block.models_missingness:
-                total += block.density.log_density(parameters, block.tile(batch))
+            if column not in block.columns or block.models_missingness:
+                continue
+            tile, position = block.tile(batch), block.columns.index(column)
+            if isinstance(block.density, MarginDensity) and isinstance(tile, Numbers):
+                total += block.density.log_density_of_column(parameters, position, tile.values[:, position])
+            else:
+                total += block.density.log_density(parameters, tile)
         return self.by_class(total + self._log_share) if self.of_class else total
 
     def ignore_missingness_except(self, columns: Sequence[int]) -> GenerativeModel:
@@ -519,9 +524,9 @@ class GenerativeModel:
     def sample(self, component: Array, rng: np.random.Generator, ranges: ColumnRanges | None = None) -> list[Any]:
         """Draw one row per entry of component: a list of columns in schema order, of numbers, codes or bags.
 
-        Cells that a missingness block draws as missing are NaN or 0, and all cells of ignored columns are NaN. With
-        ranges, the density of each block given the component is truncated to them, and integer columns are rounded
-        (`draw_within`); components keep their probabilities.
+        Cells that a missingness block draws as missing are NaN or 0. All cells of ignored columns, and of columns of
+        numbers that had no value in training, are NaN. With ranges, the density of each block given the component is
+        truncated to them, and integer columns are rounded (`draw_within`); components keep their probabilities.
         """
         columns: list[Any] = [np.empty(0)] * len(self.schema.columns)
         pairs = list(zip(self.blocks, self.parameters, strict=True))
@@ -544,8 +549,9 @@ class GenerativeModel:
                 columns[column] = drawn[:, position]
         for j in self.schema.of_kind("categorical"):
             columns[j] = columns[j].astype(np.uint16, copy=False)
-        for j in self.schema.of_kind("ignored"):
-            columns[j] = np.full(len(component), np.nan)
+        for j, read in enumerate(self.schema.columns):
+            if read.is_ignored or read.valueless:
+                columns[j] = np.full(len(component), np.nan)
         for block, parameters in masks:
             missing = block.density.sample(parameters, component, rng)
             for position, j in enumerate(block.columns):
@@ -599,6 +605,8 @@ def reject_incomplete(block: Block, batch: Batch) -> None:
     if not getattr(block.density, "learns_from_complete_rows", False):
         return
     tile: Any = block.tile(batch)
+    if isinstance(tile, Bags) and tile.are_counts:
+        return
     missing = np.isnan(tile.counts if isinstance(tile, Bags) else tile.values)
     if missing.any():
         first = np.argwhere(missing)[0]

@@ -10,6 +10,7 @@ import importlib
 import json
 import math
 import textwrap
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,8 @@ from posteriori import densities
 from posteriori.conformity import check_fields
 from posteriori.typing import Array
 
-FORMAT = 1
+FORMAT = 2  # with packed arrays; a file without them has format 1
+_FEWEST_PACKED = 1 << 12  # bytes: smaller arrays are not packed
 
 _UNWRITTEN = {repr(number): number for number in (math.inf, -math.inf, math.nan)}  # which JSON cannot write
 
@@ -47,8 +49,11 @@ _DATACLASSES = {
     "Pairs": "posteriori.statistics",
     "TailMoments": "posteriori.statistics",
     "WordCounts": "posteriori.statistics",
+    "WordRepeats": "posteriori.statistics",
     "Scatter": "posteriori.statistics",
     "Column": "posteriori.tables",
+    "DatePart": "posteriori.tables.parts",
+    "TimeType": "posteriori.tables.times",
     "Schema": "posteriori.tables",
     "TargetCuts": "posteriori.tables",
 }
@@ -127,7 +132,50 @@ def read_file(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
     checksum, placeholder = header["sha256"], stand_in(header["content"])
     if digest(written.replace(checksum.encode(), placeholder.encode(), 1)) != checksum:
         raise ValueError(f"{shown} is damaged: its content does not match its checksum; save the model again")
+    if "packed" in header:
+        with refuse_unknown(path):
+            arrays = _unpacked_arrays(arrays, header["packed"])
     return header, arrays
+
+
+def packed_arrays(arrays: dict[str, Array]) -> tuple[dict[str, Array], dict[str, str]]:
+    """Compress large arrays without loss, because tables of counts hold many zeros.
+
+    Returns
+    -------
+    arrays : dict of str to ndarray
+        A compressed array is a stream of bytes.
+    header : dict of str to str
+        What the header of the file needs: the format, and the data type and shape of compressed arrays.
+    """
+    stored, packed = dict(arrays), {}
+    for name, array in arrays.items():
+        if array.nbytes >= _FEWEST_PACKED:
+            stream = zlib.compress(array.tobytes())
+            if len(stream) < 0.75 * array.nbytes:
+                stored[name] = np.frombuffer(stream, np.uint8)
+                packed[name] = {"dtype": array.dtype.str, "shape": array.shape}
+    return stored, {"format": str(FORMAT), "packed": json.dumps(packed)} if packed else {"format": "1"}
+
+
+def _unpacked_arrays(stored: dict[str, Array], packed: str) -> dict[str, Array]:
+    """Return the arrays that `packed_arrays` compressed; raise ValueError if a stream is not of the stated size."""
+    arrays = dict(stored)
+    for name, stated in parse(packed).items():
+        dtype, shape = np.dtype(stated["dtype"]), tuple(stated["shape"])
+        if dtype.kind not in "biuf" or not all(type(width) is int and width >= 0 for width in shape):
+            raise ValueError(f"the array {name!r} has the type {stated['dtype']!r} and the shape {stated['shape']!r}")
+        size = dtype.itemsize * math.prod(shape)
+        stream = zlib.decompressobj()
+        try:
+            # Not more than stated, and one byte at least, because 0 would mean no limit.
+            unpacked = stream.decompress(stored[name].tobytes(), size + 1)
+        except zlib.error as error:
+            raise ValueError(f"the array {name!r} cannot be unpacked: {error}") from None
+        if len(unpacked) != size or not stream.eof:
+            raise ValueError(f"the array {name!r} does not have its stated size")
+        arrays[name] = np.frombuffer(bytearray(unpacked), dtype).reshape(shape)
+    return arrays
 
 
 def stand_in(content: str) -> str:

@@ -21,10 +21,10 @@ from posteriori.atomic_write import atomic_write
 from posteriori.conformity import conforms
 from posteriori.learning import importance
 from posteriori.model_files import (
-    FORMAT,
     FORMER_PARAMETERS,
     FORMER_STATE,
     digest,
+    packed_arrays,
     parse,
     read_file,
     refuse_unknown,
@@ -85,13 +85,9 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         content = _content_of(estimator, "", arrays)
 
     text = json.dumps(content, allow_nan=False)
-    metadata = {
-        "posteriori": __version__,
-        "format": str(FORMAT),
-        "content": text,
-        "sha256": stand_in(text),
-    }
-    written = safetensors.numpy.save(arrays, metadata)
+    stored, header = packed_arrays(arrays)
+    metadata = header | {"posteriori": __version__, "content": text, "sha256": stand_in(text)}
+    written = safetensors.numpy.save(stored, metadata)
     write_file_atomically(Path(path), written.replace(stand_in(text).encode(), digest(written).encode(), 1))
 
 

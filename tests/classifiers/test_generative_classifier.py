@@ -262,14 +262,14 @@ def test_what_costs_too_much_is_left_out_with_a_warning():
 def test_covariances_with_more_than_two_parameters_per_number_are_not_tried():
     own = {"rda 0.5 shrunk", "rda 0.2 shrunk"}
     for n_rows in (9, 10):  # two classes of 19·20 / 2 parameters each; 19 numbers per row
-        declined = set(select_candidates(replace(numbers(19), n_rows=n_rows), {}).declined)
+        declined = set(select_candidates(replace(numbers(19), n_rows=n_rows), MemberOptions()).declined)
         assert declined == (own if 2 * n_rows * 19 < 19 * 20 else set())
     few = replace(numbers(30, n_incomplete=1), n_rows=79)
-    selected = select_candidates(few, {})
+    selected = select_candidates(few, MemberOptions())
     assert set(selected.declined) == {"lda shrunk", *own}
     assert "30 columns with 79 rows" in selected.declined["lda shrunk"]
-    assert not select_candidates(replace(few, n_rows=80), {}).declined
-    assert not select_candidates(replace(few, n_incomplete=0), {}).declined
+    assert not select_candidates(replace(few, n_rows=80), MemberOptions()).declined
+    assert not select_candidates(replace(few, n_incomplete=0), MemberOptions()).declined
 
 
 def test_models_of_numbers_decline_a_table_of_categories():

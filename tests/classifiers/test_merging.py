@@ -213,7 +213,6 @@ def refusals():
     for name, kind in (("cuts", po.NaiveBayes(distributions="binned", bins=4)), ("tan", po.ChowLiuClassifier(bins=3))):
         parts = [clone(kind).fit(x[rows], y[rows]) for rows in (slice(0, 30), slice(30, 60))]
         yield name, parts, ValueError, r"column 'x0' is cut into bins at other points in model 1.*bins=\["
-    yield "pool", [po.GenerativeClassifier(members=["nb"], folds=2).fit(x, y)], TypeError, "weighs its members"
     yield "mixture", [po.MixtureModel(2, tol=10.0, n_init=1, random_state=0).fit(x)], TypeError, "learned by EM"
     network = BayesianNetwork([("a", "b")])
     yield "network", [network], TypeError, "keeps probabilities"

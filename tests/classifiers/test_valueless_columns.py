@@ -177,3 +177,12 @@ def test_forgetting_all_values_of_a_column_leaves_it_without_a_kind():
     assert model.schema_.columns[2].has_no_kind
     expected = po.NaiveBayes().fit(table(EMPTY["polars numbers"](20)), Y).predict_proba(rows)
     assert_allclose(model.predict_proba(later("polars", "strings")), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "informative"])
+@pytest.mark.parametrize("respect_ranges", [True, False])
+def test_nothing_is_drawn_for_such_a_column(name, respect_ranges):
+    model = MODELS[name]().fit(table(EMPTY["polars numbers"](20)), Y)
+    drawn, _ = model.sample(5, random_state=0, respect_ranges=respect_ranges)
+    assert drawn["e"].null_count() == 5
+    assert drawn.select("x", "c").null_count().sum_horizontal()[0] == 0

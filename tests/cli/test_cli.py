@@ -346,7 +346,7 @@ def test_a_progress_bar_only_where_somebody_looks(monkeypatch):
     err = Terminal()
     with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
         assert main(["fit", "t.csv", "--target", "kind"]) == 0
-    assert "rows" in err.getvalue()
+    assert "%" in err.getvalue()
     assert run("fit", "t.csv", "--target", "kind")[2] == ""
 
 
@@ -727,7 +727,7 @@ REFUSALS = [
     (("fit", "unlabelled.csv", "--target", "y"), "every label in 'y' is missing"),
     (("fit", "infinite.csv", "--target", "y"), "column 'x' holds inf in row 1"),
     (("fit", "many.csv", "--target", "y"), "100 classes in 100 rows"),
-    (("fit", "dates.parquet", "--target", "y"), "column 'when' is Date"),
+    (("fit", "dates.parquet", "--target", "y", "--dates", "decade"), "--dates names 'decade'; name some of days"),
     (("fit", "dates.parquet", "--target", "when"), "the target 'when' is Date"),
     (("predict", "absent.posteriori", "small.csv"), "there is no file 'absent.posteriori'"),
     (("predict", "small.csv", "small.csv"), "is not a posteriori model"),

@@ -190,8 +190,8 @@ def test_bars_say_what_is_done_where_it_takes_long(monkeypatch):
             assert main(["predict", "t.posteriori", "t.parquet"]) == 0
         assert out.getvalue().count("\n") > 2000
         assert "high" not in err.getvalue()
-        words = ("reading", "categories", "statistics", "cross-validation", "predicting", "rows", "/s")
-        assert all((word in err.getvalue()) == (delay == 0.0) for word in words)
+        assert ("predicting" in err.getvalue()) == (delay == 0.0)
+        assert ("%" in err.getvalue()) == (delay == 0.0)
 
 
 # Faults -----------------------------------------------------------------------------------------

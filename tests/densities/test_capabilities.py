@@ -28,6 +28,7 @@ from posteriori.densities import (
     Gaussian,
     KDependence,
     LinearDensity,
+    MarginDensity,
     Missingness,
     MultivariateGaussian,
     Poisson,
@@ -51,6 +52,7 @@ PROTOCOLS = {
     LinearDensity: {"gaussian", "multivariate gaussian", "poisson", "categorical", "missingness"},
     TabularDensity: {"categorical", "grouped", "k-dependence", "tree"},
     CorrelatedDensity: {"multivariate gaussian"},
+    MarginDensity: {"multivariate gaussian"},
     VarianceDensity: {"gaussian", "multivariate gaussian", "tree", "grouped"},
     UnrestrictedDensity: {"gaussian", "poisson"},
 }
@@ -366,6 +368,19 @@ def test_moments_of_numbers_are_those_of_the_cells():
         assert positions == (0, 1, 2)
         assert_allclose(found.mean, moments.mean)
         assert_allclose(found.scatter, moments.scatter)
+
+
+@pytest.mark.parametrize("pooling", ["pooled", "per_class"])
+def test_the_density_of_one_column_is_that_of_rows_in_which_the_others_are_missing(pooling):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 90)
+    X = rng.normal(size=(90, 4)) @ rng.normal(size=(4, 4)) + y[:, np.newaxis]
+    model = po.GaussianDiscriminant(pooling=pooling).fit(X, y).model_
+    density, parameters = model.blocks[0].density, model.parameters[0]
+    rows = np.full((5, 4), np.nan)
+    rows[:4, 2] = [-3.0, 0.0, 1.5, 1e3]
+    found = density.log_density_of_column(parameters, 2, rows[:, 2])
+    assert_allclose(found, density.log_density(parameters, Numbers(rows)), atol=1e-9)
 
 
 def test_densities_that_need_no_capability_have_none():

@@ -273,17 +273,6 @@ def test_back_off_is_the_formula_by_hand():
     assert_allclose(found, np.concatenate([p_xz[:, np.newaxis], given], axis=1))
 
 
-@pytest.mark.parametrize("smoothing", [BackOff(3.0), BackOff(None, 0.5), BackOff(0.0, 0.0)])
-def test_many_columns_given_one_parent_are_smoothed_as_each_by_itself(smoothing):
-    rng = np.random.default_rng(0)
-    tables = [rng.poisson(1.0, (3, 5, k + 1)).astype(float) for k in (4, 1, 3)]
-    tables[0][1] = 0.0
-    expected = [smoothing.log_conditional(table) for table in tables]
-    single = np.concatenate([table[:, 0] for table in expected], axis=1)
-    found = smoothing.log_given_parent(np.concatenate(tables, axis=2), single, np.array([0, 5, 7]))
-    assert_allclose(np.exp(found), np.exp(np.concatenate(expected, axis=2)))
-
-
 def test_a_combination_that_no_row_shows_says_half_of_what_the_class_alone_would():
     counts = np.zeros((2, 3, 3))
     counts[0, 1, 1:], counts[1, 1, 1:] = [9, 1], [1, 9]
@@ -446,3 +435,18 @@ def test_expected_counts_are_those_of_enumeration(rows, one_tree):
                 wanted = both if p < j else both.T
                 counts = found.codes.pair(int(p), j)[z]
                 assert_allclose(counts, wanted[: counts.shape[0], : counts.shape[1]], atol=1e-9)
+
+
+@pytest.mark.parametrize("strength", [None, 0.0, 5.0])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_the_kernel_of_few_parents_agrees_with_tables_of_any_number_of_parents(strength, alpha):
+    rng = np.random.default_rng(0)
+    smoothing = BackOff(strength, alpha)
+    for shape in ((3, 5), (2, 4, 5), (2, 1, 5), (3, 4, 1), (2, 3, 5, 4), (2, 1, 4, 3), (2, 3, 1, 4)):
+        counts = np.where(rng.random(shape) < 0.4, 3.0 * rng.random(shape), 0.0)
+        with np.errstate(all="ignore"):
+            expected = smoothing._of_many_parents(counts)
+        assert_allclose(smoothing.log_conditional(counts), expected, rtol=1e-12, atol=1e-12)
+        if len(shape) > 2:  # the tables of a pair may be a view with swapped columns
+            view = np.ascontiguousarray(counts.swapaxes(1, -1)).swapaxes(1, -1)
+            assert_allclose(smoothing.log_conditional(view), expected, rtol=1e-12, atol=1e-12)

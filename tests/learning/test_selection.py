@@ -128,7 +128,7 @@ def test_of_many_rows_some_are_judged_and_the_others_teach_in_all_folds():
 
 
 def test_a_pool_of_many_rows_judges_some(monkeypatch):
-    monkeypatch.setattr(generative_classifier, "MOST_EVALUATED", 60)
+    monkeypatch.setattr(generative_classifier, "MOST_EVALUATED_BY_ALL", 60)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
     model = po.GenerativeClassifier(members=["nb", "lda"]).fit(rng.normal(y[:, np.newaxis], 1.0, (200, 2)), y)

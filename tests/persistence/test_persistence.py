@@ -19,6 +19,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 
 import posteriori as po
+from fuzz import models as fuzzed
+from posteriori import model_files
 
 
 def mixed_rows(n, seed=0):
@@ -224,7 +226,7 @@ def test_a_forged_file_that_changes_nothing_is_read(path):
     assert po.load(path).classes_.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("version", ["2", "999", "none", "-1", "²"])
+@pytest.mark.parametrize("version", ["3", "999", "none", "-1", "²"])
 def test_a_newer_format(path, version):
     forge(path, format=version, posteriori="9.9")
     refused(path, "written by posteriori 9.9, which is newer than this one; upgrade")
@@ -326,3 +328,46 @@ def test_a_file_may_be_read_by_those_who_may_read_others(path):
 def test_pickling_gives_the_same_model_too(fitted):
     model, X = fitted
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
+
+
+def large_model():
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({f"x{j}": rng.integers(0, 30, 100).astype(str) for j in range(4)})
+    return po.AveragedOneDependence().fit(X, rng.integers(0, 2, 100)), X
+
+
+def test_large_arrays_are_packed_without_loss(path):
+    model, X = large_model()
+    po.save(model, path)
+    header, arrays = model_files.read_file(path)
+    assert json.loads(header["packed"]).keys() < arrays.keys()
+    assert path.stat().st_size < 0.6 * sum(array.nbytes for array in arrays.values())
+    assert po.load(path).score_samples(X).tobytes() == model.score_samples(X).tobytes()
+    counts = po.load(path).statistics_.blocks[0]
+    assert (counts + counts).cells.sum() == 2 * model.statistics_.blocks[0].cells.sum()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"shape": [3]}, "does not have its stated size"),
+        ({"shape": [10**9]}, "does not have its stated size"),
+        ({"shape": [-1]}, "has the type '<f8' and the shape"),
+        ({"shape": [2.0]}, "has the type '<f8' and the shape"),
+        ({"dtype": "|O"}, r"has the type '\|O'"),
+        ({"dtype": "what"}, "does not hold a model that this version knows"),
+        (None, "is not valid|cannot be unpacked|does not hold"),
+    ],
+)
+def test_a_packed_array_that_is_not_what_the_header_says_is_refused(path, change, message):
+    po.save(large_model()[0], path)
+    with safetensors.safe_open(path, framework="numpy") as opened:
+        header, arrays = opened.metadata(), {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    packed = json.loads(header["packed"])
+    name = next(iter(packed))
+    if change is None:
+        arrays[name] = arrays[name][::-1].copy()
+    else:
+        packed[name] |= change
+    fuzzed.forge(path, header | {"packed": json.dumps(packed)}, header["content"], arrays)
+    refused(path, message)

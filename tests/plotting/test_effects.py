@@ -62,7 +62,7 @@ def test_elsewhere_it_is_the_mean_of_what_the_prediction_gains():
     X = PENGUINS[:50].drop("species")
 
     def odds(rows):
-        log_posterior = np.log(np.maximum(model.predict_proba(rows), np.finfo(float).eps))
+        log_posterior = model.predict_log_proba(rows)
         return log_posterior[:, 2] - log_posterior[:, 0]
 
     without = odds(X.with_columns(body_mass_g=pl.lit(None, pl.Int64)))

@@ -277,8 +277,6 @@ def test_what_is_wrong_with_a_query_is_one_sentence(database, tmp_path):
         po.NaiveBayes().fit(po.scan_sql(database, "SELECT * FROM plants WHERE false"), "y")
     with pytest.raises(ValueError, match="y names 'roof' but the target of the scan is 'y'"):
         po.NaiveBayes().fit(po.scan_sql(database, "plants", target="y"), "roof")
-    with pytest.raises(TypeError, match="column 'born' is Date"):
-        po.NaiveBayes().fit(po.scan_sql(database, "SELECT *, DATE '2020-01-01' AS born FROM plants"), "y")
 
 
 def test_a_cell_that_cannot_be_computed_is_told_of(database):

@@ -139,6 +139,14 @@ def test_the_model_and_its_predictions_are_those_of_memory(source, assert_same, 
     assert model.score(rows, "y") == other.score(frame, "y")
 
 
+def test_dates_are_read_as_in_memory(source, assert_same, frame):
+    first = pl.datetime(2021, 5, 1) + pl.duration(hours=7 * pl.int_range(pl.len()))
+    few = frame[1200:2700].select("height", "y", when=first)
+    model, other = (po.NaiveBayes().fit(rows, "y") for rows in (source(few), few))
+    assert what_columns_are(model) == what_columns_are(other)
+    assert_same(model.predict_proba(source(few)), other.predict_proba(few))
+
+
 def test_the_discriminant_and_the_mixture_are_those_of_memory(source, assert_same, frame):
     numbers = frame.select("height", "width", "rooms")
     rows = source(numbers)

@@ -195,15 +195,16 @@ def test_no_rows_at_all_are_refused(rows):
 
 
 def test_types_of_sql_are_read(spark, frame):
-    """Decimals and small integers are numbers, dates are refused by name."""
+    """Decimals and small integers are numbers, dates are read as their parts."""
     table = spark.sql(
         "SELECT CAST(id AS DECIMAL(9, 2)) AS price, CAST(id % 7 AS TINYINT) AS day, id % 2 = 0 AS even, "
         "IF(id % 5 = 0, NULL, CONCAT('s', id % 3)) AS shop, CAST(id % 4 < 2 AS INT) AS y FROM range(0, 400, 1, 3)"
     )
     here = pl.from_arrow(table.toArrow())
     agree(*(po.NaiveBayes(categorical_features=["day"]).fit(one, "y") for one in (table, here)), here)
-    with pytest.raises(TypeError, match="column 'born' is Date"):
-        po.NaiveBayes().fit(table.selectExpr("price", "y", "DATE '2020-01-01' AS born"), "y")
+    table = table.selectExpr("price", "y", "DATE_ADD('2020-01-01', CAST(price AS INT)) AS born")
+    here = pl.from_arrow(table.toArrow())
+    agree(*(po.NaiveBayes().fit(one, "y") for one in (table, here)), here)
 
 
 def test_rows_that_come_differently_each_time_are_refused(rows):

@@ -81,6 +81,32 @@ def test_a_mixed_model_is_the_product_of_its_parts():
     assert explanation.values[0, 2] == {WORDS[j]: COUNTS[0, j] for j in np.flatnonzero(COUNTS[0])}
 
 
+@pytest.mark.parametrize("name", ["multinomial", "complement", "compound", "presence"])
+def test_the_factor_of_a_block_is_a_sum_over_its_words(name):
+    explanation = po.NaiveBayes(distributions=name).fit(ROWS, Y).explain(ROWS)
+    for i in (0, 40):
+        words = explanation.words[i]["words"]
+        assert set(words.factors) == {WORDS[j] for j in np.flatnonzero(COUNTS[i])}
+        assert_allclose(words.total, explanation.log_factors[i, :, 2], rtol=1e-10)
+    assert_allclose(explanation.row(40).words[0]["words"].total, words.total)
+    assert po.NaiveBayes().fit(FRAME, Y).explain(FRAME).words == ()
+
+
+def test_cross_validation_equals_refitting():
+    fold = np.arange(N) % 3
+    (posterior,) = po.cross_validate(po.NaiveBayes(), ROWS, Y, folds=fold).posteriors.values()
+    for k in range(3):
+        model = po.NaiveBayes().fit(ROWS[fold != k], Y[fold != k])
+        assert_allclose(posterior[fold == k], model.predict_proba(ROWS[fold == k]), rtol=1e-8)
+
+
+def test_missing_cells_beside_a_block_may_be_informative():
+    frame = FRAME.with_columns(pl.when(pl.Series(Y) == 0).then(None).otherwise(pl.col("age")).alias("age"))
+    rows = po.Blocks(frame, {"words": SPARSE})
+    assert po.NaiveBayes(missing="informative").fit(rows, Y).score(rows, Y) > 0.6
+    same(po.NaiveBayes(missing="informative").fit(SPARSE, Y), po.NaiveBayes().fit(SPARSE, Y), SPARSE)
+
+
 def test_partial_fit_unlearn_and_merge_are_exact():
     first, second = ROWS[:50], ROWS[50:]
     one, two = po.NaiveBayes().fit(first, Y[:50]), po.NaiveBayes().fit(second, Y[50:])
@@ -179,6 +205,7 @@ ERRORS = {
         TypeError,
         "X is sparse, and this estimator reads dense columns; X.toarray\\(\\) would take 5,040 bytes",
     ),
+    "pool": (lambda: po.GenerativeClassifier().fit(SPARSE, Y), TypeError, "X is sparse, and the pool reads dense"),
     "mixture": (lambda: po.MixtureModel(2).fit(SPARSE), TypeError, "X is sparse, and this estimator reads dense col"),
     "fitted dense": (
         lambda: po.NaiveBayes().fit(COUNTS, Y).predict(SPARSE),

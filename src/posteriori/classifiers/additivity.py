@@ -44,3 +44,15 @@ def reason_not_mergeable(estimator: Any, method: str, instead: str) -> str | Non
                 f"{instead}"
             )
     return None
+
+
+def reason_not_extendable(estimator: Any) -> str | None:
+    """Return why a fitted model cannot learn from more rows, as a sentence; None if it can."""
+    wanted = unrefined(estimator._blocks(estimator.model_.schema))
+    if wanted:
+        return f"{wanted[0]} looks at all rows twice, and partial_fit sees each once; fit all rows together"
+    if estimator.model_.of_class or estimator.label_noise is not None:
+        return "components_per_class and label_noise take EM over all rows; fit all rows together"
+    if not hasattr(estimator, "statistics_"):
+        return "this model was built from parameters, which do not contain the number of rows; use fit"
+    return None

@@ -187,7 +187,7 @@ def select_candidates(table: TableSummary, options: MemberOptions) -> Candidates
     -----
     A model is left out if it declines the columns, if it cannot do what the options ask for, or if its `Cost` exceeds a
     limit: 40 million cells in tables of pairs of columns, 60 times the lookups of naive Bayes per row, 20 million cells
-    in covariances, or 2·10¹⁰ multiplications of EM where numbers are missing.
+    in covariances, or 100 seconds of EM where numbers are missing.
     """
     estimators, declined, too_costly = {}, {}, {}
     for name, spec in pool_candidates().items():

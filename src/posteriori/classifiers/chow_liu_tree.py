@@ -37,7 +37,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
     continuous, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
     bins : int or sequence of float, default 8
         As there, except "mdlp", which needs classes.
-    categorical_features, keep, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
+    categorical_features, keep, dates, tol, max_iter, n_jobs : as in `TreeAugmentedNaiveBayes`
 
     Attributes
     ----------
@@ -89,6 +89,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         alpha: float = 1.0,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
+        dates: Any = "parts",
         tol: float = 1e-5,
         max_iter: int = 200,
         n_jobs: int | None = None,
@@ -101,6 +102,7 @@ class ChowLiuTree(DensityMixin, BaseEstimator):
         self.alpha = alpha
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs

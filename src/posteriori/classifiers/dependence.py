@@ -97,7 +97,7 @@ class KDependenceBayes(DependenceEstimator):
     k : int, default 2
         Maximum number of parents per feature, ≥ 0. The default had the best scores of 0 to 3 in docs/dependence.md.
     bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, keep, missing, feature_weights, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, dates, missing, feature_weights, n_jobs
 
     Attributes
     ----------
@@ -130,8 +130,7 @@ class KDependenceBayes(DependenceEstimator):
     .. shared:: informative missingness
 
     Training takes one pass over the rows, and with k ≥ 2 a second pass once the parents are known; one more pass if
-    categories are grouped. `partial_fit`
-    chooses the parents on its first call and keeps them.
+    categories are grouped. `partial_fit` chooses the parents on its first call and keeps them.
 
     References
     ----------
@@ -166,6 +165,7 @@ class KDependenceBayes(DependenceEstimator):
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
+        dates: Any = "parts",
         missing: str = "at_random",
         feature_weights: str | None = None,
         n_jobs: int | None = None,
@@ -178,6 +178,7 @@ class KDependenceBayes(DependenceEstimator):
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.missing = missing
         self.feature_weights = feature_weights
         self.n_jobs = n_jobs
@@ -206,7 +207,7 @@ class AveragedOneDependence(DependenceEstimator):
     Parameters
     ----------
     bins, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, keep, missing, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, dates, missing, n_jobs
 
     Attributes
     ----------
@@ -259,6 +260,7 @@ class AveragedOneDependence(DependenceEstimator):
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
+        dates: Any = "parts",
         missing: str = "at_random",
         n_jobs: int | None = None,
     ) -> None:
@@ -269,6 +271,7 @@ class AveragedOneDependence(DependenceEstimator):
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.missing = missing
         self.n_jobs = n_jobs
 
@@ -295,7 +298,7 @@ class FullJointClassifier(DependenceEstimator):
         Log the number of cells and parameters before memory is allocated, at level INFO to the logger ``posteriori``.
         `n_cells_` and `n_parameters_` give these numbers for a fitted model.
     bins : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, keep, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, dates, n_jobs
 
     Attributes
     ----------
@@ -340,6 +343,7 @@ class FullJointClassifier(DependenceEstimator):
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
+        dates: Any = "parts",
         n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha
@@ -350,6 +354,7 @@ class FullJointClassifier(DependenceEstimator):
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.n_jobs = n_jobs
 
     def _density(self) -> Density:

@@ -86,7 +86,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         0: covariances divide by n_c, or n if pooled (maximum likelihood); 1: by n_c − 1, or n − C (unbiased).
     alpha : float, default 1.0
         Dirichlet pseudo-count per category of the categorical columns.
-    .. shared:: categorical_features, keep
+    .. shared:: categorical_features, keep, dates
     .. shared:: missing, unlabelled, unlabelled_weight, components_per_class, label_noise, n_init, random_state,
        tol, max_iter, feature_weights, n_jobs
 
@@ -186,6 +186,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         alpha: float = 1.0,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
+        dates: Any = "parts",
         missing: str = "at_random",
         unlabelled: Any = "error",
         unlabelled_weight: Any = 1.0,
@@ -208,6 +209,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.alpha = alpha
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.missing = missing
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight

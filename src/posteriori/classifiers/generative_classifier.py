@@ -21,19 +21,22 @@ from posteriori.classifiers.candidates import (
     warn_of_left_out,
 )
 from posteriori.classifiers.naive_bayes import NaiveBayes
-from posteriori.classifiers.pool_predicting import PredictingPool, log_prior_ratio
+from posteriori.classifiers.pool_predicting import log_prior_ratio
+from posteriori.classifiers.pool_updates import HeldOutSample
+from posteriori.classifiers.pool_updating import UpdatingPool
 from posteriori.classifiers.seen_rows import forget_rows
 from posteriori.classifiers.shared_parameters import insert_shared_docs
-from posteriori.classifiers.validation import categorical_places, find_column, warn_of_empty_columns
+from posteriori.classifiers.validation import categorical_places, column_of, warn_of_empty_columns
 from posteriori.deprecation import Renamed
 from posteriori.draws import generator
 from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.importance import Predictor
-from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool
+from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool, fit_pool_of, prune_pool
 from posteriori.learning.training import TrainingRows
+from posteriori.learning.work_steps import POOLING, fitting_steps
 from posteriori.model_cost import TableSummary
 from posteriori.model_selection.folded_data import (
-    MOST_EVALUATED,
+    MOST_EVALUATED_BY_ALL,
     FoldedData,
     held_out_rows,
     judge_and_sample,
@@ -43,13 +46,21 @@ from posteriori.model_selection.out_of_fold_predictions import OutOfFold, result
 from posteriori.model_selection.scores import loss_difference, scores_of
 from posteriori.sources.threads import blas
 from posteriori.tables import Batch, IgnoredColumnWarning, Schema
+from posteriori.tables.blocks import needs_dense
+from posteriori.tables.progress import plan_steps, start_progress, step
 from posteriori.typing import Array
 
 _POOL = "pool"
 
 
+class _Reader(NaiveBayes):
+    """Reads the rows of a pool, in which not all members model blocks of counts."""
+
+    _reads_counts = False
+
+
 @insert_shared_docs
-class GenerativeClassifier(PredictingPool):
+class GenerativeClassifier(UpdatingPool):
     r"""Logarithmic pool of the generative models that suit a table, weighted by their held-out predictions.
 
     .. math:: p(y \mid x) \propto \exp\Big(b_y + \sum_m w_m \log p_m(y \mid x)\Big), \qquad w_m \ge 0
@@ -90,7 +101,7 @@ class GenerativeClassifier(PredictingPool):
     categorical_features : "auto", "from_dtype", mask, indices or names, default "auto"
         Numeric columns to treat as categorical. "auto" selects columns of two distinct whole numbers at most 15 apart,
         such as 0 and 1, unless `distributions` names them; "from_dtype" selects none.
-    .. shared:: keep
+    .. shared:: keep, dates
     random_state : int, default 0
         Seed of the assignment of rows to folds.
     n_jobs : int, optional
@@ -100,7 +111,7 @@ class GenerativeClassifier(PredictingPool):
     ----------
     classes_ : ndarray (C,)
     members_ : dict
-        Fitted estimators with a positive weight, by name.
+        Fitted estimators by name; after `fit`, those with a positive weight.
     member_weights_ : dict
         w_m of each member, by name.
     class_bias_ : ndarray (C,)
@@ -142,6 +153,13 @@ class GenerativeClassifier(PredictingPool):
     (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); and averaged
     one-dependence on two kinds of bins ("aode 5", "aode 8 bins").
 
+    A pool has no `components_per_class`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
+    possible classes: fit one of the models that have them, or give it as a member, with its own parameters. `to_sql`
+    writes pools of naive Bayes, discriminant analysis and trees, such as ``members=["nb", "lda shrunk", "tan 5"]``;
+    k-dependence and averaged one-dependence have no SELECT. `linear_form` takes pools of linear members, such as
+    ``members=["lda"]``. Sparse counts are read by `NaiveBayes`. `partial_fit`, `unlearn` and `merge` update those
+    members whose statistics are sums over rows; each says what becomes of the weights.
+
     A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if the
     table has too few rows for it (covariances per class with more than two parameters per number of the table; missing
     numbers predicted from d columns with fewer than 2.5 d rows), if its cost is out of proportion (with a warning), or
@@ -151,9 +169,11 @@ class GenerativeClassifier(PredictingPool):
     of the pool is not that of the mixture.
 
     Cost: one pass for the statistics of every fold and candidate; one pass that scores the rows by every candidate, at
-    most 200,000 rows in a stratified subsample (the others are training rows of all folds); a second pass for the
-    candidates that need one; and a convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows
-    once per column; until then the models of each fold are kept.
+    most 50,000 rows in a stratified subsample (the others are training rows of all folds, and where there are more than
+    100,000 of them they alone determine the cut points of bins); a second pass for the candidates that need one; and a
+    convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows once per column; until then the
+    models of each fold are kept. Where more than 100,000 rows are not scored, members that together lower the log-loss
+    by less than 0.0005 nats per row are dropped, so that the pool predicts faster.
 
     References
     ----------
@@ -184,6 +204,7 @@ class GenerativeClassifier(PredictingPool):
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
         "categorical_features": [None, str, "array-like"],
         "keep": [None, StrOptions({"all"}), list, tuple],
+        "dates": [StrOptions({"parts", "ignore"}), list, tuple],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
@@ -205,6 +226,7 @@ class GenerativeClassifier(PredictingPool):
         unlabelled_weight: float = 1.0,
         categorical_features: Any = "auto",
         keep: Any = None,
+        dates: Any = "parts",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -219,6 +241,7 @@ class GenerativeClassifier(PredictingPool):
         self.unlabelled_weight = unlabelled_weight
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -247,15 +270,23 @@ class GenerativeClassifier(PredictingPool):
         UserWarning
             A candidate is left out because of its cost or because it fails, or a column has no value.
         """
+        return self._fit(X, y, sample_weight, None, progress)
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any, progress: Callable[[int], None] | None = None
+    ) -> Self:
         self._validate_params()
         self.__dict__.pop("target_cuts_", None)  # of an earlier target
         forget_rows(self)
         seed = int(generator(self.random_state).integers(2**31))
-        rows, summary, common = self._read(X, y, sample_weight)
+        rows, summary, common = self._read(X, y, sample_weight, classes)
         prior, ratio = self._priors_of(rows)
-        folded = FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED)
+        folded = FoldedData.of(rows, self.folds, random_state=seed, at_most=True, most=MOST_EVALUATED_BY_ALL)
         estimators, too_costly = self._estimators(folded, summary, common)
         sampled = sample_of(folded)
+        n_columns = len(folded.source.schema.columns)
+        n_rows = folded.source.table.n_rows
+        plan_steps(fitting_steps(n_rows, n_columns, len(folded.evaluated), len(estimators), folded.folds))
 
         def fit(some: Sequence[GenerativeEstimator]) -> tuple[Array, list[CrossFitted], Batch | None]:
             with warnings.catch_warnings():  # the weight of a member shows how good it is
@@ -268,13 +299,16 @@ class GenerativeClassifier(PredictingPool):
         warn_of_left_out(too_costly, failed, stacklevel=2)
         log_posteriors = clip_log_posteriors(found)
         for estimator, one in zip(estimators.values(), fitted, strict=True):
-            estimator._classes_closed = False
+            estimator._classes_closed = classes is not None
             estimator._keep(one.full, folded.target, rows.source.unlabelled_weight)
-        with blas().limit(
-            limits=1, user_api="blas"
-        ):  # many products of short rows, for which threads cost more than they save
+        # Many products of short rows, for which threads cost more than they save.
+        with step(POOLING), blas().limit(limits=1, user_api="blas"):
+            start_progress(POOLING, 1)
             pool = self._pool_of(log_posteriors, folded)
             self._store_fit(estimators, pool, prior, ratio)
+            kept = [m for m, name in enumerate(estimators) if name in self.members_]
+            sample = HeldOutSample(log_posteriors[:, :, kept], folded.y_true, folded.weight)
+            self._held_out_sample = sample.reduced()
             pools = [self._pool_of(log_posteriors, folded, folded.fold != k, pool) for k in range(folded.folds)]
             self._judge(folded, estimators, log_posteriors, fitted, pool, pools, ratio)
             assert batch is not None
@@ -282,36 +316,45 @@ class GenerativeClassifier(PredictingPool):
         warn_of_empty_columns(fitted[0].full.model, fitted[0].full.statistics)
         return self
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, TableSummary, dict[str, Any]]:
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any
+    ) -> tuple[TrainingRows, TableSummary, dict[str, Any]]:
         """Return the training rows, their summary, and the parameters of all members."""
         automatic = isinstance(self.categorical_features, str) and self.categorical_features == "auto"
-        reader = NaiveBayes(
+        reader = _Reader(
             categorical_features="from_dtype" if automatic else self.categorical_features,
             distributions=self.distributions,
             keep=self.keep,
+            dates=self.dates,
             unlabelled=self.unlabelled,
             unlabelled_weight=self.unlabelled_weight,
             n_jobs=self.n_jobs,
         )
-        rows = reader.read_training_rows(X, y, sample_weight)
+        rows = reader.read_training_rows(X, y, sample_weight, classes=classes)
+        for j in rows.source.schema.of_kind("counts"):
+            raise needs_dense(rows.source.schema.columns[j], rows.source.table.n_rows, "the pool")
+        rows = _in_memory(rows)
         if rows.source.label_model is not None:
             raise ValueError(
                 "y is a mask of possible classes, which takes EM over all rows: NaiveBayes, GaussianDiscriminant, "
                 "TreeAugmentedNaiveBayes and ChowLiuClassifier learn from it by fit"
             )
         summary = summarise_table(rows.source, len(rows.target.categories))
-        binary = [column.name for column in summary.columns if column.n_values == 2] if automatic else []
-        names = rows.source.schema.names
+        schema, names = rows.source.schema, rows.source.schema.given
         named = self.distributions if isinstance(self.distributions, Mapping) else ()
-        binary = [name for name in binary if names.index(name) not in {find_column(key, names, "") for key in named}]
+        stated = {schema.names[column_of(key, schema)] for key in named}
+        binary = [column.name for column in summary.columns if column.n_values == 2] if automatic else []
+        binary = [name for name in binary if name in names and name not in stated]
         if binary:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", IgnoredColumnWarning)  # the first reading has warned
-                rows = reader.set_params(categorical_features=binary).read_training_rows(X, y, sample_weight)
+                reader.set_params(categorical_features=binary)
+                rows = _in_memory(reader.read_training_rows(X, y, sample_weight, classes=classes))
             summary = summarise_table(rows.source, len(rows.target.categories))
         coded = categorical_places(reader.categorical_features, self.distributions, names)
         categorical = [names[j] for j in sorted(coded)] if coded else "from_dtype"
-        return rows, summary, {"categorical_features": categorical, "keep": self.keep, "n_jobs": self.n_jobs}
+        common = {"categorical_features": categorical, "keep": self.keep, "dates": self.dates, "n_jobs": self.n_jobs}
+        return rows, summary, common
 
     def _priors_of(self, rows: TrainingRows) -> tuple[Array, Array]:
         """Return p(y) of the training rows with a label, and the log ratio of `priors` to it, both (C,)."""
@@ -344,7 +387,7 @@ class GenerativeClassifier(PredictingPool):
         stated = self.distributions or {}
         if isinstance(stated, str):
             stated = dict.fromkeys(numbers, stated)
-        of_name = {names[find_column(key, names, "distributions")]: density for key, density in stated.items()}
+        of_name = {names[column_of(key, schema)]: density for key, density in stated.items()}
         densities = {name: density for name, density in of_name.items() if name in numbers}
         return MemberOptions(common, self.missing, self.unlabelled, densities, numbers)
 
@@ -354,7 +397,10 @@ class GenerativeClassifier(PredictingPool):
         """Return the pool that some out-of-fold rows determine, from the log posteriors of the members."""
         part, components, weight = log_posteriors[rows], folded.y_true[rows], folded.weight[rows]
         if self.pool == "log_linear":
-            return fit_pool(part, components, weight, self.penalty, start)
+            if start is not None and folded.most_are_in_no_fold:
+                return fit_pool_of(start.weight > 0, part, components, weight, self.penalty, start)
+            pool = fit_pool(part, components, weight, self.penalty, start)
+            return prune_pool(part, components, weight, self.penalty, pool) if folded.most_are_in_no_fold else pool
         losses = [scores_of(components, np.exp(one), weight).log_loss for one in np.moveaxis(part, 2, 0)]
         chosen = np.zeros(len(losses))
         chosen[int(np.argmin(losses))] = 1.0
@@ -404,6 +450,11 @@ class GenerativeClassifier(PredictingPool):
         above = [loss_difference(folded.y_true, one, each[-1], folded.weight) for one in each]
         self.cv_results_["log_loss_above_pool"] = [difference for difference, _ in above]
         self.cv_results_["log_loss_above_pool_se"] = [error for _, error in above]
+
+
+def _in_memory(rows: TrainingRows) -> TrainingRows:
+    """Return the same rows, kept in memory for the summary of the table and all later passes if they are few enough."""
+    return replace(rows, source=rows.source.cached())
 
 
 def _predictors(fitted: Sequence[CrossFitted], pools: Sequence[Pool]) -> list[Predictor]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.additivity import reason_not_mergeable
@@ -16,12 +16,14 @@ from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.chow_liu_tree import ChowLiuTree
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.mixture import MixtureModel
+from posteriori.classifiers.pool_merging import merge_pools
 from posteriori.densities import Grouped, ungrouped
 from posteriori.learning.em import FitResult
 from posteriori.learning.fit import estimate
 from posteriori.learning.two_pass import carry_over_structure, with_categories_of
 from posteriori.model import Block
 from posteriori.tables import Column, Schema, quote
+from posteriori.tables.parts import PARTS
 
 _INSTEAD = "fit all rows together"
 _WITHOUT_EFFECT = ("n_jobs", "random_state", "verbose")  # on what is learned without EM
@@ -53,8 +55,7 @@ def merge(models: Iterable[Any]) -> Any:
         learned by EM (labels or cells were hidden), with ``feature_weights="conditional"``, in two passes
         (``shrinkage="ledoit_wolf"``), or was built from parameters.
     TypeError
-        The models are of different classes, or of a class without sums: a Bayesian network keeps probabilities, a pool
-        weighs its members by held-out rows.
+        The models are of different classes, or of a class without sums: a Bayesian network keeps probabilities.
     sklearn.exceptions.NotFittedError
         A model is not fitted.
 
@@ -63,6 +64,11 @@ def merge(models: Iterable[Any]) -> Any:
     Choices that need all rows and do not follow from sums are those that the models have in common, as in
     `partial_fit`: cut points, and the parents of `KDependenceBayes`. Trees are chosen again; among equally good trees,
     rounding may choose another one.
+
+    A pool is merged member by member. The weights and biases of members are means over the pools, weighted by their
+    rows, because a fit would need the rows themselves; `partial_fit` fits them again. A member that is not in every
+    pool, or that cannot be merged, leaves the pool, with a warning: cut points, for instance, differ between shards
+    unless `bins` lists them. Feature weights are means, too.
 
     A model file contains its sums: the number of rows with each category, and with `TreeAugmentedNaiveBayes` with each
     pair of categories. If the rows are few, this may identify a person.
@@ -76,7 +82,7 @@ def merge(models: Iterable[Any]) -> Any:
     >>> both.class_count_, both.categories_
     (array([3., 1.]), [array(['clear', 'clouds', 'haze'], dtype=object)])
     """
-    if isinstance(models, GenerativeEstimator | ChowLiuTree):
+    if isinstance(models, GenerativeEstimator | ChowLiuTree | GenerativeClassifier):
         raise TypeError(f"merge takes a list of models, and this is one {type(models).__name__}; write merge([a, b])")
     members = list(models)
     if not members:
@@ -84,14 +90,20 @@ def merge(models: Iterable[Any]) -> Any:
     for position, model in enumerate(members):
         _require_sums(position, model)
         _require_alike(position, model, members[0])
+    if isinstance(members[0], GenerativeClassifier):
+        return _with_target_cuts(merge_pools(members, merge), members)
     if isinstance(members[0], ChowLiuTree):
         tree = clone(members[0])
         tree.one_class_ = _merged([model.one_class_ for model in members])
         return tree
+    return _with_target_cuts(_merged(members), members)
+
+
+def _with_target_cuts(merged: Any, members: Sequence[Any]) -> Any:
+    """Give a merged model the cuts of the target of its members; return it."""
     cuts = {getattr(model, "target_cuts_", None) for model in members}
     if len(cuts) > 1:
         raise ValueError("the targets were cut into classes at different numbers; fit all models with the same classes")
-    merged = _merged(members)
     if None not in cuts:
         merged.target_cuts_ = cuts.pop()
     return merged
@@ -112,14 +124,13 @@ def _merged(members: Sequence[Any]) -> Any:
 
 def _require_sums(position: int, model: Any) -> None:
     """Raise an error unless a model keeps sums over its rows."""
-    if isinstance(model, MixtureModel | GenerativeClassifier) or not isinstance(
-        model, GenerativeEstimator | ChowLiuTree
-    ):
+    if isinstance(model, GenerativeClassifier):
+        check_is_fitted(model, "members_")
+        return
+    if isinstance(model, MixtureModel) or not isinstance(model, GenerativeEstimator | ChowLiuTree):
         kind = type(model).__name__
         reasons = {
             "MixtureModel": "it is learned by EM, and its sums are its own expected values; fit all rows together",
-            "GenerativeClassifier": "it weighs its members by held-out rows; merge models of one kind, member by "
-            "member, or fit all rows together",
             "BayesianNetwork": "it keeps probabilities and not the counts behind them; learn it from all rows together",
         }
         raise TypeError(
@@ -151,6 +162,8 @@ def _same(one: Any, other: Any) -> bool:
     """Whether two parameters are equal; a list, a tuple and an array of the same values are."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, BaseEstimator):
+        return type(one) is type(other) and _same(one.get_params(deep=False), other.get_params(deep=False))
     sequences = (list, tuple, np.ndarray)
     if isinstance(one, sequences) and isinstance(other, sequences):
         return len(one) == len(other) and all(map(_same, one, other))
@@ -161,7 +174,8 @@ def _joined_schema(members: Sequence[Any]) -> Schema:
     """Return the schema of the rows of all members."""
     schema: Schema = members[0].model_.schema
     for position, model in enumerate(members[1:], start=1):
-        other, mixed = model.model_.schema, model._categorical(schema.names)
+        other, named = model.model_.schema, model._categorical(schema.given)
+        mixed = {j for j, place in enumerate(schema.places) if place in named}
         if schema.named != other.named:
             named = position if other.named else 0
             raise ValueError(f"model {named} has named columns, and model {position - named} has not; name them")
@@ -194,6 +208,12 @@ def _require_like(what: str, mine: Column, theirs: Column, position: int, mixed:
             f"{what} is ignored in model {ignoring}, because {theirs.reason or mine.reason}, and not in "
             f"model {reading}; leave it out of both, or name it in keep, and fit again"
         )
+    alike = mine.part is theirs.part if mine.part is None or theirs.part is None else mine.part.is_read_as(theirs.part)
+    if not alike:
+        raise ValueError(
+            f"{what} is of dates that are read in another way in model {position} than in model 0 ({_read(theirs)}, "
+            f"{_read(mine)}); fit all rows together, or name parts other than days: dates=[…]"
+        )
     if mine.has_no_kind or theirs.has_no_kind:
         return
     if mine.kind != theirs.kind:
@@ -214,14 +234,25 @@ def _require_like(what: str, mine: Column, theirs: Column, position: int, mixed:
         )
 
 
+def _read(column: Column) -> str:
+    """Return how a column of the table is read, for messages."""
+    if column.part is None:
+        return "as no date"
+    first = np.datetime64(column.part.origin, "D")
+    return f"as {column.part.type.title}" + (f" from {first} on" if column.part.name == "days" else "")
+
+
 def _difference_of_names(names: Sequence[str], others: Sequence[str], position: int) -> str:
     """Return the difference between the columns of a model and those of the first, as a sentence."""
     absent = [name for name in names if name not in others]
-    if absent:
-        return f"model {position} lacks {quote(absent)}, which model 0 has; fit them on the same columns"
     extra = [name for name in others if name not in names]
+    fix = "fit them on the same columns"
+    if any(name.rpartition(".")[2] in PARTS for name in (*absent, *extra)):
+        fix += ', and of dates with the same parts: dates=["year", "month"], for example'
+    if absent:
+        return f"model {position} lacks {quote(absent)}, which model 0 has; {fix}"
     if extra:
-        return f"model {position} has {quote(extra)}, which model 0 lacks; fit them on the same columns"
+        return f"model {position} has {quote(extra)}, which model 0 lacks; {fix}"
     return f"model {position} has the columns of model 0 in another order; bring them into one and fit again"
 
 

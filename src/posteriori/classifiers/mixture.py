@@ -33,7 +33,7 @@ from posteriori.learning.fit import Collect
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.restarts import best_of
 from posteriori.model import Block, GenerativeModel, Prior
-from posteriori.scoring import Posterior
+from posteriori.scoring import ModelRows, Posterior, Scorer
 from posteriori.sources import LabelledSource, source_of
 from posteriori.sources.threads import blas
 from posteriori.statistics.resolution import rounding_variance
@@ -74,7 +74,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
     categorical_features : "from_dtype", "auto", mask, indices or names, default "from_dtype"
         Numeric columns to treat as categorical. "auto" selects the columns with 2 to 10 distinct values that are all
         whole numbers: codes, grades, small counts.
-    .. shared:: keep
+    .. shared:: keep, dates
     tol : float, default 1e-5
         EM stops when the log-likelihood grows by at most `tol` nats per row.
     max_iter : int, default 500
@@ -140,6 +140,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         "start": [None, "array-like"],
         "categorical_features": [None, str, "array-like"],
         "keep": [None, StrOptions({"all"}), list, tuple],
+        "dates": [StrOptions({"parts", "ignore"}), list, tuple],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
@@ -159,6 +160,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         start: Any = None,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
+        dates: Any = "parts",
         tol: float = 1e-5,
         max_iter: int = 500,
         random_state: Any = None,
@@ -173,6 +175,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         self.start = start
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -241,10 +244,11 @@ class MixtureModel(DensityMixin, ModelEstimator):
         automatic = isinstance(self.categorical_features, str) and self.categorical_features == "auto"
         categorical = numeric_codes(table) if automatic else sorted(self._categorical(table.names))
         keep = kept_places(self.keep, categorical, self.distributions, table.names)
-        schema = infer_schema(table, columns, categorical, None, keep=keep)
+        schema = infer_schema(table, columns, categorical, None, keep=keep, dates=self.dates)
         target = categorical_column("component", range(self.n_components), "int64", declared=True)
         weight = check_weights(sample_weight, table.n_rows)
-        return source_of(table, schema, columns, None, target, weight, n_jobs=self.n_jobs).cached(), target
+        positions = schema.spread(columns)
+        return source_of(table, schema, positions, None, target, weight, n_jobs=self.n_jobs).cached(), target
 
     def _starts(self, source: LabelledSource, rows: SampledRows) -> list[LabelledSource]:
         """Return one source per initialization, with the initial component of each row as its label."""
@@ -308,6 +312,11 @@ class MixtureModel(DensityMixin, ModelEstimator):
     def _posterior(self) -> Posterior:
         return Posterior((self._fitted,))
 
+    def scorer(self) -> Scorer:
+        """Return a picklable function from one row, a dict, to p(z | x) of each component, a dict, for services."""
+        check_is_fitted(self, "model_")
+        return Scorer(tuple(range(self.model_.n_classes)), ModelRows(self._posterior, type(self).__name__))
+
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the most probable component of each row, (n,)."""
         return self.fit(X, y, sample_weight).predict(X)
@@ -337,7 +346,7 @@ class MixtureModel(DensityMixin, ModelEstimator):
         whole; see `NaiveBayes.sample`.
         """
         check_is_fitted(self, "model_")
-        n = check_draw(n, self.n_features_in_)
+        n = check_draw(n, len(self.schema_.columns))
         rng = generator(random_state)
         component = rng.choice(len(self.weights_), size=n, p=self.weights_)
         columns = self.model_.sample(component, rng, self._ranges if respect_ranges else None)

@@ -28,6 +28,7 @@ class ModelEstimator(RowReadingEstimator, ABC):
     distributions: Any
     categorical_features: Any
     keep: Any
+    dates: Any = "parts"
     model_: GenerativeModel
     target_: Column
     _fitted_attribute = "model_"
@@ -70,7 +71,7 @@ class ModelEstimator(RowReadingEstimator, ABC):
         self.target_ = target
         self.n_features_in_ = model.schema.n_features
         if model.schema.named:
-            self.feature_names_in_ = np.array(model.schema.names, dtype=object)
+            self.feature_names_in_ = np.array(model.schema.given, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 

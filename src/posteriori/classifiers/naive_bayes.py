@@ -21,7 +21,7 @@ from posteriori.classifiers.shared_parameters import (
     insert_shared_docs,
     prior_of,
 )
-from posteriori.classifiers.validation import PSEUDO_COUNT, em_options_of, missingness_of
+from posteriori.classifiers.validation import PSEUDO_COUNT, column_of, em_options_of, missingness_of
 from posteriori.densities import (
     Binned,
     CategoricalParameters,
@@ -60,7 +60,10 @@ class NaiveBayes(GenerativeEstimator):
     distributions : str or mapping, optional
         ``"gaussian"``, ``"binned"`` or ``"poisson"`` for all continuous columns, or a mapping from a column's name (or
         index) to one of these, ``"categorical"`` or a density object. Other columns keep the default of their kind.
-    .. shared:: categorical_features, keep
+        For counts of words: ``"multinomial"``, ``"complement"``, ``"compound"`` or ``"presence"``. One of these names
+        is for the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is ``"multinomial"``; if
+        there are none, it is for all continuous columns together.
+    .. shared:: categorical_features, keep, dates
     .. shared:: priors, prior_alpha
     alpha : float, default 1.0
         Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum
@@ -171,6 +174,7 @@ class NaiveBayes(GenerativeEstimator):
         distributions: Any = None,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
+        dates: Any = "parts",
         priors: Any = None,
         prior_alpha: float = 0.0,
         alpha: float = 1.0,
@@ -193,6 +197,7 @@ class NaiveBayes(GenerativeEstimator):
         self.distributions = distributions
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.alpha = alpha
@@ -306,11 +311,7 @@ class NaiveBayes(GenerativeEstimator):
     def _chosen(self, schema: Schema) -> dict[int, Density]:
         if not isinstance(self.distributions, Mapping):
             return {}
-        position = {name: j for j, name in enumerate(schema.names)}
-        return {
-            position[key] if isinstance(key, str) else range(len(position))[key]: self._density(distribution)
-            for key, distribution in self.distributions.items()
-        }
+        return {column_of(key, schema): self._density(distribution) for key, distribution in self.distributions.items()}
 
     def _density(self, distribution: Any) -> Density:
         known: dict[str, Density] = named_densities(self)

@@ -23,14 +23,16 @@ def numeric_codes(table: Table) -> list[int]:
     ValueError
         A cell is infinite.
     """
-    columns = range(len(table.names))
+    columns = [j for j in range(len(table.names)) if table.time_type(j) is None]
+    if not columns:
+        return []
     schema = infer_schema(table, columns)
     numbers = schema.of_kind("continuous")
     if not numbers:
         return []
     source = source_of(table, schema, columns).numeric_columns()
     (rows,) = sampled(source, (Block(Gaussian(), numbers),))
-    likely = [j for j, few in zip(numbers, few_whole_numbers(rows.numbers), strict=True) if few]
+    likely = [columns[j] for j, few in zip(numbers, few_whole_numbers(rows.numbers), strict=True) if few]
     return [j for j in likely if few_whole_numbers(_distinct(table, j)).all()]
 
 

@@ -47,7 +47,7 @@ def _for_workers(estimator: Any) -> Any:
     """Return an estimator with the same predictions, without its statistics, which may be large."""
     light = copy.copy(estimator)
     light.n_jobs = 1
-    for name in ("statistics_", "transduction_", "out_of_fold_", "log_likelihood_trace_"):
+    for name in ("statistics_", "transduction_", "out_of_fold_", "_held_out_sample", "log_likelihood_trace_"):
         vars(light).pop(name, None)
     if hasattr(light, "members_"):
         light.members_ = {name: _for_workers(one) for name, one in light.members_.items()}

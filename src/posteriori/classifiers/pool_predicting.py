@@ -68,7 +68,9 @@ class PredictingPool(WritesSQL, MeasuresImportance, TableClassifier):
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,), of the mixture of the members: lower for more unusual rows."""
-        models, log_share = self._models(), np.log(self._shares)
+        models = self._models()
+        with np.errstate(divide="ignore"):  # partial_fit may give a member the weight 0
+            log_share = np.log(self._shares)
         if self.priors is not None:
             models = [model.with_class_prior(self.class_log_prior_) for model in models]
 
@@ -83,7 +85,7 @@ class PredictingPool(WritesSQL, MeasuresImportance, TableClassifier):
         models, weights = self._models(), list(self.member_weights_.values())
 
         def factors(batch: Batch) -> Array:
-            total = np.zeros((len(batch), len(self.classes_), self.n_features_in_))
+            total = np.zeros((len(batch), len(self.classes_), len(self.schema_.columns)))
             for model, weight in zip(models, weights, strict=True):
                 total += weight * model.posterior_factors(batch.with_schema(model.schema))
             return total
@@ -146,6 +148,11 @@ class PredictingPool(WritesSQL, MeasuresImportance, TableClassifier):
         return members + len(self.members_) + len(self.classes_) - 1
 
     @property
+    def class_count_(self) -> Array:
+        """Weight of the rows of each class, (C,), as the first member counts them."""
+        return self._first.class_count_
+
+    @property
     def class_log_prior_(self) -> Array:
         """Log p(y) in nats, (C,): of the training rows, or that of the parameter `priors`."""
         return self._first.class_log_prior_ if self.priors is None else np.log(check_priors(self.priors, self.target_))
@@ -178,7 +185,7 @@ class PredictingPool(WritesSQL, MeasuresImportance, TableClassifier):
         if hasattr(self, "training_prior_"):
             check_numbers("the class prior of the training rows", self.training_prior_, (len(self.classes_),), 0.0, 1.0)
             _ = self._log_prior_ratio  # raises an error if the priors do not fit the classes
-        self._check_importance(self.n_features_in_)
+        self._check_importance(len(self.schema_.columns))
 
     @property
     def _first(self) -> GenerativeEstimator:

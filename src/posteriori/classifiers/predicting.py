@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from posteriori.classifiers.model_estimator import ModelEstimator
 from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.sql_export import WritesSQL
 from posteriori.classifiers.table_classifier import ExplanationTerms, TableClassifier
+from posteriori.explain.words import word_factors
 from posteriori.model import GenerativeModel, log_sum
 from posteriori.scoring import ModelRows, Posterior, Scorer
 from posteriori.scoring.fitted import most_probable, warn_of_impossible
@@ -68,7 +70,8 @@ class PredictingEstimator(WritesSQL, TableClassifier, ModelEstimator):
             factors = model.log_factors(batch)
             return factors if model.weights is None else model.weights.weighted(factors)
 
-        return ExplanationTerms(model.bias, factors, model.given, model.weights is not None)
+        words = partial(word_factors, model) if model.schema.of_kind("counts") else None
+        return ExplanationTerms(model.bias, factors, model.given, model.weights is not None, words)
 
     def scorer(self) -> Scorer:
         """Return a picklable function from one row, a dict, to p(y | x) of each class, a dict, for services."""

@@ -89,8 +89,8 @@ def _of_the_model(X: Any, schema: Schema) -> Any:
     """Return a scan without the columns that the model does not have."""
     if not isinstance(X, Scan) or not schema.named:
         return X
-    known = [name for name in X.names if name in schema.names]
-    return X.narrowed(known) if len(known) == len(schema.names) else X
+    known = [name for name in X.names if name in schema.given]
+    return X.narrowed(known) if len(known) == len(schema.given) else X
 
 
 def _fitted_posterior(estimator: GenerativeEstimator | MixtureModel | GenerativeClassifier) -> FittedPosterior:

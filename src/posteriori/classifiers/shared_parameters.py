@@ -22,6 +22,7 @@ PRIOR_CONSTRAINTS: dict[str, list[Any]] = {"priors": [None, Mapping, "array-like
 COLUMN_CONSTRAINTS: dict[str, list[Any]] = {
     "categorical_features": [None, str, "array-like"],
     "keep": [None, StrOptions({"all"}), list, tuple],
+    "dates": [StrOptions({"parts", "ignore"}), list, tuple],
     "n_jobs": [None, Integral],
 }
 EM_CONSTRAINTS: dict[str, list[Any]] = {
@@ -47,6 +48,13 @@ keep : list of names or indices, or "all", optional
     numbers the rows: strictly ascending or descending, with at most every second number absent. Columns with fewer
     than 20 cells, columns that `categorical_features` or `distributions` name, and the columns of a table that has
     no others are not ignored. `partial_fit` decides on its first call.
+dates : "parts", "ignore" or list of parts, default "parts"
+    How columns of dates, times of day and durations are read. A date becomes the parts of it that have several
+    values in the training rows: ``days`` since the first one (continuous), ``year``, ``month`` and ``weekday``
+    (categorical), and the ``hour`` (categorical) if it has a time; a time of day its ``hour``; a duration its
+    ``seconds`` (continuous). The part ``month`` of column ``when`` is the column ``when.month`` of the model, in
+    `schema_`, explanations and `distributions`. A list names the parts to read, whatever their values, as models
+    that are to be merged need it. "ignore" leaves such columns unread. `partial_fit` decides on its first call.
 priors : array-like (C,) or mapping, optional
     p(y), in the order of `classes_` or by class. Default: estimated from the rows.
 prior_alpha : float, default 0.0

@@ -54,7 +54,7 @@ class WritesSQL:
             hold more than 200,000 expressions; the table cannot follow FROM; two columns of the result would have the
             same name.
         ImportError
-            sqlglot is absent: ``pip install 'posteriori[sql]'``.
+            sqlglot is absent: ``pip install sqlglot``.
 
         Notes
         -----
@@ -81,7 +81,7 @@ class WritesSQL:
         except ModuleNotFoundError as error:
             if error.name != "sqlglot":
                 raise
-            raise ImportError("to_sql needs sqlglot: pip install 'posteriori[sql]'") from error
+            raise ImportError("to_sql needs sqlglot: pip install sqlglot") from error
         labels = self.classes_.tolist()
         models, pool = self._models_in_sql()
         return select_posterior(models, labels, table, dialect, columns, pool)

@@ -16,6 +16,7 @@ from posteriori.classifiers.row_reading import RowReadingEstimator
 from posteriori.classifiers.validation import require_in_memory
 from posteriori.draws import check_draw, generator
 from posteriori.explain import Explanation
+from posteriori.explain.words import WordFactors
 from posteriori.scoring.fitted import warn_of_impossible
 from posteriori.tables import Batch, Column
 from posteriori.tables.writing import decode, write_table
@@ -36,12 +37,15 @@ class ExplanationTerms:
         The features that the factor of a feature depends on, as in `Explanation`.
     weighted : bool
         Whether the factors carry weights, so that the sum is log p(y | x) up to a constant per row.
+    words : callable, optional
+        Maps a batch to the factors of the words of each row; None without columns of counts.
     """
 
     bias: Array
     factors: Callable[[Batch], Array]
     given: Any = ()
     weighted: bool = False
+    words: Callable[[Batch], list[dict[str, WordFactors]]] | None = None
 
 
 class TableClassifier(ClassifierMixin, RowReadingEstimator, ABC):
@@ -96,15 +100,27 @@ class TableClassifier(ClassifierMixin, RowReadingEstimator, ABC):
         require_in_memory(source.table, "explain")
         terms = self._terms()
         rows: dict[int, Array] = {}
+        words: dict[int, list[dict[str, WordFactors]]] = {}
 
         def factors(batch: Batch) -> Array:
             rows[batch.start] = decode(batch)
+            if terms.words is not None:
+                words[batch.start] = terms.words(batch)
             return terms.factors(batch)
 
         log_factors = source.map(factors)
         values = np.concatenate([rows[start] for start in sorted(rows)])  # threads may finish in any order
         names = self.schema_.names
-        return Explanation(self.classes_, names, values, terms.bias, log_factors, terms.given, terms.weighted)
+        return Explanation(
+            self.classes_,
+            names,
+            values,
+            terms.bias,
+            log_factors,
+            terms.given,
+            terms.weighted,
+            tuple(row for start in sorted(words) for row in words[start]),
+        )
 
     def sample(
         self, n: int = 1, y: Any = None, random_state: Any = None, respect_ranges: bool = True

@@ -31,7 +31,7 @@ from posteriori.tables import (
     read_table,
     read_teaching_labels,
 )
-from posteriori.tables.objects import is_missing
+from posteriori.tables.missing import is_missing
 from posteriori.tables.schema import categorical_column
 
 
@@ -89,9 +89,11 @@ class TrainingRowReader(ModelEstimator):
         chosen, kept = self._categorical(names), self._kept(names)
         keep = None if kept is None else [columns[j] for j in kept]
         declared = [columns[j] for j in chosen]
-        schema = infer_schema(table, columns, declared, labels.name, keep=keep, reads_counts=self._reads_counts)
+        schema = infer_schema(
+            table, columns, declared, labels.name, keep=keep, dates=self.dates, reads_counts=self._reads_counts
+        )
         target = _declared_classes(classes, labels)
-        return self._assemble(table, schema, columns, labels, target, sample_weight, complete)
+        return self._assemble(table, schema, schema.spread(columns), labels, target, sample_weight, complete)
 
     def read_learned_rows(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
@@ -156,6 +158,7 @@ class TrainingRowReader(ModelEstimator):
         source: LabelledSource,
         to_observed_codes: Callable[[Batch], Batch] | None = None,
         start: FactorWeights | None = None,
+        sample: Batch | None = None,
     ) -> GenerativeModel:
         """Return the learned model, with learned factor weights if the estimator has them."""
         model = learned.model
@@ -163,7 +166,8 @@ class TrainingRowReader(ModelEstimator):
             return model
         from posteriori.learning.weights import learn_weights
 
-        return replace(model, weights=learn_weights(source, model, learned.statistics, to_observed_codes, start))
+        weights = learn_weights(source, model, learned.statistics, to_observed_codes, start, sample)
+        return replace(model, weights=weights)
 
     def _read_labels(self, y: Any, table: Table, complete: bool) -> Labels | PartialLabels:
         return labels_to_learn(read_teaching_labels(y, table), self.unlabelled, self._learns_unlabelled, complete)
@@ -204,14 +208,18 @@ class TrainingRowReader(ModelEstimator):
 
     def _extended_schema(self, table: Table, positions: Sequence[int]) -> Schema:
         schema = self.model_.schema
-        named = self._categorical(schema.names)
+        named = {j for j, place in enumerate(schema.places) if place in self._categorical(schema.given)}
         categorical = [
             position
             for j, (position, column) in enumerate(zip(positions, schema.columns, strict=True))
             if (j in named if column.has_no_kind else column.kind == "categorical")
         ]
-        ignored = {positions[j]: schema.columns[j] for j in schema.of_kind("ignored")}
-        read = infer_schema(table, positions, categorical, ignored=ignored, reads_counts=self._reads_counts)
+        known: dict[int, tuple[Column, ...]] = {}
+        for position, column in zip(positions, schema.columns, strict=True):
+            if column.is_ignored or column.part is not None:
+                known[position] = (*known.get(position, ()), column)
+        columns = list(dict.fromkeys(positions))
+        read = infer_schema(table, columns, categorical, known=known, reads_counts=self._reads_counts)
         return schema.extended(read, mixed=named)
 
     def _extended_classes(self, classes: Any, labels: Labels | PartialLabels) -> Column:

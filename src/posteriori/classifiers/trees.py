@@ -49,6 +49,7 @@ class _TreeEstimator(DependenceEstimator):
         prior_alpha: float = 0.0,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
+        dates: Any = "parts",
         unlabelled: Any = "error",
         unlabelled_weight: Any = 1.0,
         components_per_class: Any = None,
@@ -70,6 +71,7 @@ class _TreeEstimator(DependenceEstimator):
         self.prior_alpha = prior_alpha
         self.categorical_features = categorical_features
         self.keep = keep
+        self.dates = dates
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
         self.components_per_class = components_per_class
@@ -139,8 +141,8 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     alpha : float, default 1.0
         Pseudo-count per category of p(x), and pseudo-rows that shrink p(x | y) to p(x); without back-off, pseudo-count
         per category of every table.
-    .. shared:: priors, prior_alpha, categorical_features, keep, unlabelled, unlabelled_weight, components_per_class,
-       label_noise, n_init, random_state, tol, max_iter, feature_weights, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, dates, unlabelled, unlabelled_weight,
+       components_per_class, label_noise, n_init, random_state, tol, max_iter, feature_weights, n_jobs
 
     Attributes
     ----------
@@ -222,8 +224,8 @@ class ChowLiuClassifier(_TreeEstimator):
     Parameters
     ----------
     continuous, bins, penalty, missing, backoff, alpha : as in `TreeAugmentedNaiveBayes`
-    .. shared:: priors, prior_alpha, categorical_features, keep, unlabelled, unlabelled_weight, components_per_class,
-       label_noise, n_init, random_state, tol, max_iter, feature_weights, n_jobs
+    .. shared:: priors, prior_alpha, categorical_features, keep, dates, unlabelled, unlabelled_weight,
+       components_per_class, label_noise, n_init, random_state, tol, max_iter, feature_weights, n_jobs
 
     Attributes
     ----------

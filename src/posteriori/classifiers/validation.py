@@ -18,8 +18,9 @@ from posteriori.model import Block, GenerativeModel
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Column, LabelModel, Labels, PartialLabels, Schema, Table, quote
 from posteriori.tables.lazy import LazyTable
-from posteriori.tables.objects import is_missing
+from posteriori.tables.missing import is_missing
 from posteriori.tables.partitioned import PartitionedTable
+from posteriori.tables.parts import PARTS
 from posteriori.tables.targets import looks_like_a_quantity
 from posteriori.typing import Array
 
@@ -40,6 +41,27 @@ def find_column(key: Any, names: Sequence[str], parameter: str) -> int:
     return int(key) % len(names)
 
 
+def column_of(key: Any, schema: Schema) -> int:
+    """Return the position in a schema of the column that `distributions` names, by its name or index in the table."""
+    if key in schema.names:
+        return schema.names.index(key)
+    place = find_column(key, schema.given, "distributions")
+    columns = [j for j, one in enumerate(schema.places) if one == place]
+    if schema.columns[columns[0]].part is not None:
+        parts = quote(schema.names[j] for j in columns)
+        raise ValueError(f"distributions names {key!r}, which holds dates; name one of its parts: {parts}")
+    return columns[0]
+
+
+def _place_of_distribution(key: Any, names: Sequence[str]) -> int:
+    """Return the position in the table of the column, or of the column of dates whose part, `distributions` names."""
+    if isinstance(key, str) and key not in names:
+        name, _, part = key.rpartition(".")
+        if name in names and part in PARTS:
+            return names.index(name)
+    return find_column(key, names, "distributions")
+
+
 def categorical_places(stated: Any, distributions: Any, names: Sequence[str]) -> set[int]:
     """Return the features that are categorical whatever their data type.
 
@@ -53,8 +75,9 @@ def categorical_places(stated: Any, distributions: Any, names: Sequence[str]) ->
     chosen = _places_of(stated, names)
     if isinstance(distributions, Mapping):
         for key, distribution in distributions.items():
-            position = find_column(key, names, "distributions")
-            if getattr(distribution, "kind", distribution) == "categorical":
+            position = _place_of_distribution(key, names)
+            is_part = isinstance(key, str) and key not in names
+            if getattr(distribution, "kind", distribution) == "categorical" and not is_part:
                 chosen.add(position)
     return chosen
 
@@ -76,7 +99,7 @@ def kept_places(keep: Any, categorical_features: Any, distributions: Any, names:
     chosen = _places_of(categorical_features, names)
     chosen.update(find_column(one, names, "keep") for one in (keep if isinstance(keep, list | tuple) else ()))
     if isinstance(distributions, Mapping):
-        chosen.update(find_column(key, names, "distributions") for key in distributions)
+        chosen.update(_place_of_distribution(key, names) for key in distributions)
     return chosen
 
 
@@ -130,7 +153,9 @@ def missingness_of(missing: str, alpha: float, schema: Schema) -> tuple[Block, .
     """Return the block of the missing-cell indicators if the parameter `missing` is "informative"."""
     if missing != "informative":
         return ()
-    return (Block(Missingness(alpha), schema.modelled),)
+    # The parts of a date are missing together; bags of words are never missing.
+    columns = tuple(j for j in schema.first_of_each if schema.columns[j].kind != "counts")
+    return (Block(Missingness(alpha), columns),) if columns else ()
 
 
 def labels_to_learn(

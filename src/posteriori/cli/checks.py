@@ -83,7 +83,7 @@ def scan_for(schema: Schema, target: Column, tables: Sequence[str], beside: Sequ
     if not schema.named:
         return scan
     return scan.narrowed(
-        known_columns([name for name in scan.names if name in schema.names or name not in beside], schema)
+        known_columns([name for name in scan.names if name in schema.given or name not in beside], schema)
     )
 
 
@@ -102,8 +102,8 @@ def known_columns(names: Sequence[str], schema: Schema) -> list[str]:
     UserError
         The table lacks a column of the model.
     """
-    extra = [name for name in names if name not in schema.names and name != schema.target]
-    absent = [name for name in schema.names if name not in names]
+    extra = [name for name in names if name not in schema.given and name != schema.target]
+    absent = [name for name in schema.given if name not in names]
     from posteriori.tables import quote
 
     if absent:
@@ -112,7 +112,7 @@ def known_columns(names: Sequence[str], schema: Schema) -> list[str]:
         raise UserError(f"the table lacks {quote(absent)}, which the model was trained on; {hint}")
     if extra:
         warn(f"ignored, because the model does not have it: {quote(extra)}")
-    return [name for name in names if name in schema.names]
+    return [name for name in names if name in schema.given]
 
 
 def target_as_classes(
@@ -275,6 +275,25 @@ def kept_columns(keep: list[str] | None, features: Sequence[str]) -> Any:
     if keep == ["all"] and "all" not in features:
         return "all"
     return columns_named(keep, features, "--keep") or None
+
+
+def parts_of_dates(dates: list[str] | None) -> Any:
+    """Return the parameter `dates` of an estimator for the option --dates.
+
+    Raises
+    ------
+    UserError
+        The option names an unknown part.
+    """
+    from posteriori.tables.dates import check_dates
+
+    names = split_names(dates)
+    chosen = "parts" if not names else names[0] if names in (["parts"], ["ignore"]) else names
+    try:
+        check_dates(chosen)
+    except ValueError as error:
+        raise UserError(f"--{error}") from None
+    return chosen
 
 
 def features_left(names: Sequence[str], target: str, ignore: list[str] | None, table: str) -> list[str]:

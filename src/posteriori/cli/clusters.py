@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import columns_named, kept_columns
+from posteriori.cli.checks import columns_named, kept_columns, parts_of_dates
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.options import AsJson, Force, Keep, TablePath
+from posteriori.cli.options import AsJson, Dates, Force, Keep, Quiet, TablePath
 from posteriori.cli.overwriting import check_overwrite
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import check_place, names_table, read_frame, stem_of
@@ -58,6 +58,7 @@ def cluster(
         ),
     ] = None,
     keep: Keep = None,
+    dates: Dates = None,
     numeric: Annotated[
         list[str] | None,
         typer.Option(metavar="A,B", help="Columns of 2 to 10 whole numbers that are quantities, not categories."),
@@ -87,6 +88,7 @@ def cluster(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the initialization of EM.")] = 0,
     force: Force = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Cluster the rows of a table by mixture models, and describe each cluster.
@@ -107,7 +109,7 @@ def cluster(
     check_overwrite(destination, "clusters", None, force)
     write = open_output(assign, table, destination) if assign is not None else None
     frame = read_frame(table)
-    columns = _columns(frame.columns, ignore, categorical, keep, numeric)
+    columns = _columns(frame.columns, ignore, categorical, keep, numeric, dates)
     if max(sizes) > frame.height:
         raise UserError(f"-k asks for {max(sizes)} clusters, but {table.name!r} has {frame.height} rows; ask for fewer")
     taken = next((name for name in _ADDED if name in frame.columns), None)
@@ -121,7 +123,7 @@ def cluster(
     from posteriori.tables.names import exactly
 
     rows = frame.select(exactly(*columns.features))
-    fitted, codes = _fit(rows, columns, sizes, covariance.value, seed)
+    fitted, codes = _fit(rows, columns, sizes, covariance.value, seed, not quiet)
     best = min(fitted, key=lambda one: one.bic)
     with as_user_errors():
         posterior = best.model.predict_proba(rows)
@@ -143,12 +145,13 @@ def cluster(
 
 @dataclass(frozen=True)
 class _Columns:
-    """Names of the features, and of those that the user declares categorical, numeric, or to be kept."""
+    """Names of the features, of those declared as categorical, as numeric, or to be kept; and the parts of dates."""
 
     features: list[str]
     categorical: list[str]
     numeric: list[str]
     kept: Any
+    dates: Any
 
 
 def _columns(
@@ -157,6 +160,7 @@ def _columns(
     categorical: list[str] | None,
     keep: list[str] | None,
     numeric: list[str] | None,
+    dates: list[str] | None,
 ) -> _Columns:
     ignored = columns_named(ignore, names, "--ignore")
     features = [name for name in names if name not in ignored]
@@ -167,6 +171,7 @@ def _columns(
         columns_named(categorical, features, "--categorical"),
         columns_named(numeric, features, "--numeric"),
         kept_columns(keep, features),
+        parts_of_dates(dates),
     )
     both = next((name for name in columns.categorical if name in columns.numeric), None)
     if both is not None:
@@ -175,7 +180,7 @@ def _columns(
 
 
 def _fit(
-    rows: pl.DataFrame, columns: _Columns, sizes: list[int], covariance: str, seed: int
+    rows: pl.DataFrame, columns: _Columns, sizes: list[int], covariance: str, seed: int, progress_wanted: bool
 ) -> tuple[list[Candidate], list[str]]:
     """Return a fitted mixture per number of components, and the columns of whole numbers taken as categories."""
     from posteriori.classifiers import MixtureModel
@@ -184,13 +189,18 @@ def _fit(
     from posteriori.tables import read_table
 
     fitted = []
-    with as_user_errors(), progress_bar("clustering", rows.height * len(sizes)) as progress:
+    with as_user_errors(), progress_bar("clustering", rows.height * len(sizes), progress_wanted) as progress:
         declared = (*columns.categorical, *columns.numeric)
         codes = [name for j in numeric_codes(read_table(rows)) if (name := columns.features[j]) not in declared]
         chosen = [*columns.categorical, *codes] or "from_dtype"
         for size in sizes:
             model = MixtureModel(
-                size, covariance=covariance, categorical_features=chosen, keep=columns.kept, random_state=seed
+                size,
+                covariance=covariance,
+                categorical_features=chosen,
+                keep=columns.kept,
+                dates=columns.dates,
+                random_state=seed,
             )
             fitted.append(cluster_facts.candidate(model.fit(rows), rows))
             if progress is not None:

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import kept_columns, read_labelled
+from posteriori.cli.checks import kept_columns, parts_of_dates, read_labelled
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import (
     AsJson,
     Categorical,
     Classes,
+    Dates,
     Ignore,
     Keep,
+    Quiet,
     SplitSeed,
     TablePath,
     Target,
@@ -42,6 +44,7 @@ def compare(
     categorical: Categorical = None,
     ignore: Ignore = None,
     keep: Keep = None,
+    dates: Dates = None,
     sizes: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,6 +63,7 @@ def compare(
     ] = None,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare generative and discriminative models by their learning curves.
@@ -95,7 +99,7 @@ def compare(
     names = split_names(models) or list(COMPARED)
     chosen = given or list(training_sizes(frame.height, n_classes, _TEST_SHARE))
     total = len(names) * repeats * sum(set(chosen))
-    with as_user_errors(), numbers_as_classes(), progress_bar("comparing", total) as progress:
+    with as_user_errors(), numbers_as_classes(), progress_bar("comparing", total, not quiet) as progress:
         comparison = measure(
             frame.select(exactly(*data.features, target)),
             target,
@@ -105,6 +109,7 @@ def compare(
             test_share=_TEST_SHARE,
             categorical_features=data.categorical or "from_dtype",
             keep=kept_columns(keep, data.features),
+            dates=parts_of_dates(dates),
             random_state=seed,
             progress=progress,
         )
@@ -149,7 +154,7 @@ def _check_picture(path: Path, table: Path) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise UserError('--plot needs matplotlib: pip install "posteriori[plot]"') from None
+        raise UserError("--plot needs matplotlib: pip install matplotlib") from None
 
 
 def _draw(comparison: Comparison, path: Path) -> None:

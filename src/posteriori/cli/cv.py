@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import kept_columns, read_labelled
+from posteriori.cli.checks import kept_columns, parts_of_dates, read_labelled
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import (
     AsJson,
     Categorical,
     Classes,
+    Dates,
     Ignore,
     Keep,
+    Quiet,
     SplitSeed,
     TablePath,
     Target,
@@ -54,9 +56,11 @@ def cv(
     categorical: Categorical = None,
     ignore: Ignore = None,
     keep: Keep = None,
+    dates: Dates = None,
     seed: SplitSeed = 0,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare models by k-fold cross-validation.
@@ -88,7 +92,7 @@ def cv(
     with (
         as_user_errors(),
         numbers_as_classes(),
-        progress_bar("cross-validating", 2 * len(names) * frame.height) as progress,
+        progress_bar("cross-validating", 2 * len(names) * frame.height, not quiet) as progress,
     ):
         found = cross_validate(
             names,
@@ -98,6 +102,7 @@ def cv(
             groups=None if data.groups is None else _groups_of(frame, data.groups),
             categorical_features=data.categorical or "from_dtype",
             keep=kept_columns(keep, data.features),
+            dates=parts_of_dates(dates),
             random_state=seed,
             progress=progress,
         )

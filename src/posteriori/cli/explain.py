@@ -80,7 +80,7 @@ def _positions(text: str, n_rows: int, table: str) -> list[int]:
 def _labels(rows: pl.DataFrame, estimator: GenerativeEstimator) -> list[Any] | None:
     """Return the true class of each row; None if the table does not have the target."""
     target = estimator.schema_.target
-    if target is None or target not in rows.columns or target in estimator.schema_.names:
+    if target is None or target not in rows.columns or target in estimator.schema_.given:
         return None
     cuts = getattr(estimator, "target_cuts_", None)
     if cuts is not None and rows.schema[target].is_numeric():

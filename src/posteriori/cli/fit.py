@@ -21,6 +21,7 @@ from posteriori.cli.checks import (
     cuts_of,
     features_left,
     kept_columns,
+    parts_of_dates,
 )
 from posteriori.cli.label_options import Unlabelled
 from posteriori.cli.messages import UserError, as_user_errors, warn
@@ -28,9 +29,11 @@ from posteriori.cli.options import (
     AsJson,
     Categorical,
     Classes,
+    Dates,
     Force,
     Ignore,
     Keep,
+    Quiet,
     TablePaths,
     Target,
     TargetIsClass,
@@ -38,7 +41,7 @@ from posteriori.cli.options import (
     model_named,
 )
 from posteriori.cli.overwriting import check_overwrite
-from posteriori.cli.progress import pass_bars, progress_bar
+from posteriori.cli.progress import work_progress
 from posteriori.cli.reading import check_place, names_table, open_and_summarise, stem_of, title_of
 from posteriori.cli.reports import check_report, write_report
 from posteriori.deprecation import warn_renamed
@@ -154,6 +157,7 @@ class FitRequest:
     column_options: dict[str, list[str] | None]  # categorical, poisson, binned: columns as given
     ignore: list[str] | None
     keep: list[str] | None
+    dates: list[str] | None
     model: str | None
     pool: Pooling | None
     missing: Missing
@@ -194,6 +198,7 @@ def fit(
     binned: Binned = None,
     ignore: Ignore = None,
     keep: Keep = None,
+    dates: Dates = None,
     model: ModelName = None,
     pool: PoolKind = None,
     missing: MissingCells = Missing.at_random,
@@ -210,6 +215,7 @@ def fit(
     force: Force = False,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Fit a model to a table, score it by cross-validation, and save it.
@@ -221,6 +227,9 @@ def fit(
 
     Missing cells are integrated out. Models that use EM also learn from rows without a label. The scores come from
     cross-validation and are shown beside those of the class prior alone.
+
+    A column of dates becomes the parts of it that vary; in text files, a column whose cells are all dates, such as
+    2024-12-31, 31.12.2024 or 2024-12-31T08:30. --dates chooses the parts.
 
     A numeric target looks like a quantity if it holds more than 20 whole numbers with fewer than 100 rows each on
     average, unless they are numbered from 0 or 1. It needs --classes or --target-is-class.
@@ -235,6 +244,7 @@ def fit(
         column_options={"categorical": categorical, "poisson": poisson, "binned": binned},
         ignore=ignore,
         keep=keep,
+        dates=dates,
         model=model,
         pool=pool,
         missing=missing,
@@ -251,7 +261,8 @@ def fit(
         classes=classes,
         target_is_class=target_is_class,
     )
-    facts = run(request)
+    with work_progress(not quiet):
+        facts = run(request)
 
     from posteriori.cli import fit_page, tables
 
@@ -284,7 +295,9 @@ def run(request: FitRequest) -> dict[str, Any]:
 
     labels = pl.Series(request.target, list(data.description.labels), dtype=data.scan.types[request.target])
     folds = _check_rows(request, data.description, labels)
-    learner = _make_estimator(spec, request, data.chosen).set_params(keep=data.keep)
+    learner = _make_estimator(spec, request, data.chosen).set_params(
+        keep=data.keep, dates=parts_of_dates(request.dates)
+    )
     estimator, use = label_options.apply_label_options(
         learner,
         spec.name,
@@ -328,8 +341,21 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
         scan = scan.with_target_cut(target, cuts)
     features = features_left(scan.names, target, request.ignore, request.title)
     chosen = _columns_of_options(request, features)
-    with progress_bar("reading", scan.n_rows) as progress:
-        description = describe_scan(scan, features, target, progress, lambda labels: check_whole(target, labels))
+    from posteriori.learning.work_steps import DESCRIBING, first_steps, fitting_steps
+    from posteriori.model_selection.folded_data import MOST_EVALUATED, MOST_EVALUATED_BY_ALL
+    from posteriori.tables.progress import plan_steps, start_progress
+
+    n_rows, n_columns = scan.n_rows, len(features)
+    n_candidates = 10 if request.model is None else 1
+    n_evaluated = min(n_rows, MOST_EVALUATED_BY_ALL if request.model is None else MOST_EVALUATED)
+    plan_steps(
+        [
+            *first_steps(n_rows, n_columns),
+            *fitting_steps(n_rows, n_columns, n_evaluated, n_candidates, request.folds),
+        ]
+    )
+    progress = start_progress(DESCRIBING, n_rows)
+    description = describe_scan(scan, features, target, progress, lambda labels: check_whole(target, labels))
     check_labels(target, description.labels, request.target_is_class)
     for option, held in (("poisson", "counts"), ("binned", "numbers")):
         for name in chosen[option]:
@@ -440,7 +466,7 @@ def _cross_validate(spec: ModelSpec, estimator: Any, rows: Scan, target: str, fo
     from posteriori.tables.targets import numbers_as_classes
 
     # `check_labels` has refused targets that look like a quantity, so that numbers are classes here.
-    with as_user_errors(), pass_bars(), numbers_as_classes(), warnings.catch_warnings():
+    with as_user_errors(), numbers_as_classes(), warnings.catch_warnings():
         warnings.simplefilter("ignore", IgnoredColumnWarning)  # a hint on the page names the columns
         if spec.name == "pool":
             pooled: OutOfFold = estimator.set_params(folds=folds).fit(rows, target).out_of_fold_

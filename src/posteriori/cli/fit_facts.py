@@ -20,8 +20,9 @@ from posteriori.model_selection.against_prior import compare_with_prior
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.model_selection import OutOfFold
-    from posteriori.statistics.description import ScannedTable
+    from posteriori.statistics.description import Cells, ScannedTable
     from posteriori.tables import Scan
+    from posteriori.tables.parts import DatePart
 
 _FIRST_CATEGORIES = 12
 
@@ -71,7 +72,7 @@ def _column_facts(description: ScannedTable, estimator: GenerativeEstimator) -> 
     name_of = {} if pooled else column_distributions(estimator.model_)
     facts = []
     for j, column in enumerate(estimator.schema_.columns):
-        cells = description.columns[column.name].cells
+        cells = description.columns[column.source].cells
         found: Facts = {
             "name": column.name,
             "kind": column.kind,
@@ -79,14 +80,27 @@ def _column_facts(description: ScannedTable, estimator: GenerativeEstimator) -> 
             "missing": cells.missing,
             "missing_share": cells.missing / description.n_rows,
         }
+        if column.part is not None:
+            found["part_of"] = column.source
         if column.is_ignored:
             found["reason"] = column.reason
         elif column.kind == "categorical":
             found["n_categories"] = len(column.categories)
             found["first_categories"] = list(column.categories[:_FIRST_CATEGORIES])
         else:
-            found |= {"mean": cells.mean, "sd": cells.sd, "min": cells.lowest, "max": cells.highest}
+            found |= _moments(cells, column.part)
             if column.cuts is not None:
                 found["cuts"] = list(column.cuts)
         facts.append(found)
     return facts
+
+
+def _moments(cells: Cells, part: DatePart | None) -> Facts:
+    """Return mean, spread and range of a column of numbers, or of the days or seconds of a column of times."""
+    zero, unit = (0, 1) if part is None else (part.zero, part.unit)
+
+    def scaled(value: float | None, start: int = zero) -> float | None:
+        return None if value is None else (value - start) / unit
+
+    lowest, highest = scaled(cells.lowest), scaled(cells.highest)
+    return {"mean": scaled(cells.mean), "sd": scaled(cells.sd, 0), "min": lowest, "max": highest}

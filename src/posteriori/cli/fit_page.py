@@ -19,7 +19,8 @@ _WIDE = 100  # columns of a terminal
 def print_fit(facts: Facts) -> None:
     """Print the columns of the table, the scores of the model and its feature importance."""
     out = console()
-    out.print(f"{facts['table']}: {facts['rows']:,} rows, {plural(len(facts['columns']), 'feature')}")
+    n_features = len({column.get("part_of", column["name"]) for column in facts["columns"]})
+    out.print(f"{facts['table']}: {facts['rows']:,} rows, {plural(n_features, 'feature')}")
     out.print(_class_line(facts, out.width))
     if facts["unlabelled"]["rows"]:
         out.print(unlabelled_line(facts["unlabelled"]))

@@ -30,6 +30,10 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
     """
     constant, binary = [], []
     for column in schema.columns:
+        if column.part is not None:
+            if column.is_ignored:
+                yield f"{quote([column.name])} is ignored: {column.reason}"
+            continue
         if column.is_ignored:
             yield (
                 f"{quote([column.name])} is ignored: {column.reason}; to use it, add --keep {shlex.quote(column.name)}"

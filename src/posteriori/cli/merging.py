@@ -27,9 +27,9 @@ def merge(
     """Merge models that were fitted to different rows into the model of all of these rows.
 
     The models hold sufficient statistics, which are added up; no row is read. All models must be of one kind and have
-    the same columns; categories and classes may differ. Models learned by EM and pools cannot be merged: fit the parts
-    with --model nb, lda, qda or rda. The models tan, chow-liu and aode can be merged if all columns are categorical,
-    because they cut numbers at points that differ between the parts.
+    the same columns; categories and classes may differ. Models learned by EM cannot be merged: fit the parts with
+    --model nb, lda, qda or rda. The models tan, chow-liu and aode can be merged if all columns are categorical, because
+    they cut numbers at points that differ between the parts. A pool keeps those of its members that can be merged.
 
     Example:
 

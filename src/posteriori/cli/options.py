@@ -33,6 +33,15 @@ Keep = Annotated[
     list[str] | None,
     typer.Option(metavar="A,B", help="Columns to use although they identify rows (names, row numbers); or all."),
 ]
+Dates = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B",
+        help="How dates are read. parts: as those of days, year, month, weekday and hour that vary; durations as "
+        "seconds. ignore: not at all. Or a list of parts. Default: parts.",
+        show_default=False,
+    ),
+]
 Classes = Annotated[
     int | None,
     typer.Option(
@@ -46,6 +55,7 @@ Force = Annotated[
     bool,
     typer.Option("--force", help="Overwrite any file. Without it, only a model of the same target is overwritten."),
 ]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as one JSON document.")]
 RowCount = Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="Number of rows to draw.")]
 OutputTable = Annotated[

@@ -29,7 +29,8 @@ def print_pool(facts: Facts) -> None:
     for one in facts["members"]:
         table.add_row(one["member"], f"{one['weight']:.4f}", count(one["n_parameters"]))
     print_table(out, table)
-    print_candidates(out, facts["candidates"], facts["pool_verdict"])
+    if facts["candidates"]:
+        print_candidates(out, facts["candidates"], facts["pool_verdict"])
     print_information(out, facts)
 
 

@@ -11,7 +11,7 @@ import typer
 from posteriori.cli.checks import load_posterior, scan_for
 from posteriori.cli.decisions import costs_in, thresholds_in
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.options import ModelPath, OutputTable, TablePaths, WithColumns, split_names
+from posteriori.cli.options import ModelPath, OutputTable, Quiet, TablePaths, WithColumns, split_names
 from posteriori.cli.progress import progress_bar
 from posteriori.cli.reading import open_as_written
 from posteriori.cli.writing import check_output, write_out
@@ -44,6 +44,7 @@ def predict(
             "class, named in the first column, one column per predicted class.",
         ),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Predict the class of each row of a table.
 
@@ -73,7 +74,7 @@ def predict(
     decision = costs_in(costs, fitted.labels) if costs is not None else thresholds_in(threshold, fitted.labels)
     wanted = Wanted(proba, strangeness, beside, decision)
     apart = output is not None or not sys.stdout.isatty()
-    with as_user_errors(), progress_bar("predicting", scan.n_rows, wanted=apart) as progress:
+    with as_user_errors(), progress_bar("predicting", scan.n_rows, wanted=apart and not quiet) as progress:
         if output is not None:
             write_predictions(fitted, scan, output, wanted, progress)
             return

@@ -1,4 +1,4 @@
-"""Progress bars on stderr: rows done, rows per second and time left, for each pass that takes over a second."""
+"""Progress on stderr: one bar for all work of a command on a terminal, and a line every few seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -9,91 +9,101 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from posteriori.cli.work_estimate import WorkEstimate
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 _DELAY = 1.0  # seconds of work before a bar appears
-
-_WORDS = {"categories": "categories", "statistics": "statistics", "scores": "cross-validation"}
+_PERIOD = 5.0  # seconds between lines, and before the first one
 
 
 @contextmanager
 def progress_bar(label: str, rows: int, wanted: bool = True) -> Iterator[Callable[[int], None] | None]:
-    """Show a bar on stderr, and yield the function that advances it; yield None if stderr is not a terminal."""
-    if not (wanted and sys.stderr.isatty()):
+    """Show the progress of one pass over rows, and yield the function that advances it; None if it is not wanted."""
+    if not wanted:
         yield None
         return
-    bar = _Bar(label, rows)
-    try:
-        yield bar.advance
-    finally:
-        bar.close()
+    estimate = WorkEstimate(time.monotonic)
+    with _shown(estimate):
+        yield estimate.begin(label, rows)
 
 
 @contextmanager
-def pass_bars() -> Iterator[None]:
-    """Show a bar for each pass over the rows that the library makes in this thread."""
-    from posteriori.tables.progress import report_progress
-
-    if not sys.stderr.isatty():
+def work_progress(wanted: bool = True) -> Iterator[None]:
+    """Show the progress of all steps that the library reports in this thread."""
+    if not wanted:
         yield
         return
-    bars: list[_Bar] = []
+    from posteriori.tables.progress import report_progress
 
-    def begin(what: str, rows: int) -> Callable[[int], None]:
-        for bar in bars:
-            bar.close()
-        bars[:] = [_Bar(_WORDS[what], rows)]
-        return bars[0].advance
+    estimate = WorkEstimate(time.monotonic)
+    with report_progress(estimate.begin, estimate.plan), _shown(estimate):
+        yield
 
+
+@contextmanager
+def _shown(estimate: WorkEstimate) -> Iterator[None]:
+    ended = threading.Event()
+    show = _show_bar if sys.stderr.isatty() else _print_lines
+    thread = threading.Thread(target=show, args=(estimate, ended), daemon=True)
+    thread.start()
     try:
-        with report_progress(begin):
-            yield
+        yield
     finally:
-        for bar in bars:
-            bar.close()
+        ended.set()
+        thread.join()
 
 
-class _Bar:
-    """A bar that appears when the work has taken a second; any thread may advance it."""
-
-    def __init__(self, label: str, rows: int) -> None:
-        self._label, self._rows, self._done = label, rows, 0
-        self._begun = time.monotonic()
-        self._shown: Progress | None = None
-        self._closed = False
-        self._lock = threading.Lock()
-
-    def advance(self, rows: int) -> None:
-        """Count some rows as done."""
-        with self._lock:
-            self._done += rows
-            if self._shown is not None:
-                self._shown.advance(self._shown.task_ids[0], rows)
-            elif not self._closed and time.monotonic() - self._begun >= _DELAY:
-                self._shown = _new_progress(self._label, self._begun)
-                self._shown.start()
-                self._shown.add_task(self._label, total=self._rows, completed=self._done)
-
-    def close(self) -> None:
-        """Remove the bar from the screen."""
-        with self._lock:
-            self._closed = True
-            if self._shown is not None:
-                self._shown.stop()
-                self._shown = None
+def _print_lines(estimate: WorkEstimate, ended: threading.Event) -> None:
+    """Print a line with the step, the share that is done and the time left, until the work ends."""
+    while not ended.wait(_PERIOD):
+        print(line_of(estimate), file=sys.stderr, flush=True)
 
 
-def _new_progress(label: str, begun: float) -> Progress:
+def line_of(estimate: WorkEstimate) -> str:
+    """Return the step, the share that is done and the time left as one line."""
+    left = estimate.seconds_left
+    rest = "" if left is None else f", {estimate.share:.0%} done, about {duration(left)} left"
+    return f"{estimate.title}{rest}"
+
+
+def duration(seconds: float) -> str:
+    """Write a number of seconds as minutes and seconds."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60:02d} s" if whole < 3600 else f"{whole // 3600} h {whole // 60 % 60:02d} min"
+
+
+def _show_bar(estimate: WorkEstimate, ended: threading.Event) -> None:
+    """Show a bar until the work ends."""
+    if ended.wait(_DELAY):
+        return
+    bar = _new_bar(estimate)
+    with bar:
+        while not ended.wait(0.1):
+            bar.update(bar.task_ids[0], completed=estimate.share)
+
+
+def _new_bar(estimate: WorkEstimate) -> Progress:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn
     from rich.text import Text
 
-    class Rate(ProgressColumn):
+    class Title(ProgressColumn):
         def render(self, task: Task) -> Text:
-            return Text(f"{task.completed / max(time.monotonic() - begun, 1e-9):,.0f}/s")
+            return Text(estimate.title)
 
-    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TextColumn("rows"), Rate(), TimeLeft())
+    class TimeLeft(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            left = estimate.seconds_left
+            return Text("" if left is None else f"about {duration(left)} left")
+
     # stdout may be read by another program: the bar must not change it.
-    return Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
+    console = Console(stderr=True)
+    bar = Progress(
+        Title(), BarColumn(), TaskProgressColumn(), TimeLeft(), console=console, transient=True, redirect_stdout=False
+    )
+    bar.add_task("", total=1.0)
+    return bar

@@ -136,6 +136,8 @@ def open_table(
     known = (*schema.columns, *([target] if target else [])) if schema is not None else ()
     strings = {column.name for column in known if column.holds_strings}
     numbers = {column.name for column in known if column.kind == "continuous"}
+    # Dates of a model are read in the format of its training rows.
+    written = {column.part.of for column in known if column.part is not None and column.part.type.format}
 
     def retype(of_file: Mapping[Path, dict[str, pl.DataType]]) -> dict[str, Any]:
         import polars as pl
@@ -154,7 +156,10 @@ def open_table(
                 new[name] = pl.Float64()
         return new
 
-    scanned = open_scan(_files(tables), asked_dialect(), retype=retype, whole=whole, shown=shown_names())
+    not_dates = strings | written
+    scanned = open_scan(
+        _files(tables), asked_dialect(), not_dates=not_dates, retype=retype, whole=whole, shown=shown_names()
+    )
     if not scanned.n_rows:
         raise ValueError(f"{title_of(tables)!r} has no rows")
     return scanned
@@ -171,7 +176,7 @@ def open_as_written(tables: Sequence[str]) -> Scan:
         return {name: pl.String() for found in of_file.values() for name in found} if is_csv else {}
 
     with as_user_errors():
-        return open_scan(_files(tables), asked_dialect(), retype=strings, shown=shown_names())
+        return open_scan(_files(tables), asked_dialect(), not_dates=None, retype=strings, shown=shown_names())
 
 
 def _files(tables: Sequence[str]) -> list[str]:

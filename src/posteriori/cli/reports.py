@@ -34,7 +34,7 @@ def check_report(path: Path, tables: Sequence[Path], model: Path) -> None:
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
-        raise UserError('--report needs matplotlib: pip install "posteriori[plot]"')
+        raise UserError("--report needs matplotlib: pip install matplotlib")
 
 
 def write_report(scored: OutOfFold, frame: pl.DataFrame, target: str, path: Path, title: str) -> None:

@@ -44,4 +44,4 @@ def sample(
     schema = estimator.schema_
     unnamed = "class" if hasattr(estimator, "classes_") else "component"
     target = schema.target if schema.target is not None else unnamed
-    write(as_frame(X, schema.names).with_columns(pl.Series(target, y.tolist())))
+    write(as_frame(X, schema.given).with_columns(pl.Series(target, y.tolist())))

@@ -78,6 +78,7 @@ def cross_validate(
     sample_weight: Any = None,
     categorical_features: Any = "from_dtype",
     keep: Any = None,
+    dates: Any = "parts",
     random_state: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> CrossValidation:
@@ -106,6 +107,8 @@ def cross_validate(
     keep : list of names or indices, or "all", optional
         Columns to use even if they identify rows, as in `NaiveBayes`; for models given by name, and for all models
         that are refitted. Others that identify rows are ignored.
+    dates : "parts", "ignore" or list of parts, default "parts"
+        How dates are read, as in `NaiveBayes`; for models given by name, and for all models that are refitted.
     random_state : int, default 0
         Seed of the shuffle of the rows before they are assigned to folds.
     progress : callable, optional
@@ -138,7 +141,10 @@ def cross_validate(
     >>> result.table["model"].to_list()
     ['naive Bayes', 'LDA']
     """
-    titled = _titled(models, {"categorical_features": categorical_features, "keep": keep})
+    common = {"categorical_features": categorical_features, "keep": keep, "dates": dates}
+    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
+        del common["categorical_features"]  # the pool has another default
+    titled = _titled(models, common)
     exact = {title: clone(model) for title, model in titled.items() if isinstance(model, GenerativeEstimator)}
     refitted = {title: model for title, model in titled.items() if title not in exact}
     posteriors: dict[str, Array] = {}
@@ -149,7 +155,7 @@ def cross_validate(
         classes = np.array(folded.target.categories)
         assigned.append(_HeldOut(folded.y_true, folded.fold, folded.weight, classes))
     if refitted:
-        rows = read_rows(X, y, categorical_features, keep)
+        rows = read_rows(X, y, categorical_features, keep, dates)
         given = check_weights(sample_weight, len(rows.y_true))
         fold = assign_folds(rows.y_true, folds, stratified=stratified, groups=groups, seed=random_state)
         for title, model in refitted.items():

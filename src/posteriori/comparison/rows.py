@@ -12,6 +12,7 @@ import polars as pl
 from posteriori.classifiers.validation import categorical_places, kept_places
 from posteriori.comparison.discriminative import require_finite
 from posteriori.tables import Column, Schema, Table, infer_schema, read_labels, read_table
+from posteriori.tables.cells import read_codes, read_numbers
 from posteriori.tables.writing import write_column
 from posteriori.typing import Array
 
@@ -42,7 +43,7 @@ class Rows:
         return self.classes[self.y_true]
 
 
-def read_rows(X: Any, y: Any, categorical_features: Any, keep: Any = None) -> Rows:
+def read_rows(X: Any, y: Any, categorical_features: Any, keep: Any = None, dates: Any = "parts") -> Rows:
     """Read a table and its labels; leave out columns that identify rows, unless `keep` names them.
 
     Raises
@@ -59,13 +60,21 @@ def read_rows(X: Any, y: Any, categorical_features: Any, keep: Any = None) -> Ro
     declared = categorical_places(categorical_features, None, names)
     kept = kept_places(keep, categorical_features, None, names)
     schema = infer_schema(
-        table, positions, [positions[j] for j in declared], keep=None if kept is None else [positions[j] for j in kept]
+        table,
+        positions,
+        [positions[j] for j in declared],
+        keep=None if kept is None else [positions[j] for j in kept],
+        dates=dates,
     )
     target = labels.infer()
     if len(target.categories) < 2:
         raise ValueError(f"y holds one class only, {target.categories[0]!r}; give at least two")
     frame = pl.DataFrame(
-        [_series(table, schema, j, position) for j, position in enumerate(positions) if j in schema.modelled]
+        [
+            _series(table, schema, j, position)
+            for j, position in enumerate(schema.spread(positions))
+            if j in schema.modelled
+        ]
     )
     return Rows(frame, labels.components(target, slice(0, table.n_rows)), write_column(target))
 
@@ -73,10 +82,10 @@ def read_rows(X: Any, y: Any, categorical_features: Any, keep: Any = None) -> Ro
 def _series(table: Table, schema: Schema, j: int, position: int) -> pl.Series:
     column, rows = schema.columns[j], slice(0, table.n_rows)
     if column.kind == "continuous":
-        numbers = table.numbers([position], [column], rows)
+        numbers = read_numbers(table, [position], [column], rows, {})
         require_finite(numbers, [column])
         return pl.Series(column.name, numbers[:, 0], nan_to_null=True)
-    codes, _ = table.codes([position], schema, [column], rows)
+    codes, _ = read_codes(table, [position], schema, [column], rows, {})
     if column.kinds == {"booleans"}:
         cells: list[Any] = [None, *column.categories]
         return pl.Series(column.name, [cells[code] for code in codes[:, 0].tolist()], pl.Boolean)

@@ -33,6 +33,7 @@ def compare(
     test_share: float = 0.25,
     categorical_features: Any = "from_dtype",
     keep: Any = None,
+    dates: Any = "parts",
     random_state: Any = None,
     n_jobs: int = 1,
     progress: Callable[[int], None] | None = None,
@@ -66,6 +67,8 @@ def compare(
     keep : list of names or indices, or "all", optional
         Columns to use even if they identify rows, as in `NaiveBayes`. Others that do are left out for all models. A
         classifier that is not given by name also needs its own `keep`.
+    dates : "parts", "ignore" or list of parts, default "parts"
+        How dates are read, as in `NaiveBayes`. All models receive the same parts.
     random_state : int, Generator or RandomState, optional
         Seed of the divisions, and of models that are random and have no seed.
     n_jobs : int, default 1
@@ -119,8 +122,8 @@ def compare(
     named = models if isinstance(models, Mapping) else {} if models is None else dict(zip(chosen, models, strict=True))
     for title, model in chosen.items():
         if isinstance(named.get(title, title), str):
-            with_parameters(model, {"keep": keep})
-    rows = read_rows(X, y, categorical_features, keep)
+            with_parameters(model, {"keep": keep, "dates": dates})
+    rows = read_rows(X, y, categorical_features, keep, dates)
     training_sizes = check_sizes(sizes, rows, test_share)
     n_training = training_rows(rows.frame.height, test_share)
     rng = generator(random_state)

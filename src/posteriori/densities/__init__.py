@@ -14,12 +14,14 @@ from posteriori.densities.capabilities import (
     DescribedDensity,
     LinearDensity,
     LinearTerms,
+    MarginDensity,
     TabularDensity,
     UnrestrictedDensity,
     VarianceDensity,
 )
 from posteriori.densities.categorical import Categorical, CategoricalParameters
 from posteriori.densities.complement import Complement, ComplementParameters
+from posteriori.densities.compound import Compound, CompoundParameters
 from posteriori.densities.conditional import BackOff
 from posteriori.densities.families import FamilyTables
 from posteriori.densities.full_joint import FullJoint, FullJointParameters
@@ -31,6 +33,7 @@ from posteriori.densities.multinomial import Multinomial, MultinomialParameters
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.multivariate_parameters import MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
+from posteriori.densities.presence import Presence, PresenceParameters
 from posteriori.densities.registry import (
     REGISTRY,
     Registration,
@@ -62,6 +65,8 @@ __all__ = [
     "ClassIndependentDensity",
     "Complement",
     "ComplementParameters",
+    "Compound",
+    "CompoundParameters",
     "CorrelatedDensity",
     "Density",
     "DescribedDensity",
@@ -78,6 +83,7 @@ __all__ = [
     "LeaveOneOutDensity",
     "LinearDensity",
     "LinearTerms",
+    "MarginDensity",
     "MarginalDensity",
     "Missingness",
     "MissingnessDensity",
@@ -88,6 +94,8 @@ __all__ = [
     "MultivariateGaussianParameters",
     "Poisson",
     "PoissonParameters",
+    "Presence",
+    "PresenceParameters",
     "Registration",
     "SummedDensity",
     "TabularDensity",

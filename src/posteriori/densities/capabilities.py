@@ -46,6 +46,19 @@ class LinearDensity(Protocol):
 
 
 @runtime_checkable
+class MarginDensity(Protocol):
+    """A density of dependent columns that knows the density of one of them without a computation over all.
+
+    Feature: figures of single columns of wide tables.
+
+    Law (tests/densities/test_capabilities.py): it is log_density of rows in which all other cells are missing.
+    """
+
+    def log_density_of_column(self, parameters: Any, position: int, values: Array) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z), of the numbers of one column (n,), 0 where missing."""
+
+
+@runtime_checkable
 class TabularDensity(Protocol):
     """A density of categories that is a Bayesian network over its columns. Feature: `to_network`.
 

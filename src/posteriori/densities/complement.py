@@ -9,7 +9,7 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from posteriori.densities.word_scores import by_column, invalid_counts, scores_of_cells, summed_scores
+from posteriori.densities.word_scores import WordScores, by_column, invalid_counts
 from posteriori.invariants import check_numbers, check_pseudo_count
 from posteriori.statistics.left_out import less
 from posteriori.statistics.word_counts import WordCounts, bags_of, n_words_of
@@ -29,7 +29,7 @@ def complement_scores(count: Array, alpha: Array | float, norm: bool) -> Array:
     total = others.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = -np.log(np.where(total > 0, others / total, 1.0 / count.shape[1]))
-        return scores / scores.sum(axis=1, keepdims=True) if norm else scores
+        return np.asarray(scores / scores.sum(axis=1, keepdims=True) if norm else scores)
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class ComplementParameters:
         check_numbers("the weights of words", self.score, (n_components, n_words_of(columns)), -1e-9, np.inf)
 
     @cached_property
-    def of_words(self) -> Array:
-        """The weights with the components of a word side by side, (V, Z)."""
-        return np.ascontiguousarray(self.score.T)
+    def of_words(self) -> WordScores:
+        """Their sums over the words of a bag."""
+        return WordScores(self.score)
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,12 @@ class Complement:
 
     def log_density(self, parameters: ComplementParameters, tile: Bags | Numbers) -> Array:
         """Return the scores, (n, Z); a missing count adds 0."""
-        return summed_scores(parameters.of_words, tile)
+        return parameters.of_words.sums(tile)
 
     def word_factors(self, parameters: ComplementParameters, tile: Bags | Numbers) -> tuple[Array, Array]:
         """Return the scores of the stored cells, (m, Z), and the rest, which is 0, (n, Z)."""
         bags = bags_of(tile)
-        factors = scores_of_cells(parameters.of_words, bags)
+        factors = parameters.of_words.of_cells(bags)
         return factors, np.zeros((len(bags), factors.shape[1]))
 
     def log_factors(self, parameters: ComplementParameters, tile: Bags | Numbers) -> Array:
@@ -120,7 +120,7 @@ class Complement:
         The row leaves the complements of the other components. O(stored cells · Z).
         """
         bags = bags_of(tile)
-        factors = scores_of_cells(parameters.of_words, bags)
+        factors = parameters.of_words.of_cells(bags)
         if self.norm:
             return np.full_like(by_column(tile, factors), np.nan)
         row = bags.row_of_cell

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from posteriori import kernels
 from posteriori.invariants import check_pseudo_count
 from posteriori.typing import Array
 
+_MOST_PARENTS = 2  # of the kernel
 ROUNDING = 1e-9  # by how much rounding may raise a log-probability above 0
 
 
@@ -69,6 +71,18 @@ class BackOff:
         ndarray
             For code 0 (missing) of a parent: the table given the other parents. For code 0 of the child: 0.
         """
+        n_parents = counts.ndim - 2
+        if n_parents > _MOST_PARENTS:
+            return self._of_many_parents(counts)
+        table = np.array(counts, np.float64, order="C").reshape(
+            *counts.shape[:-1], *[1] * (_MOST_PARENTS - n_parents), -1
+        )
+        strength = self.strength
+        kernels.smoothed_tables(table, strength or 0.0, float(self.alpha), strength is not None)
+        return table.reshape(counts.shape)
+
+    def _of_many_parents(self, counts: Array) -> Array:
+        """Do the same for any number of parents."""
         observed = with_sums(counts[..., 1:])
         over_components = observed.sum(axis=0, keepdims=True)
         n_parents = observed.ndim - 2
@@ -87,45 +101,6 @@ class BackOff:
         result = np.zeros(counts.shape)
         with np.errstate(divide="ignore"):
             np.log(probability, out=result[..., 1:])
-        return result
-
-    def log_given_parent(self, counts: Array, log_single: Array, starts: Array) -> Array:
-        """Return log p(x_j | a, z) in nats for many columns side by side, given one parent, (Z, K + 1, slots).
-
-        Parameters
-        ----------
-        counts : ndarray (Z, K + 1, slots)
-            Weights indexed by the code of the parent, and by the codes of the columns side by side; code 0 is missing.
-        log_single : ndarray (Z, slots)
-            log p(x_j | z), 0 where x_j is missing.
-        starts : ndarray (d,)
-            The first slot of each column.
-        """
-        widths = np.diff(np.append(starts, counts.shape[2]))
-        observed = counts.copy()
-        observed[:, :, starts] = 0.0
-        single = np.exp(log_single)[:, np.newaxis]
-        single[:, :, starts] = 0.0
-
-        def summed(weights: Array) -> Array:
-            return np.repeat(np.add.reduceat(weights, starts, axis=-1), widths, axis=-1)
-
-        if self.strength is None:
-            added: Array | float = self.alpha
-            added_total: Array | float = np.repeat(float(self.alpha) * (widths - 1), widths)
-        else:
-            over_components = observed.sum(axis=0)
-            marginal = over_components.sum(axis=0) + self.alpha
-            marginal[starts] = 0.0
-            marginal = _ratio(marginal, summed(marginal), 0.0)
-            smoothed = over_components + self.strength * marginal
-            pooled = _ratio(smoothed, summed(over_components) + self.strength, marginal)
-            single = (single + pooled) / 2.0
-            added, added_total = self.strength * single, self.strength
-        with np.errstate(divide="ignore"):
-            result = np.log(_ratio(observed + added, summed(observed) + added_total, single))
-        result[:, 0] = log_single
-        result[:, :, starts] = 0.0
         return result
 
     def _marginal(self, counts: Array) -> Array:

@@ -11,12 +11,11 @@ import numpy as np
 
 from posteriori.densities.capabilities import LinearTerms
 from posteriori.densities.word_scores import (
+    WordScores,
     by_column,
     draw_bags,
     invalid_counts,
     log_present,
-    scores_of_cells,
-    summed_scores,
 )
 from posteriori.invariants import check_numbers, check_pseudo_count
 from posteriori.statistics.left_out import less
@@ -43,9 +42,23 @@ class MultinomialParameters:
         check_numbers("the mean total", np.array(self.mean_total), (), 0.0, _LARGEST)
 
     @cached_property
-    def of_words(self) -> Array:
-        """The log-probabilities with the components of a word side by side, (V, Z)."""
-        return np.ascontiguousarray(self.log_probability.T)
+    def of_words(self) -> WordScores:
+        """Their sums over the words of a bag."""
+        return WordScores(self.log_probability)
+
+
+def log_shares(count: Array, alpha: Array | float) -> Array:
+    """Return the log of the smoothed share of each word, (Z, V), from the sums of its counts, (Z, V).
+
+    Without counts and pseudo-counts it is the limit of alpha going to 0, which is uniform.
+    """
+    shares = count + alpha
+    total = shares.sum(axis=1)
+    shares[total <= 0] = 1.0
+    total[total <= 0] = count.shape[1]
+    shares /= total[:, np.newaxis]
+    with np.errstate(divide="ignore"):
+        return np.log(shares, out=shares)
 
 
 @dataclass(frozen=True)
@@ -103,17 +116,12 @@ class Multinomial:
 
     def estimate(self, statistics: WordCounts) -> MultinomialParameters:
         """Return the smoothed shares of the words."""
-        count = statistics.count + self.alpha
-        total = count.sum(axis=1, keepdims=True)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # Without counts and pseudo-counts, the limit of alpha going to 0 is uniform.
-            share = np.where(total > 0, count / total, 1.0 / count.shape[1])
-            return MultinomialParameters(np.log(share), statistics.mean_total)
+        return MultinomialParameters(log_shares(statistics.count, self.alpha), statistics.mean_total)
 
     def log_density(self, parameters: MultinomialParameters, tile: Bags | Numbers) -> Array:
         """Return log p(x | z) in nats, (n, Z), without the multinomial coefficient."""
-        out = summed_scores(parameters.of_words, tile)
-        present = log_present(np.exp(parameters.of_words), tile)
+        out = parameters.of_words.sums(tile)
+        present = log_present(parameters.log_probability, tile)
         if present is not None:
             total = bags_of(tile).totals[:, np.newaxis]
             with np.errstate(invalid="ignore"):  # all present words have probability 0
@@ -123,8 +131,8 @@ class Multinomial:
     def word_factors(self, parameters: MultinomialParameters, tile: Bags | Numbers) -> tuple[Array, Array]:
         """Return the factors of the stored cells in nats, (m, Z), and the rest of log_density, which is 0, (n, Z)."""
         bags = bags_of(tile)
-        factors = scores_of_cells(parameters.of_words, bags)
-        present = log_present(np.exp(parameters.of_words), tile)
+        factors = parameters.of_words.of_cells(bags)
+        present = log_present(parameters.log_probability, tile)
         if present is not None:
             counts = bags.counts[:, np.newaxis]
             with np.errstate(invalid="ignore"):
@@ -140,7 +148,7 @@ class Multinomial:
     ) -> Array:
         """Return the log factors in nats, (n, Z, d), of each row under the shares without it. O(stored cells · Z)."""
         bags = bags_of(tile)
-        factors = scores_of_cells(parameters.of_words, bags)
+        factors = parameters.of_words.of_cells(bags)
         row = bags.row_of_cell
         component, weight = assignment.component[row], assignment.weight[row]
         count = less(statistics.count[component, bags.words], weight * bags.counts) + self.alpha

@@ -354,6 +354,14 @@ class MultivariateGaussian:
         mean = parameters.mean[:, position]
         return {"mean": mean, "variance": np.broadcast_to(parameters.covariance[:, position, position], mean.shape)}
 
+    def log_density_of_column(self, parameters: MultivariateGaussianParameters, position: int, values: Array) -> Array:
+        """Return log p(x_j | z) in nats, (n, Z): a Gaussian with the mean and the variance of the column."""
+        described = self.describe(parameters, position)
+        variance = described["variance"]
+        deviation = values[:, np.newaxis].astype(np.float64) - described["mean"]
+        log_density = -0.5 * (deviation**2 / variance + np.log(2.0 * math.pi * variance))
+        return np.where(np.isnan(log_density), 0.0, log_density)
+
     def covariances(self, parameters: MultivariateGaussianParameters) -> Array:
         """Return the covariances, (G, d, d), in squared data units."""
         return parameters.covariance

@@ -15,6 +15,7 @@ from posteriori.densities.averaged import AveragedOneDependence
 from posteriori.densities.binned import Binned
 from posteriori.densities.categorical import Categorical
 from posteriori.densities.complement import Complement
+from posteriori.densities.compound import Compound
 from posteriori.densities.conditional import BackOff
 from posteriori.densities.full_joint import FullJoint
 from posteriori.densities.gaussian import Gaussian
@@ -25,6 +26,7 @@ from posteriori.densities.multinomial import Multinomial
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.poisson import Poisson
 from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
+from posteriori.densities.presence import Presence
 from posteriori.densities.shrinkage import (
     Chain,
     Diagonal,
@@ -80,6 +82,7 @@ REGISTRY: tuple[Registration, ...] = (
     Registration(Binned, options=_options(bins="bins")),
     Registration(Categorical, options=_options(alpha="alpha"), sql="posteriori.sql.factors:categorical_factors"),
     Registration(Complement, options=_options(alpha="alpha"), label="count (complement)"),
+    Registration(Compound, options=_options(alpha="alpha"), label="count (Dirichlet-multinomial)"),
     Registration(FullJoint),
     Registration(
         Gaussian,
@@ -112,6 +115,7 @@ REGISTRY: tuple[Registration, ...] = (
         sql="posteriori.sql.factors:poisson_factors",
         label="count (Poisson)",
     ),
+    Registration(Presence, options=_options(alpha="alpha"), label="count (presence)"),
     Registration(Tree, (BackOff, Forest), sql="posteriori.sql.trees:tree_factors"),
 )
 

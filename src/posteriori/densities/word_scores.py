@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
 from posteriori import kernels
+from posteriori.kernels.compiling import runs_compiled
 from posteriori.statistics.word_counts import bags_of
-from posteriori.tables.bags import Bags
+from posteriori.tables.bags import LARGEST_COUNT, Bags
 from posteriori.tables.batch import Numbers
 from posteriori.typing import Array
-
-_LARGEST = 1e15  # larger counts are no whole numbers of float64
 
 
 def invalid_counts(tile: Bags | Numbers, *, whole: bool = False) -> Array:
     """Return which columns of each row hold a negative or infinite count, or a fraction if counts are whole: (n, d)."""
+    if isinstance(tile, Bags) and tile.are_counts and not whole:
+        return np.zeros((len(tile), 1), np.bool_)
     counts = tile.counts if isinstance(tile, Bags) else tile.values
-    invalid = (counts < 0) | (counts > _LARGEST)
+    invalid = (counts < 0) | (counts > LARGEST_COUNT)
     if whole:
         invalid |= ~np.isnan(counts) & (counts != np.floor(counts))
     if isinstance(tile, Numbers):
@@ -27,19 +31,45 @@ def invalid_counts(tile: Bags | Numbers, *, whole: bool = False) -> Array:
     return rows
 
 
-def summed_scores(score: Array, tile: Bags | Numbers) -> Array:
-    """Return Σ_j x_j·score_j per row, (n, Z), from the scores of the words, (V, Z). O(stored cells · Z)."""
-    bags = bags_of(tile)
-    out = np.zeros((len(bags), score.shape[1]))
-    kernels.add_word_scores(bags.starts, bags.words, bags.counts, score, out)
-    return out
+@dataclass(frozen=True)
+class WordScores:
+    """Scores of words, (Z, V), which bags of words add up.
 
+    Attributes
+    ----------
+    scores : ndarray (Z, V)
+    """
 
-def scores_of_cells(score: Array, bags: Bags) -> Array:
-    """Return x·score of the word of each stored cell, (m, Z), from the scores of the words, (V, Z)."""
-    out = np.empty((len(bags.words), score.shape[1]))
-    kernels.write_word_scores(bags.words, bags.counts, score, out)
-    return out
+    scores: Array
+
+    @cached_property
+    def by_word(self) -> Array:
+        """The scores with those of a word side by side, padded as `add_word_scores` reads them."""
+        from posteriori.kernels.lanes import LANES
+
+        n_components, n_words = self.scores.shape
+        if n_components <= 2:
+            return np.ascontiguousarray(self.scores.T)
+        padded = np.zeros((n_words, -(-n_components // LANES) * LANES))
+        padded[:, :n_components] = self.scores.T
+        return padded.reshape(-1, LANES)
+
+    def sums(self, tile: Bags | Numbers) -> Array:
+        """Return Σ_j x_j·score_j per row, (n, Z). O(stored cells · Z)."""
+        bags = bags_of(tile)
+        if not runs_compiled(len(bags)):
+            return bags.sums_per_row(self.of_cells(bags))
+        from posteriori.kernels.word_scores import add_word_scores  # imported here, because it imports Numba
+
+        out = np.zeros((len(bags), len(self.scores)))
+        add_word_scores(bags.starts, bags.words, bags.counts, self.by_word, out)
+        return out
+
+    def of_cells(self, bags: Bags) -> Array:
+        """Return x·score of the word of each stored cell, (m, Z)."""
+        out = np.empty((len(bags.words), len(self.scores)))
+        kernels.write_word_scores(bags.words, bags.counts, self.scores, out)
+        return out
 
 
 def by_column(tile: Bags | Numbers, of_cells: Array) -> Array:
@@ -50,15 +80,16 @@ def by_column(tile: Bags | Numbers, of_cells: Array) -> Array:
     return np.ascontiguousarray(of_cells.reshape(n, d, -1).transpose(0, 2, 1))
 
 
-def log_present(probability: Array, tile: Bags | Numbers) -> Array | None:
+def log_present(log_probability: Array, tile: Bags | Numbers) -> Array | None:
     """Return the log of the probability of all words that are present in each row, (n, Z); None if no count is missing.
 
-    probability (V, Z) sums to 1 over the words.
+    log_probability is (Z, V); the probabilities sum to 1 over the words.
     """
     bags = bags_of(tile)
-    if not np.isnan(bags.counts).any():
+    if bags.are_counts or not np.isnan(bags.counts).any():
         return None
-    missing = np.zeros((len(bags), probability.shape[1]))
+    missing = np.zeros((len(bags), len(log_probability)))
+    probability = np.ascontiguousarray(np.exp(log_probability).T)
     kernels.add_missing_words(bags.starts, bags.words, bags.counts, probability, missing)
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(1.0 - missing, 0.0))

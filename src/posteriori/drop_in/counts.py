@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.utils import Tags, assert_all_finite
 
 from posteriori.densities.complement import complement_scores
-from posteriori.densities.word_scores import summed_scores
+from posteriori.densities.multinomial import log_shares
+from posteriori.densities.word_scores import WordScores
 from posteriori.drop_in.discrete import DiscreteClassifier
 from posteriori.drop_in.rows import LabelledRows
 from posteriori.statistics import JointStatistics, WordCounts
@@ -33,6 +34,8 @@ class CountClassifier(DiscreteClassifier, ABC):
 
     def _tile(self, values: Array | Bags, checked: bool) -> Numbers | Bags:
         """Return rows as a tile; raise ValueError for a cell that is NaN, infinite or, if `checked`, negative."""
+        if isinstance(values, Bags) and values.are_counts:
+            return values
         cells = values.counts if isinstance(values, Bags) else values
         assert_all_finite(cells, estimator_name=type(self).__name__, input_name="X")
         if checked and cells.size and cells.min() < 0:
@@ -50,8 +53,8 @@ class CountClassifier(DiscreteClassifier, ABC):
         scores = np.asarray(self.feature_log_prob_, np.float64)
         if scores.shape != (len(self.classes_), n_features):
             raise ValueError(f"X has {n_features} features, but feature_log_prob_ is of shape {scores.shape}")
-        of_words = np.ascontiguousarray(scores.T)
-        return lambda values: summed_scores(of_words, self._tile(values, checked=False))
+        of_words = WordScores(scores)
+        return lambda values: of_words.sums(self._tile(values, checked=False))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -124,11 +127,7 @@ class MultinomialNB(CountClassifier):
         self.class_prior = class_prior
 
     def _scores_of_words(self, count: Array, alpha: Array) -> Array:
-        smoothed = count + alpha
-        total = smoothed.sum(axis=1, keepdims=True)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # Without counts and pseudo-counts, the limit of alpha going to 0 is uniform.
-            return np.asarray(np.log(np.where(total > 0, smoothed / total, 1.0 / count.shape[1])))
+        return log_shares(count, alpha)
 
 
 class ComplementNB(CountClassifier):

@@ -17,7 +17,7 @@ import numpy as np
 from posteriori.tables import Batch
 from posteriori.typing import Array
 
-_LOWEST = float(np.log(np.finfo(np.float64).eps))  # a probability of 0 counts as 2.2e-16, as in `metrics.log_loss`
+_LOWEST = -700.0  # nats; a class that cannot produce a row counts as this improbable
 _SPREAD = (0.1, 0.9)
 
 LogPosterior = Callable[[Batch], Array]
@@ -99,4 +99,5 @@ def with_cells(batch: Batch, column: int, cells: Array | None) -> Batch:
         numbers[:, continuous.index(column)] = np.nan if cells is None else np.repeat(cells, n)
     else:
         codes[:, categorical.index(column)] = 0 if cells is None else np.repeat(cells, n)
-    return Batch.of(schema, 0, numbers, np.ascontiguousarray(codes), {})
+    bags = tuple(one.rows(np.tile(np.arange(n), copies)) for one in batch.bags)
+    return Batch.of(schema, 0, numbers, np.ascontiguousarray(codes), {}, bags=bags)

@@ -38,4 +38,5 @@ def merge_classes(explanation: Explanation, keep: Sequence[int]) -> Explanation:
         log_prior=np.append(prior[list(keep)], chain[0]),
         log_factors=np.concatenate([factors[:, list(keep)], merged[np.newaxis, np.newaxis]], axis=1),
         values=explanation.values[:1],
+        words=(),
     )

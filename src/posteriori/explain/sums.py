@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
+from posteriori.explain.words import WordFactors
 from posteriori.formatting import cell_text, exponential
 from posteriori.model import GenerativeModel, log_sum
 from posteriori.tables import quote
@@ -60,6 +61,9 @@ class Explanation:
     given : tuple of tuple of int (d), optional
         Positions of the features on which the factor of each feature is conditional besides the class, if features
         depend on each other: by the chain rule, log p(x_j | x_1 … x_{j−1}, y). Missing features are integrated out.
+    words : tuple of dict (n)
+        For each row, the factors of columns of counts as sums over their words, by the name of the column; empty
+        without such columns, and in a pool.
     """
 
     classes: Array
@@ -69,6 +73,7 @@ class Explanation:
     log_factors: Array
     given: tuple[tuple[int, ...], ...] = ()
     weighted: bool = False
+    words: tuple[Mapping[str, WordFactors], ...] = ()
 
     @property
     def constant(self) -> str:
@@ -78,7 +83,7 @@ class Explanation:
     def row(self, row: int) -> Explanation:
         """Return the explanation of one row."""
         rows = slice(row, row + 1)
-        return replace(self, values=self.values[rows], log_factors=self.log_factors[rows])
+        return replace(self, values=self.values[rows], log_factors=self.log_factors[rows], words=self.words[rows])
 
     def relative(self) -> Explanation:
         """Return the explanation with each factor divided by that of the class for which it is greatest.
@@ -87,7 +92,7 @@ class Explanation:
         """
         greatest = self.log_factors.max(axis=1, keepdims=True)
         log_factors = self.log_factors - np.where(np.isfinite(greatest), greatest, 0.0)
-        return replace(self, log_prior=self.log_prior - self.log_prior.max(), log_factors=log_factors)
+        return replace(self, log_prior=self.log_prior - self.log_prior.max(), log_factors=log_factors, words=())
 
     @property
     def log_joint(self) -> Array:

@@ -2,7 +2,8 @@
 
 Every kernel is serial, releases the GIL and reads C-contiguous tiles, so that several threads can process batches.
 A missing number is NaN; a missing category is code 0, which has a slot in every table. The loops of
-`posteriori.kernels.junction_tree` are imported from there, because their vector instructions need Numba when they load.
+`posteriori.kernels.junction_tree` and `posteriori.kernels.word_scores` are imported from there, because their vector
+instructions need Numba when they load.
 """
 
 from posteriori.kernels.bayes import log_evidence, normalise, responsibilities_and_evidence
@@ -11,7 +12,13 @@ from posteriori.kernels.distinct_rows import index_distinct_rows
 from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking, sum_out_families
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
 from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson, log_factorials
-from posteriori.kernels.families import add_averaged, add_families, averaged_tables, chain_averaged
+from posteriori.kernels.families import (
+    add_averaged,
+    add_families,
+    averaged_tables,
+    chain_averaged,
+    smoothed_tables,
+)
 from posteriori.kernels.family_scores import encode_configurations, score_families
 from posteriori.kernels.joint_counts import add_joint_counts, gather_joint_counts, pair_information
 from posteriori.kernels.left_out import (
@@ -38,9 +45,10 @@ from posteriori.kernels.trees import expect_tree_counts, tree_log_density
 from posteriori.kernels.value_grouping import log_stirling, merge_values
 from posteriori.kernels.words import (
     add_missing_words,
+    add_rising_factorials,
     add_totals,
     add_word_counts,
-    add_word_scores,
+    count_invalid,
     write_word_scores,
 )
 
@@ -59,16 +67,17 @@ __all__ = [
     "add_poisson",
     "add_quartic_norms",
     "add_responsibilities",
+    "add_rising_factorials",
     "add_tail_moments",
     "add_totals",
     "add_weighted_counts",
     "add_weighted_moments",
     "add_word_counts",
-    "add_word_scores",
     "averaged_tables",
     "chain_averaged",
     "chain_left_out",
     "columns_dropped",
+    "count_invalid",
     "deviations_by_component",
     "digitise",
     "encode_configurations",
@@ -94,6 +103,7 @@ __all__ = [
     "rows_lacking",
     "score_families",
     "shared_deviations",
+    "smoothed_tables",
     "sum_out_families",
     "sum_out_left_out",
     "tree_left_out",

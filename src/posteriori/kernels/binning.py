@@ -54,7 +54,7 @@ def add_tail_moments(values, first, last, out):
             out[i, d + j] = x - last[j] if x >= last[j] else math.nan
 
 
-@kernel
+@kernel(few_rows=True)
 def within_bins(values, starts, cuts, log_height, anchor, rate, precision, out):
     """Write log_height − rate·|x − anchor| − precision·(x − anchor)²/2 for the bin of each cell, 0 if missing.
 

@@ -5,6 +5,8 @@ import numpy as np
 from posteriori.kernels import few_rows
 from posteriori.kernels.compiling import REORDERED, kernel
 
+_ROWS = 256  # per block: their codes and terms stay in the first-level cache while all pairs of columns are added
+
 
 @kernel(fastmath=REORDERED, few_rows=few_rows.add_families)
 def add_families(codes, families, log_probability, out):
@@ -24,6 +26,66 @@ def add_families(codes, families, log_probability, out):
                 slot += np.uint64(codes[i, members[position]]) * np.uint64(strides[position])
             for z in range(n_components):
                 out[i, z] += log_probability[slot, z]
+
+
+@kernel
+def smoothed_tables(table, strength, alpha, backs_off):
+    """Replace weights (Z, A, B, K + 1) by log p(x | a, b, z), as `BackOff.log_conditional` defines it.
+
+    Code 0 is missing; an axis of length 1 is that of a parent that does not exist. The work is done in place.
+    """
+    n_components, n_first, n_second, width = table.shape
+    pooled = np.zeros((n_first, n_second, width))
+    for z in range(n_components):
+        _sum_over_parents(table[z])
+        for a in range(n_first):
+            for b in range(n_second):
+                for x in range(1, width):
+                    pooled[a, b, x] += table[z, a, b, x]
+    uniform = np.full(width, 1.0 / max(width - 1, 1))
+    _shrink(pooled[0, 0], uniform, 0.0, alpha, False)
+    for z in range(n_components):
+        _shrink(table[z, 0, 0], pooled[0, 0], alpha, alpha, backs_off)
+    lower = np.empty(width)
+    for a in range(n_first):
+        for b in range(n_second):
+            if a == 0 and b == 0:
+                continue
+            before = (0, 0) if b == 0 else (a, 0)  # without the last parent
+            _shrink(pooled[a, b], pooled[before], strength, alpha, backs_off)
+            for z in range(n_components):
+                for x in range(1, width):
+                    lower[x] = (table[z, before[0], before[1], x] + pooled[a, b, x]) / 2.0
+                _shrink(table[z, a, b], lower, strength, alpha, backs_off)
+    for line in table.reshape(-1, width):
+        line[0] = 0.0
+        for x in range(1, width):
+            line[x] = np.log(line[x])
+
+
+@kernel
+def _sum_over_parents(weights):
+    """Set the weights (A, B, K + 1) for code 0 of a parent to the sum over all its codes, missing included."""
+    n_first, n_second, width = weights.shape
+    for b in range(n_second):
+        for a in range(1, n_first):
+            for x in range(1, width):
+                weights[0, b, x] += weights[a, b, x]
+    for a in range(n_first):
+        for b in range(1, n_second):
+            for x in range(1, width):
+                weights[a, 0, x] += weights[a, b, x]
+
+
+@kernel
+def _shrink(line, lower, pseudo_rows, alpha, backs_off):
+    """Replace weights (K + 1,) by their shares, with pseudo-rows distributed as the lower-order table."""
+    total = 0.0
+    for x in range(1, len(line)):
+        line[x] += pseudo_rows * lower[x] if backs_off else alpha
+        total += line[x]
+    for x in range(1, len(line)):
+        line[x] = line[x] / total if total > 0.0 else lower[x]
 
 
 @kernel
@@ -99,44 +161,72 @@ def add_averaged(codes, starts, log_probability, out):
     columns. log_probability[slot of x_i, slot of x_j, z] is log p(x_j | x_i, z), and log p(x_i | z) for
     i = j; the slot of a code is starts[j] + code. For a column without categories the slot of code 0 is used. The
     components of a pair of slots are neighbours, so that one read of memory serves all of them.
+
+    A block of rows is added pair by pair of columns, because the table of one pair fits into the first-level cache and
+    that of all pairs does not. For a missing parent the children of a row are added row by row.
     """
     n, d = codes.shape
     n_slots, n_components = len(log_probability), log_probability.shape[2]
-    slots = np.empty(d, np.uint64)
-    terms = np.empty((n_slots, n_components))
-    for r in range(n):
-        present = 0
+    slots = np.empty((d, _ROWS), np.int64)
+    terms = np.empty((_ROWS, n_components))
+    peak, total = np.empty((_ROWS, n_components)), np.empty((_ROWS, n_components))
+    for begin in range(0, n, _ROWS):
+        m = min(_ROWS, n - begin)
         for j in range(d):
-            if codes[r, j] > 0:
-                slots[present] = np.uint64(starts[j]) + np.uint64(codes[r, j])
-                present += 1
-        n_terms = 0
+            for r in range(m):
+                slots[j, r] = starts[j] + np.int64(codes[begin + r, j])
+        peak[:m], total[:m] = -np.inf, 0.0
         for i in range(d):
-            code = np.int64(codes[r, i])
+            terms[:m] = 0.0
+            for j in range(d):  # 0 for a missing child; what is added for a missing parent is not used
+                _add_pair(log_probability, slots[i], slots[j], m, terms)
             width = (starts[i + 1] if i + 1 < d else n_slots) - starts[i]
-            first, last = (code, code) if code > 0 else (min(1, width - 1), width - 1)
-            for a in range(first, last + 1):
-                slot = np.uint64(starts[i] + a)
-                given, term = log_probability[slot], terms[n_terms]
-                for z in range(n_components):
-                    term[z] = 0.0 if code > 0 else given[slot, z]
-                for position in range(present):
-                    child = slots[position]
+            for r in range(m):
+                if slots[i, r] > starts[i]:
+                    _add_exp(terms[r], peak[r], total[r])
+                    continue
+                for slot in range(starts[i] + min(1, width - 1), starts[i] + width):
                     for z in range(n_components):
-                        term[z] += given[child, z]
-                n_terms += 1
+                        terms[r, z] = log_probability[slot, slot, z]
+                    for j in range(d):
+                        if j != i:  # 0 for a missing child
+                            for z in range(n_components):
+                                terms[r, z] += log_probability[slot, slots[j, r], z]
+                    _add_exp(terms[r], peak[r], total[r])
+        for r in range(m):
+            for z in range(n_components):
+                out[begin + r, z] += peak[r, z] + np.log(total[r, z] / d) if total[r, z] > 0.0 else -np.inf
+
+
+@kernel(fastmath=REORDERED)
+def _add_pair(log_probability, parent, child, m, terms):
+    """Add log p(x_j | x_i, z) of a pair of columns to the terms (m, Z) of a block of rows."""
+    n_slots, n_components = len(log_probability), terms.shape[1]
+    cells = log_probability.reshape(n_slots * n_slots, n_components)
+    if n_components == 2:  # without an inner loop
+        for r in range(m):
+            cell = np.uint64(parent[r] * n_slots + child[r])
+            terms[r, 0] += cells[cell, 0]
+            terms[r, 1] += cells[cell, 1]
+        return
+    for r in range(m):
+        cell = np.uint64(parent[r] * n_slots + child[r])
         for z in range(n_components):
-            peak = -np.inf
-            for i in range(n_terms):
-                peak = max(peak, terms[i, z])
-            total = 0.0
-            if peak > -np.inf:
-                for i in range(n_terms):
-                    total += np.exp(terms[i, z] - peak)
-            out[r, z] += peak + np.log(total / d) if total > 0.0 else -np.inf
+            terms[r, z] += cells[cell, z]
 
 
 @kernel
+def _add_exp(terms, peak, total):
+    """Add exp(terms) to sums that are kept relative to their largest term: Σ exp = total·exp(peak)."""
+    for z in range(len(terms)):
+        if terms[z] > peak[z]:
+            total[z] = total[z] * np.exp(peak[z] - terms[z]) + 1.0
+            peak[z] = terms[z]
+        elif terms[z] > -np.inf:
+            total[z] += np.exp(terms[z] - peak[z])
+
+
+@kernel(few_rows=True)
 def chain_averaged(codes, starts, log_probability, out):
     """Write log p(x_j | the present ones of x_1 … x_{j−1}, z) under the average of `add_averaged` to out[i, z, j].
 

@@ -77,3 +77,8 @@ def add_averaged(codes, starts, log_probability, out):
         largest = terms.max(axis=0)
         shift = np.where(largest == -np.inf, 0.0, largest)
         total += shift + np.log(np.exp(terms - shift).sum(axis=0) / len(row))
+
+
+def count_invalid(counts, largest):
+    """Return how many counts are negative, missing (NaN) or larger than `largest`."""
+    return len(counts) - int(np.count_nonzero((counts >= 0.0) & (counts <= largest)))

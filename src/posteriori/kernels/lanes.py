@@ -56,13 +56,32 @@ def divide_row(typing, out, j, other, k):
 @operation
 def scale_row(typing, out, j, number, other, k):
     """Do out[j] = number · other[k]."""
+    return _scaled(out, j, number, other, k, lambda builder, target, product: product)
+
+
+@operation
+def add_scaled_row(typing, out, j, number, other, k):
+    """Do out[j] += number · other[k]."""
+
+    def add(builder, target, product):
+        return builder.fadd(builder.load(target, align=8), product, flags=("contract",))
+
+    return _scaled(out, j, number, other, k, add)
+
+
+def _scaled(
+    out: Any, j: Any, number: Any, other: Any, k: Any, combine: Callable[[Any, Any, Any], Any]
+) -> tuple[Any, Any]:
+    """Return the signature and the code of out[j] = combine(out[j], number · other[k])."""
 
     def generate(context, builder, signature, arguments):
         out, j, number, other, k = zip(signature.args, arguments, strict=True)
         lone = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number[1], ir.IntType(32)(0))
         every = builder.shuffle_vector(lone, lone, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
         row = builder.load(_row(context, builder, other, k), align=8)
-        builder.store(builder.fmul(every, row), _row(context, builder, out, j), align=8)
+        target = _row(context, builder, out, j)
+        product = builder.fmul(every, row, flags=("contract",))
+        builder.store(combine(builder, target, product), target, align=8)
         return context.get_dummy_value()
 
     return types.void(out, j, number, other, k), generate

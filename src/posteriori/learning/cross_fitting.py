@@ -17,16 +17,25 @@ import numpy as np
 from posteriori.learning.cut_points import CutPoints, bins_of
 from posteriori.learning.em import FitResult, learn, needs_em
 from posteriori.learning.fit import Collect
-from posteriori.learning.fold_sums import components_of_folds, outside, per_fold, sums_without_each
+from posteriori.learning.fold_sums import (
+    components_of_folds,
+    outside,
+    per_fold,
+    sums_outside_folds,
+    sums_without_each,
+)
 from posteriori.learning.observed_categories import ObservedCategoriesModel
+from posteriori.learning.shared_passes import Prepared, SharedPasses, Subset
 from posteriori.learning.training import Plan
 from posteriori.learning.two_pass import refine, without_groups
+from posteriori.learning.work_steps import COUNTING, COUNTING_AGAIN, CUTTING, FITTING, SCORING
 from posteriori.model import Block, FactorWeights, GenerativeModel
 from posteriori.sources import LabelledSource
-from posteriori.sources.threads import blas, n_threads
+from posteriori.sources.threads import blas, in_order, n_threads
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Batch, Schema
 from posteriori.tables.batch import joined
+from posteriori.tables.progress import start_candidates, step, without_passes
 from posteriori.typing import Array
 
 _ENOUGH_ROWS = 2000  # below this, starting threads costs more than it saves
@@ -60,14 +69,21 @@ class _Subset:
         The fold that is left out; None for all rows.
     schema : Schema
         With the cut points of the subset.
-    statistics : JointStatistics
-        Of the subset.
+    prepared : Prepared
+        The blocks of the plan, their statistics of the subset, and its patterns of missing cells.
+    held_out : Batch or None
+        The rows that are in a fold, where most rows are in none: enough rows to learn factor weights from.
     """
 
     source: LabelledSource
     excluded: int | None
     schema: Schema
-    statistics: JointStatistics
+    prepared: Prepared
+    held_out: Batch | None
+
+    def sample(self, schema: Schema) -> Batch | None:
+        """Return rows of the subset that are in memory, under a schema; None if there are none."""
+        return None if self.held_out is None else outside(self.held_out, self.excluded).with_schema(schema)
 
     def rows(self, schema: Schema) -> LabelledSource:
         """Return the rows under a schema; those of the excluded fold have weight 0."""
@@ -101,9 +117,10 @@ class _PlanFit:
 
     def _in_closed_form(self, subset: _Subset) -> ObservedCategoriesModel | None:
         """Return the model of a subset, estimated once for the categories that it holds; None if it takes EM."""
-        if needs_em(self.plan.blocks, subset.statistics):
+        prepared = subset.prepared
+        if needs_em(prepared.blocks, prepared.statistics):
             return None
-        blocks, statistics = refine(subset.rows(subset.schema), self.plan.blocks, subset.statistics)
+        blocks, statistics = refine(subset.rows(subset.schema), prepared.blocks, prepared.statistics)
         if needs_em(blocks, statistics):
             return None
         return ObservedCategoriesModel.estimated(subset.schema, blocks, self.plan.prior, statistics)
@@ -128,13 +145,15 @@ class _PlanFit:
         reached from the labels of all rows would reveal the held-out labels.
         """
         full = self._unweighted
-        hidden = bool(subset.statistics.hidden) or subset.source.label_model is not None
+        hidden = bool(subset.prepared.statistics.hidden) or subset.source.label_model is not None
         return full.model if full.trace and full.model.schema == subset.schema and not hidden else None
 
     def _learn(self, subset: _Subset, start: GenerativeModel | None) -> FitResult:
-        plan = self.plan
+        plan, of_rows = self.plan, subset.prepared
         rows = subset.rows(subset.schema)
-        return learn(rows, plan.blocks, plan.prior, None, subset.statistics, plan.limits, start)
+        return learn(
+            rows, of_rows.blocks, plan.prior, None, of_rows.statistics, plan.limits, start, patterns=of_rows.patterns
+        )
 
     def _weighted(
         self, known: ObservedCategoriesModel, subset: _Subset, start: FactorWeights | None
@@ -143,7 +162,8 @@ class _PlanFit:
         if self.plan.weighed is None:
             return known
         learned = FitResult(known.model, known.statistics)
-        model = self.plan.weighed(learned, subset.rows(known.full), known.to_observed_codes, start)
+        rows = subset.rows(known.full)
+        model = self.plan.weighed(learned, rows, known.to_observed_codes, start, subset.sample(known.full))
         return replace(known, model=model)
 
 
@@ -157,7 +177,10 @@ class _Request(Protocol):
         """Whether the statistics are of the same cells of the same rows."""
 
     def collector(self, folds: int) -> Callable[[Batch], JointStatistics]:
-        """Return the function from a batch to its statistics."""
+        """Return the function from a batch to its statistics, from which `of_subsets` takes those of the subsets."""
+
+    def plain_collector(self) -> Callable[[Batch], JointStatistics]:
+        """Return the function from a batch to the statistics of all its rows."""
 
     def of_subsets(self, sums: JointStatistics, folds: int) -> list[JointStatistics]:
         """Return the statistics of each subset of rows that they hold."""
@@ -175,6 +198,10 @@ class _PerFoldRequest:
 
     def collector(self, folds: int) -> Callable[[Batch], JointStatistics]:
         collect = per_fold(Collect(tuple(self.blocks)), folds)
+        return lambda batch: collect(batch.with_schema(self.schema))
+
+    def plain_collector(self) -> Callable[[Batch], JointStatistics]:
+        collect = Collect(tuple(self.blocks))
         return lambda batch: collect(batch.with_schema(self.schema))
 
     def of_subsets(self, sums: JointStatistics, folds: int) -> list[JointStatistics]:
@@ -202,6 +229,8 @@ class _SubsetRequest:
     def collector(self, folds: int) -> Callable[[Batch], JointStatistics]:
         collect = Collect(tuple(self.blocks))
         return lambda batch: collect(outside(batch, self.excluded).with_schema(self.schema))
+
+    plain_collector = _PerFoldRequest.plain_collector
 
     def of_subsets(self, sums: JointStatistics, folds: int) -> list[JointStatistics]:
         return [sums]
@@ -235,6 +264,7 @@ def cross_fit(
     folds: int,
     plans: Sequence[Plan],
     progress: Callable[[int], None] | None = None,
+    held_out: Batch | None = None,
 ) -> list[CrossFitted]:
     """Return, for each plan, the model of all rows and the models of the rows outside each fold.
 
@@ -248,35 +278,105 @@ def cross_fit(
     plans : sequence of Plan
     progress : callable, optional
         Called with the number of rows of each finished batch.
+    held_out : Batch, optional
+        The rows that are in a fold, where most labelled rows are in none. Those in none then choose the cut points of
+        all models.
     """
     if source.label_model is not None:  # groups are chosen from counts of known components
         plans = [replace(plan, blocks=without_groups(plan.blocks)) for plan in plans]
     rows = source.with_folds(fold)
-    schemas = _schemas(CutPoints(rows.with_label_model(None), folds, source.n_jobs), plans)
+    labelled = rows.with_label_model(None)
+    cut_points = (
+        CutPoints(labelled, folds, source.n_jobs)
+        if held_out is None
+        else CutPoints(labelled.reweighted(fold < 0), 0, source.n_jobs)
+    )
+    with step(CUTTING):
+        schemas = _schemas(cut_points, plans, folds)
     requests: list[_Request] = []
     addresses = [_request(requests, *pair, folds) for pair in zip(plans, schemas, strict=True)]
-    sums = rows.with_progress(progress).reduce(_collect_each(requests, folds))
-    statistics = [request.of_subsets(part, folds) for request, part in zip(requests, sums.parts, strict=True)]
+    with step(COUNTING):
+        statistics = _statistics(rows.with_progress(progress), folds, requests, held_out)
+    with step(COUNTING_AGAIN):
+        prepared = _prepared(SharedPasses(rows, folds, held_out), plans, schemas, addresses, statistics)
     fits = []
-    for plan, of_plan, of_subsets in zip(plans, schemas, addresses, strict=True):
-        ignores = not plan.learns_unlabelled and source.label_model is None
-        learned_from = rows.with_unlabelled_weight(0.0) if ignores else rows
+    for plan, of_plan, of_subsets in zip(plans, schemas, prepared, strict=True):
+        learned_from = rows.with_unlabelled_weight(0.0) if _ignores_unlabelled(plan, source) else rows
         *parts, whole = (
-            _Subset(learned_from, excluded, schema, address.select(statistics, without_hidden=ignores))
-            for excluded, schema, address in zip([*range(folds), None], of_plan, of_subsets, strict=True)
+            _Subset(learned_from, excluded, schema, ready, held_out)
+            for excluded, schema, ready in zip([*range(folds), None], of_plan, of_subsets, strict=True)
         )
         fits.append(_PlanFit(plan, whole, tuple(parts)))
     return _fit_all(fits, n_threads(source.n_jobs) if len(fold) >= _ENOUGH_ROWS else 1)
 
 
+def _statistics(
+    rows: LabelledSource, folds: int, requests: Sequence[_Request], held_out: Batch | None
+) -> list[list[JointStatistics]]:
+    """Return the statistics of each request, of each subset of rows that it holds, from one pass."""
+    if held_out is None:
+        sums = rows.reduce(_collect_each([request.collector(folds) for request in requests]))
+        return [request.of_subsets(part, folds) for request, part in zip(requests, sums.parts, strict=True)]
+    collect = _collect_each([request.plain_collector() for request in requests])
+    of_subsets = sums_outside_folds(rows, collect, folds, held_out)
+    return [[sums.parts[i] for sums in of_subsets] for i in range(len(requests))]
+
+
+def _prepared(
+    passes: SharedPasses,
+    plans: Sequence[Plan],
+    schemas: Sequence[list[Schema]],
+    addresses: Sequence[list[_Address]],
+    statistics: Sequence[Sequence[JointStatistics]],
+) -> list[list[Prepared]]:
+    """Return, for each plan and subset, what its fit needs; second passes are shared where the subsets have one schema.
+
+    Where each subset has cut points of its own, its fits make their own second passes.
+    """
+    found = [
+        [
+            Prepared(plan.blocks, address.select(statistics, _ignores_unlabelled(plan, passes.source)))
+            for address in of_plan
+        ]
+        for plan, of_plan in zip(plans, addresses, strict=True)
+    ]
+    places, subsets = [], []
+    for p, of_plan in enumerate(schemas):
+        if _are_one(of_plan):
+            for k, ready in enumerate(found[p]):
+                places.append((p, k))
+                subsets.append(Subset(of_plan[0], k, ready.blocks, ready.statistics))
+    for (p, k), ready in zip(places, passes.prepare(subsets), strict=True):
+        found[p][k] = ready
+    return found
+
+
+def _ignores_unlabelled(plan: Plan, source: LabelledSource) -> bool:
+    """Return whether rows without label are left out of the fits of a plan."""
+    return not plan.learns_unlabelled and source.label_model is None
+
+
+def _are_one(schemas: Sequence[Schema]) -> bool:
+    """Return whether all subsets have one schema; `CutPoints.schemas` then returns one object for all of them."""
+    return all(schema is schemas[0] for schema in schemas)
+
+
 def _fit_all(fits: Sequence[_PlanFit], n_jobs: int) -> list[CrossFitted]:
     """Fit the plans, one per thread."""
     n_jobs = min(n_jobs, len(fits))
+    advance = start_candidates(FITTING, len(fits))
+
+    def fitted(fit: _PlanFit) -> CrossFitted:
+        with without_passes():
+            found = fit.fitted()
+        advance(1)
+        return found
+
     with blas().limit(limits=1, user_api="blas"):  # threads of BLAS cost more than they save on small matrices
         if n_jobs == 1:
-            return [fit.fitted() for fit in fits]
+            return [fitted(fit) for fit in fits]
         with ThreadPoolExecutor(n_jobs) as threads:
-            futures = [threads.submit(fit.fitted) for fit in fits]
+            futures = [threads.submit(fitted, fit) for fit in fits]
             try:
                 return [future.result() for future in futures]
             finally:  # after an error or Ctrl-C, start no further fit
@@ -315,7 +415,41 @@ def score_held_out(
     return np.concatenate(scores), None if sampled is None else joined(kept)
 
 
-def _schemas(cut_points: CutPoints, plans: Sequence[Plan]) -> list[list[Schema]]:
+def score_batch(
+    held_out: Batch,
+    fitted: Sequence[CrossFitted],
+    n_jobs: int | None,
+    n_rows: int,
+    progress: Callable[[int], None] | None = None,
+) -> Array:
+    """Return log p(y | x) in nats of the rows of a batch by the models of the rows outside their folds, (m, C, M).
+
+    `progress` is called with numbers of rows whose sum is `n_rows`.
+    """
+    n_classes = fitted[0].full.model.n_classes
+    log_posterior = np.empty((len(held_out), n_classes, len(fitted)))
+    assert held_out.fold is not None
+    positions = [np.flatnonzero(held_out.fold == k) for k in range(len(fitted[0].without))]
+    in_fold = [held_out.rows(rows) for rows in positions]
+    tasks = [(k, m) for m in range(len(fitted)) for k in range(len(positions))]
+
+    def score(task: tuple[int, int]) -> None:
+        k, m = task
+        log_posterior[positions[k], :, m] = fitted[m].without[k].log_posterior(in_fold[k])
+
+    done = 0
+    advance = start_candidates(SCORING, len(fitted))
+    for number, _ in enumerate(in_order(tasks, score, n_threads(n_jobs)), start=1):
+        if number % len(positions) == 0:
+            advance(1)
+        if progress is not None:
+            rows = n_rows * number // len(tasks)
+            progress(rows - done)
+            done = rows
+    return log_posterior
+
+
+def _schemas(cut_points: CutPoints, plans: Sequence[Plan], folds: int) -> list[list[Schema]]:
     """Return, for each plan, the schemas with the cut points of the rows outside each fold, and last of all rows."""
     by_bins: dict[Any, list[Schema]] = {}
     keys = []
@@ -323,16 +457,14 @@ def _schemas(cut_points: CutPoints, plans: Sequence[Plan]) -> list[list[Schema]]
         bins = bins_of(plan.blocks)
         keys.append(tuple(sorted(bins.items())))
         if keys[-1] not in by_bins:
-            by_bins[keys[-1]] = cut_points.schemas(bins)
+            found = cut_points.schemas(bins)
+            by_bins[keys[-1]] = found if len(found) > 1 else found * (folds + 1)
     return [by_bins[key] for key in keys]
 
 
 def _request(requests: list[_Request], plan: Plan, schemas: list[Schema], folds: int) -> list[_Address]:
-    """Request the statistics of a plan, and return the address of each fold's, and last that of all rows.
-
-    `CutPoints.schemas` returns one object for all subsets where their cut points agree.
-    """
-    if all(schema is schemas[0] for schema in schemas):
+    """Request the statistics of a plan, and return the address of each fold's, and last that of all rows."""
+    if _are_one(schemas):
         index = _index(requests, _PerFoldRequest(schemas[0]))
         blocks = _block_indices(requests[index].blocks, plan.blocks)
         return [_Address(index, subset, blocks) for subset in range(folds + 1)]
@@ -364,9 +496,8 @@ def _block_indices(requested: list[Block], blocks: Sequence[Block]) -> tuple[int
     return tuple(indices)
 
 
-def _collect_each(requests: Sequence[_Request], folds: int) -> Callable[[Batch], _Sums]:
+def _collect_each(collectors: Sequence[Callable[[Batch], JointStatistics]]) -> Callable[[Batch], _Sums]:
     """Return the function from a batch to the statistics of all requests."""
-    collectors = [request.collector(folds) for request in requests]
 
     def accumulate(batch: Batch) -> _Sums:
         return _Sums(tuple(collect(batch) for collect in collectors))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -249,6 +249,7 @@ def learn(
     statistics: JointStatistics,
     limits: EMOptions,
     start: GenerativeModel | None = None,
+    patterns: Mapping[int, MissingPatterns] | None = None,
 ) -> FitResult:
     """Fit a model: in closed form, or by EM if labels, or cells that a density needs, are hidden.
 
@@ -271,6 +272,8 @@ def learn(
     limits : EMOptions
     start : GenerativeModel, optional
         The start of EM, in place of the above.
+    patterns : mapping, optional
+        The patterns of missing cells of these rows, by the index of the block, if they are known already.
 
     References
     ----------
@@ -284,7 +287,7 @@ def learn(
     starts: list[GenerativeModel | None] = [start]
     if start is None and source.label_model is not None and statistics.hidden > 0:
         starts = list(starting_models(source, blocks, prior, limits))
-    fits = [run_em(source, blocks, prior, past, statistics, limits, begin) for begin in starts]
+    fits = [run_em(source, blocks, prior, past, statistics, limits, begin, patterns) for begin in starts]
     return max(fits, key=lambda fit: fit.trace[-1] if fit.trace else 0.0)
 
 
@@ -323,20 +326,21 @@ def run_em(
     statistics: JointStatistics,
     limits: EMOptions,
     start: GenerativeModel | None = None,
+    patterns: Mapping[int, MissingPatterns] | None = None,
 ) -> FitResult:
     """Return the model that EM reaches from a start, or from the labelled rows; in closed form if nothing is hidden.
 
     Parameters are those of `learn`.
     """
     blocks, statistics = refine(source, blocks, statistics)
-    estimated = _estimated_by_em(blocks, statistics)
+    estimated = blocks_estimated_by_em(blocks, statistics)
     steps = EMSteps(blocks, prior, past, statistics, estimated)
     if not (estimated or steps.has_hidden_labels):
         return closed_form(source, steps)
     if start is None:
         start = first_model(source.schema, blocks, prior, steps.with_past(statistics))
     if not steps.has_hidden_labels:
-        steps = replace(steps, patterns=_missing_patterns(source, blocks, estimated))
+        steps = replace(steps, patterns=_missing_patterns(source, blocks, estimated, patterns or {}))
     # The coordinates of the densities cover no prior and no label model, which hidden labels make EM estimate too.
     acceleration = PlainEM(start) if steps.has_hidden_labels else Squarem.start(start, estimated)
     return em_loop(source, steps, acceleration, limits)
@@ -400,11 +404,14 @@ class EMSteps:
 
 
 def _missing_patterns(
-    source: LabelledSource, blocks: Sequence[Block], estimated: Sequence[int]
+    source: LabelledSource, blocks: Sequence[Block], estimated: Sequence[int], known: Mapping[int, MissingPatterns]
 ) -> tuple[MissingPatterns, ...] | None:
     """Return the moments of the patterns of missing cells of each block; None if the E-step has to read the rows."""
     if not all(implements(blocks[index].density, PatternDensity) for index in estimated):
         return None
+    if all(index in known for index in estimated):
+        given = tuple(known[index] for index in estimated)
+        return given if all(patterns.are_few() for patterns in given) else None
 
     def collect(batch: Batch) -> PatternsOfBlocks:
         batch = batch.labelled()
@@ -470,10 +477,10 @@ def em_loop(source: LabelledSource, steps: EMSteps, acceleration: Acceleration, 
 
 def needs_em(blocks: tuple[Block, ...], statistics: JointStatistics) -> bool:
     """Return whether a fit to these statistics is not in closed form: labels, or cells of a density, are hidden."""
-    return statistics.hidden > 0 or bool(_estimated_by_em(blocks, statistics))
+    return statistics.hidden > 0 or bool(blocks_estimated_by_em(blocks, statistics))
 
 
-def _estimated_by_em(blocks: tuple[Block, ...], statistics: JointStatistics) -> list[int]:
+def blocks_estimated_by_em(blocks: tuple[Block, ...], statistics: JointStatistics) -> list[int]:
     """Return the indices of the blocks whose statistics have to be expected over missing cells."""
     pairs = enumerate(zip(blocks, statistics.blocks, strict=True))
     return [

@@ -6,11 +6,13 @@ import operator
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate as running
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from posteriori.sources import LabelledSource
 from posteriori.tables import Batch
+from posteriori.tables.batch import joined
 
 T = TypeVar("T")
 
@@ -54,9 +56,46 @@ def sums_without_each(parts: list[T]) -> list[T]:
 
 def outside(batch: Batch, k: int | None) -> Batch:
     """Return the rows of a batch that are not in fold k; all rows if k is None."""
-    if k is None:
-        return batch
+    return batch if k is None else _rows(batch, batch.fold != k)
+
+
+def inside(batch: Batch, k: int) -> Batch:
+    """Return the rows of a batch that are in fold k; those in no fold if k is −1."""
+    return _rows(batch, batch.fold == k)
+
+
+def _rows(batch: Batch, chosen: Any) -> Batch:
     assert batch.fold is not None
     assert batch.assignment is not None
-    rows = np.flatnonzero(batch.fold != k)
-    return replace(batch.rows(rows), assignment=batch.assignment.rows(rows))
+    rows = np.flatnonzero(chosen)
+    return replace(batch.rows(rows), assignment=batch.assignment.rows(rows), fold=batch.fold[rows])
+
+
+def rows_in_folds(source: LabelledSource) -> Batch:
+    """Return the rows that are in a fold as one batch in memory, with labels and folds, from one pass."""
+
+    def chosen(batch: Batch) -> Batch:
+        assert batch.fold is not None
+        return _rows(batch, batch.fold >= 0)
+
+    return joined(list(source.stream(chosen, "reading")))
+
+
+def sums_outside_folds(
+    source: LabelledSource, accumulate: Callable[[Batch], T], folds: int, held_out: Batch
+) -> list[T]:
+    """Return the sums over the rows outside each fold, and last over all rows, in one pass over the rows in no fold.
+
+    With `per_fold`, every batch would fill a table for each fold, although few rows are in one.
+
+    Parameters
+    ----------
+    source : LabelledSource
+        All rows, with their folds.
+    accumulate : callable
+    folds : int
+    held_out : Batch
+        The rows that are in a fold (`rows_in_folds`).
+    """
+    others = source.reduce(lambda batch: accumulate(inside(batch, -1)))
+    return sums_without_each([*(accumulate(inside(held_out, k)) for k in range(folds)), others])

@@ -21,6 +21,7 @@ _MOST_NEWTON = 200  # parameters; with more, the Hessian costs more than it save
 _BLOCK = 1 << 16  # features whose deviations are held at a time
 _MOST_STEPS = 60  # of Newton's method
 _ROUNDING = 1e-9  # an expected decrease, relative to the mean loss, that rounding can hide
+_MARGIN = 100.0  # of the bound on the next decrement of Newton's method
 _LIMITS = {"maxiter": 500, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-7}
 
 
@@ -154,6 +155,10 @@ def _newton(problem: _Problem, position: Array, n_classes: int, tolerance: float
             return None
         gain = -float(gradient @ step)  # the squared Newton decrement, about twice the expected decrease
         scale = max(loss, 1e-3)  # a separable problem has a loss near 0
+        # Convergence is quadratic: the squared decrement of all rows, n·gain, is at most of the order of its square in
+        # the next step (Boyd & Vandenberghe, Convex Optimization, section 9.5), so this step is the last one.
+        if _MARGIN * len(problem.y_true) * gain**2 <= tolerance * scale:
+            return np.where(bounded, np.maximum(position + step, 0.0), position + step)
         if gain <= tolerance * scale:
             return np.where(bounded, np.maximum(position, 0.0), position)
         for halving in range(30):

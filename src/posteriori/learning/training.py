@@ -52,8 +52,8 @@ class Plan:
     limits : EMOptions
     weighed : callable, optional
         Learns factor weights. Called with a fit, the source of its rows, a function from batches in the codes of the
-        source to batches in those of the model (or None), and initial factor weights (or None). Returns the model with
-        the weights.
+        source to batches in those of the model (or None), initial factor weights (or None), and a sample of the rows
+        that is in memory (or None). Returns the model with the weights.
     learns_unlabelled : bool
         Whether rows without label are learned from by EM, if there are some; otherwise they are left out.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from posteriori.model import FactorWeights, GenerativeModel
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
 from posteriori.tables import Assignment, Batch
+from posteriori.tables.batch import joined
 from posteriori.typing import Array
 
 __all__ = ["PENALTY", "FactorWeights", "fit_weights", "learn_weights"]
@@ -103,6 +103,7 @@ def learn_weights(
     statistics: JointStatistics,
     to_observed_codes: Callable[[Batch], Batch] | None = None,
     start: FactorWeights | None = None,
+    sample: Batch | None = None,
 ) -> FactorWeights:
     """Return weights of a model's factors, learned from leave-one-out log factors of its training rows.
 
@@ -121,6 +122,8 @@ def learn_weights(
         Converts a batch of the source to the codes of the model, if these differ.
     start : FactorWeights, optional
         A point near the optimum.
+    sample : Batch, optional
+        A sample of the training rows, with labels, from which rows are taken without a pass over the source.
 
     Raises
     ------
@@ -130,38 +133,49 @@ def learn_weights(
         A density has no leave-one-out (`left_out`); choose another density.
     """
     check_closed_form(model, statistics)
+    most = min(MOST_ROWS, max(1, MOST_FACTORS // (model.n_components * len(model.schema.columns))))
+    rows, n_counted = _sampled_batch(sample, most) if sample is not None else _sampled(source, most)
+    given = rows.assignment
+    assert given is not None
+    seen = rows if to_observed_codes is None else replace(to_observed_codes(rows), assignment=given)
+    for refit in (False, True):
+        factors = left_out_factors(model, statistics, seen, refit=refit)
+        known = np.flatnonzero(~np.isnan(factors.sum(axis=(1, 2))))  # of rows with a closed form; no factor is +inf
+        if 2 * len(known) >= len(rows):
+            break
+    if len(known) < len(rows):
+        factors, given = factors[known], given.rows(known)
+    component, weight = given.component, given.weight
+    if sample is not None:
+        weight = weight * (statistics.weight.sum() / weight.sum())  # so that the penalty is relative to all rows
+    elif n_counted > len(weight):
+        weight = weight * (n_counted / len(weight))
+    return fit_weights(factors, model.log_prior, component, weight, start=start)
+
+
+def _sampled(source: LabelledSource, most: int) -> tuple[Batch, int]:
+    """Return a stratified subsample of the labelled rows of positive weight, from one pass, and the number of these."""
     assert source.labels is not None
     assert source.classes is not None
     y_true = source.labels.components(source.classes, slice(0, source.table.n_rows))
     counted = np.flatnonzero(y_true >= 0 if source.weight is None else (y_true >= 0) & (source.weight > 0))
-    most = min(MOST_ROWS, max(1, MOST_FACTORS // (model.n_components * len(model.schema.columns))))
     chosen = np.zeros(len(y_true), np.bool_)
     chosen[counted[stratified_subsample(y_true[counted], most)]] = True
+    parts = source.stream(lambda batch: _with_labels(batch, chosen[batch.start : batch.start + len(batch)]), "reading")
+    return joined(list(parts)), len(counted)
 
-    def left_out(batch: Batch, refit: bool) -> list[tuple[Array, Assignment]]:
-        labels = batch.assignment
-        assert labels is not None
-        rows = np.flatnonzero(chosen[batch.start : batch.start + len(batch)])
-        if not len(rows):
-            return []
-        given = Assignment(labels.component[rows], labels.weight[rows], labels.n_components)
-        subset = batch.rows(rows)
-        subset = replace(subset if to_observed_codes is None else to_observed_codes(subset), assignment=given)
-        factors = left_out_factors(model, statistics, subset, refit=refit)
-        undefined = np.isnan(factors.sum(axis=(1, 2)))  # of rows without closed form; no factor is +inf
-        if not undefined.any():
-            return [(factors, given)]
-        known = np.flatnonzero(~undefined)
-        return [(factors[known], given.rows(known))]
 
-    samples = source.reduce(partial(left_out, refit=False))
-    if 2 * sum(len(factors) for factors, _ in samples) < chosen.sum():
-        samples = source.reduce(partial(left_out, refit=True))
-    factors, component, weight = (
-        samples[0][0] if len(samples) == 1 else np.concatenate([factors for factors, _ in samples]),
-        np.concatenate([given.component for _, given in samples]),
-        np.concatenate([given.weight for _, given in samples]),
-    )
-    if len(counted) > len(weight):
-        weight = weight * (len(counted) / len(weight))  # so that the penalty is relative to all rows
-    return fit_weights(factors, model.log_prior, component, weight, start=start)
+def _sampled_batch(batch: Batch, most: int) -> tuple[Batch, int]:
+    """Return a stratified subsample of the labelled rows of positive weight of a batch, and the number of these."""
+    labels = batch.assignment
+    assert labels is not None
+    counted = np.flatnonzero((labels.component >= 0) & (labels.weight > 0))
+    return _with_labels(batch, counted[stratified_subsample(labels.component[counted], most)]), len(counted)
+
+
+def _with_labels(batch: Batch, chosen: Array) -> Batch:
+    """Return some rows with their components and weights, by a mask or by their positions."""
+    labels = batch.assignment
+    assert labels is not None
+    given = Assignment(labels.component[chosen], labels.weight[chosen], labels.n_components)
+    return replace(batch.rows(chosen), assignment=given)

@@ -8,15 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.learning.cross_fitting import CrossFitted, cross_fit, score_held_out
+from posteriori.learning.cross_fitting import CrossFitted, cross_fit, score_batch, score_held_out
+from posteriori.learning.fold_sums import rows_in_folds
 from posteriori.learning.folds import assign_folds, stratified_subsample
 from posteriori.learning.importance import HeldOutRows, Predictor, most_rows
 from posteriori.learning.training import Plan, TrainingRows
+from posteriori.learning.work_steps import SCORING
 from posteriori.sources import LabelledSource
 from posteriori.tables import Batch, Column
+from posteriori.tables.progress import step
 from posteriori.typing import Array
 
 MOST_EVALUATED = 200_000  # rows: the standard error of an accuracy of 0.8 is then 0.001, and memory is bounded
+MOST_EVALUATED_BY_ALL = 50_000  # the same, by every candidate of a pool: the standard error is then 0.002
+MANY_ROWS = 100_000  # labelled rows in no fold, and
+PER_EVALUATED_ROW = 2  # of them per evaluated row: these choose the cut points of all models
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,8 @@ class FoldedData:
         The positions of the rows that are held out in turn, ascending: rows with a label, or a subsample of them.
     y_true, fold, weight : ndarray (m,)
         The class index, the fold and the weight of each evaluated row.
+    n_labelled : int
+        The number of rows with a label, m or more.
     """
 
     source: LabelledSource
@@ -40,6 +48,7 @@ class FoldedData:
     y_true: Array
     fold: Array
     weight: Array
+    n_labelled: int
 
     @classmethod
     def of(
@@ -78,6 +87,7 @@ class FoldedData:
         """
         source, y_true = rows.source, rows.y_true
         evaluated = np.flatnonzero(y_true >= 0)
+        n_labelled = len(evaluated)
         if most is not None and len(evaluated) > most:
             evaluated = evaluated[np.sort(stratified_subsample(y_true[evaluated], most))]
         if at_most:
@@ -87,7 +97,7 @@ class FoldedData:
         group = None if groups is None else np.asarray(groups)[evaluated]
         fold = assign_folds(y_true[evaluated], folds, stratified=stratified, groups=group, seed=random_state)
         weight = np.ones(len(evaluated)) if source.weight is None else source.weight[evaluated]
-        return cls(source, rows.target, evaluated, y_true[evaluated], fold, weight)
+        return cls(source, rows.target, evaluated, y_true[evaluated], fold, weight, n_labelled)
 
     @property
     def rows(self) -> TrainingRows:
@@ -98,6 +108,15 @@ class FoldedData:
     def folds(self) -> int:
         """The number of folds."""
         return int(self.fold.max()) + 1
+
+    @property
+    def most_are_in_no_fold(self) -> bool:
+        """Whether so many labelled rows are in no fold that they alone can choose the cut points of all models.
+
+        They belong to the training rows of every fold, and more rows would hardly move the cut points.
+        """
+        n_others = self.n_labelled - len(self.evaluated)
+        return n_others >= max(MANY_ROWS, PER_EVALUATED_ROW * len(self.evaluated))
 
     @property
     def fold_of_rows(self) -> Array:
@@ -133,12 +152,18 @@ def judge_and_sample(
     One pass serves both, so that the cells for feature importance need no further one.
     """
     fold, source = folded.fold_of_rows, folded.source.cached()
+    if folded.most_are_in_no_fold:
+        held_out = rows_in_folds(source.with_folds(fold))
+        fitted = cross_fit(source, fold, folded.folds, plans, progress, held_out)
+        log_posterior = score_batch(held_out, fitted, source.n_jobs, len(fold), progress)
+        return log_posterior, fitted, None if sampled is None else held_out.rows(sampled)
     fitted = cross_fit(source, fold, folded.folds, plans, progress)
     marked = None
     if sampled is not None:
         marked = np.zeros(len(fold), np.bool_)
         marked[folded.evaluated[sampled]] = True
-    log_posterior, kept = score_held_out(source, fold, fitted, progress, marked)
+    with step(SCORING):
+        log_posterior, kept = score_held_out(source, fold, fitted, progress, marked)
     return log_posterior, fitted, kept
 
 

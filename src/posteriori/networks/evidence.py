@@ -13,7 +13,7 @@ import numpy as np
 from posteriori.networks.naming import States, require_variable, state_code
 from posteriori.suggestions import closest
 from posteriori.tables import Column, Schema, read_table
-from posteriori.tables.objects import is_missing
+from posteriori.tables.missing import is_missing
 from posteriori.tables.records import read_records
 from posteriori.typing import Array
 

@@ -25,7 +25,7 @@ def open_axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError('plotting needs matplotlib: pip install "posteriori[plot]"') from error
+        raise ImportError("plotting needs matplotlib: pip install matplotlib") from error
     if ax is None:
         _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     ax.spines[["top", "right"]].set_visible(False)

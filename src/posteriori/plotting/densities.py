@@ -162,7 +162,7 @@ def _points(feature: Feature, n_classes: int, seen: Array, scale: Scale) -> Arra
         steps = np.append(
             cuts, np.nextafter(cuts, -np.inf)
         )  # two points per cut, just below and at it, draw a vertical step
-        even = scale.number(np.linspace(*scale.position(np.array([first, last])), 400))
+        even = scale.grid(float(first), float(last), 400)
         points = np.concatenate([near.ravel(), even, steps])
     points = np.unique(points)
     return points[~feature.out_of_support(points)]

@@ -84,7 +84,7 @@ def plot_effect(
         raise ValueError("y needs X; give the rows that it labels too")
     pairs = _pairs(classes, label, against)
     rows = read_batch(model, model.sample(_ROWS, random_state=0)[0] if X is None else X)
-    cells = _column(rows, drawn.position)
+    cells = cells_of(rows, drawn.position)
     if np.isnan(cells).all():
         raise ValueError(f"column {drawn.column.name!r} has no cell with a value in these rows, so no range")
     scale = Scale() if drawn.whole else Scale.of(cells[~np.isnan(cells)])
@@ -128,9 +128,11 @@ def read_batch(model: Any, X: Any) -> Batch:
     return joined([batches[start] for start in sorted(batches)]).with_schema(Shown.of(model).schema)
 
 
-def _column(rows: Batch, column: int) -> Array:
-    """Return the cells of a column as numbers or codes, NaN where missing."""
+def cells_of(rows: Batch, column: int) -> Array:
+    """Return the cells of a column as numbers or codes, NaN where missing; all NaN in another kind of column."""
     schema = rows.schema
+    if schema.columns[column].kind not in ("continuous", "categorical"):
+        return np.full(len(rows), np.nan)
     if schema.columns[column].kind == "continuous":
         return rows.numbers.values[:, schema.of_kind("continuous").index(column)].astype(np.float64)
     codes = rows.codes.values[:, schema.coded.index(column)]
@@ -146,8 +148,8 @@ def effect_points(feature: Feature, cells: Array, scale: Scale, most: int = _POI
     """Return every category; for numbers, a grid over the range of the cells, with points beside each jump."""
     if feature.categorical:
         return np.arange(1, len(feature.column.categories) + 1)
-    ends = np.array([np.nanmin(cells), np.nanmax(cells)])
-    points = np.clip(scale.number(np.linspace(*scale.position(ends), most)), *ends)
+    ends = float(np.nanmin(cells)), float(np.nanmax(cells))
+    points = scale.grid(*ends, most)
     if feature.whole:
         points = np.unique(points.round())
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ _LETTER, _LINE, _PAD = 0.085, 0.2, 0.09  # inches, at the font size below
 _POINTS = 9.0
 _BAR = 0.75
 _MOST_WITH_BARS = 45
+_SHORTEST_TITLE = 24  # letters in a line
 
 
 def plot_network(
@@ -92,6 +94,7 @@ def plot_tree(model: Any, label: Any = None, *, ax: Axes | None = None) -> Axes:
     edges, names = _edges_of(model, label)
     size = {name: _size(name, {}) for name in names}
     layout = layered(size, list(edges), down=0.75)
+    own = ax is None
     ax, scale = _open(ax, layout)
     greatest = max((nats for nats in edges.values() if nats is not None), default=0.0)
     for (parent, child), nats in edges.items():
@@ -108,6 +111,12 @@ def plot_tree(model: Any, label: Any = None, *, ax: Axes | None = None) -> Axes:
         title = titles.get(type(model).__name__, f"given {given}")
     if any(nats is not None for nats in edges.values()):
         title += "; numbers are nats"
+    if own:  # a narrow tree must not cut the title off
+        title = textwrap.fill(title, max(int(layout.width / (_LETTER * 1.1)), _SHORTEST_TITLE))
+        figure: Any = ax.figure
+        width, height = figure.get_size_inches()
+        longest = max(map(_length, title.split("\n")))
+        figure.set_size_inches(max(width, 1.1 * longest + 0.4), height + 0.2 * title.count("\n"))
     ax.set_title(title, loc="left", fontsize=_POINTS * 1.1 * scale, color=INK)
     return ax
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from posteriori.plotting.canvas import class_colours, draw_legend, open_axes
@@ -12,6 +13,9 @@ from posteriori.typing import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_LOSSES = ("log_loss", "brier")
+_FEWEST_MEANS = 8
+_USUAL, _ABOVE = 0.75, 1.0  # the axis ends one such range above the upper quartile of the means
 _AXES = {
     "accuracy": "accuracy on held-out rows",
     "log_loss": "log-loss on held-out rows (nats per row)",
@@ -25,7 +29,8 @@ def plot_learning_curves(comparison: Any, measure: str = "log_loss", *, ax: Axes
     """Draw a score of each model against the number of training rows.
 
     Lines are means over the repeats, solid for generative models and dashed for discriminative ones; bands are two
-    standard errors of the mean to either side. The axes of rows and of seconds are logarithmic.
+    standard errors of the mean to either side. The axes of rows and of seconds are logarithmic. The axis of a loss ends
+    above most of the means; the largest losses, of few training rows, may lie beyond it.
 
     Parameters
     ----------
@@ -65,6 +70,8 @@ def plot_learning_curves(comparison: Any, measure: str = "log_loss", *, ax: Axes
             low, high = _band(mean, error, measure)
             ax.fill_between(n_rows, low, high, color=colour, alpha=0.15, lw=0)
     _mark_sizes(ax, comparison.sizes)
+    if measure in _LOSSES:
+        _limit_losses(ax)
     ax.set(xlabel="rows learned from", ylabel=_AXES[measure])
     draw_legend(ax)
     return ax
@@ -76,6 +83,17 @@ def _band(mean: Array, error: Array, measure: str) -> tuple[Array, Array]:
     if measure == "accuracy":
         return low.clip(0.0, 1.0), high.clip(0.0, 1.0)
     return low.clip(mean / 10 if measure.endswith("seconds") else 0.0), high
+
+
+def _limit_losses(ax: Axes) -> None:
+    """End the axis above most of the means, so that a model that fails on the fewest rows does not squeeze the rest."""
+    means = np.concatenate([np.asarray(line.get_ydata(), np.float64) for line in ax.lines])
+    means = means[np.isfinite(means)]
+    if len(means) >= _FEWEST_MEANS:
+        lowest, usual = means.min(), np.quantile(means, _USUAL)
+        top = usual + _ABOVE * (usual - lowest)
+        if means.max() > top:
+            ax.set_ylim(max(lowest - 0.1 * (top - lowest), 0.0), top)
 
 
 def _mark_sizes(ax: Axes, sizes: tuple[int, ...]) -> None:

@@ -80,8 +80,7 @@ def plot_precision_recall(
 
     Parameters
     ----------
-    model, X, y, proba, label, ax
-        As in `plot_roc`.
+    model, X, y, proba, label, ax : as in `plot_roc`
 
     Returns
     -------
@@ -123,8 +122,7 @@ def plot_lift(
 
     Parameters
     ----------
-    model, X, y, proba, label, ax
-        As in `plot_roc`.
+    model, X, y, proba, label, ax : as in `plot_roc`
 
     Returns
     -------
@@ -156,8 +154,7 @@ def plot_confusion(model: Any, X: Any = None, y: Any = None, *, proba: Any = Non
 
     Parameters
     ----------
-    model, X, y, proba, ax
-        As in `plot_roc`.
+    model, X, y, proba, ax : as in `plot_roc`
 
     Returns
     -------

@@ -53,6 +53,11 @@ class Scale:
         """Return the number x at a position u."""
         return u if self.width is None else self.width * np.sinh(u)
 
+    def grid(self, low: float, high: float, points: int) -> Array:
+        """Return numbers that are evenly spaced along the axis, from low to high."""
+        ends = self.position(np.array([low, high]))
+        return np.clip(self.number(np.linspace(float(ends[0]), float(ends[1]), points)), low, high)
+
     def per_unit_of_axis(self, x: Array, density: Array) -> Array:
         """Convert a density per data unit to one per unit of the axis, p(x)·dx/du, so that areas are probabilities."""
         return density if self.width is None else density * np.sqrt(x**2 + self.width**2)

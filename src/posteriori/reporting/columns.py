@@ -22,7 +22,7 @@ class ColumnFacts:
     ----------
     column : Column
     distribution : str
-        Name of the density of the column; "pooled" for a pool, "ignored" for an ignored column.
+        Name of the density of the column; "pooled" for a pool; the kind of a column without numbers and categories.
     cells : Cells
         Number of missing cells, 0 for an ignored column; mean, standard deviation and range of a numeric column.
     counts : ndarray (K,) or None
@@ -64,8 +64,8 @@ def column_facts(estimator: Any, X: Any) -> list[ColumnFacts]:
     continuous = schema.of_kind("continuous")
     facts = []
     for j, column in enumerate(schema.columns):
-        if column.is_ignored:
-            facts.append(ColumnFacts(column, "ignored", Cells(0, 0)))
+        if column.kind not in ("continuous", "categorical"):
+            facts.append(ColumnFacts(column, column.kind, Cells(0, 0)))
             continue
         distribution = name_of.get(j, "pooled")
         if column.kind == "continuous":

@@ -12,12 +12,15 @@ from typing import Any
 from posteriori.persistence import write_file_atomically
 from posteriori.reporting.columns import ColumnFacts, column_facts
 from posteriori.reporting.data import ReportData
-from posteriori.reporting.features import features_section, tree_section
+from posteriori.reporting.dependences import tree_section
+from posteriori.reporting.features import features_section
 from posteriori.reporting.held_out import HeldOutPredictions, predict_held_out
+from posteriori.reporting.labels import labels_section
 from posteriori.reporting.markup import Html, Section, details, element, page, paragraph
 from posteriori.reporting.overview import summary, table_section
 from posteriori.reporting.rows import explained_section, strangest_section
 from posteriori.reporting.scores import candidates_section, scores_section, weights_section
+from posteriori.reporting.thresholds import thresholds_section
 from posteriori.reporting.trust import calibration_section, confusion_section
 
 _WORDS = {
@@ -34,6 +37,14 @@ _WORDS = {
     "AUC": (
         "Area under the ROC curve: the probability that a row of a class gets a higher probability of that class than "
         "a row of another class."
+    ),
+    "Precision": "The share of the rows predicted as a class that belong to it.",
+    "Recall": "The share of the rows of a class that are predicted as it; also called true positive rate.",
+    "F1": "The harmonic mean of precision and recall.",
+    "Lift": "The share of a class among the rows ranked first, divided by its share among all rows.",
+    "Effect": (
+        "What the value of a column adds to the log-odds of a class, averaged over rows whose other columns stay as "
+        "they are."
     ),
     "Density": "The probability per unit of a column: the curve is high where many rows are expected.",
     "Bayes’ rule": (
@@ -94,9 +105,11 @@ def report(
 ) -> Report:
     """Write an HTML report on a fitted classifier, for readers who do not know Bayes' rule.
 
-    The report has these sections: overview of the table, scores compared with the class prior, candidates and weights
-    of a pool, calibration, confusion matrix, feature importance with the class-conditional densities of the most
-    important columns, dependence tree, outliers by log p(x), and explanations of five rows.
+    The report has these sections: overview of the table with alerts on columns, scores compared with the class prior,
+    candidates and weights of a pool, calibration, confusion matrix, ROC, precision-recall and lift curves with a table
+    of thresholds, feature importance with the effect and the class-conditional densities of every column, dependences,
+    outliers by log p(x), labels that the held-out predictions contradict, and explanations of five rows with the
+    smallest changes that would change the prediction.
 
     Parameters
     ----------
@@ -167,7 +180,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise ImportError('a report needs matplotlib: pip install "posteriori[plot]"') from error
+        raise ImportError("a report needs matplotlib: pip install matplotlib") from error
 
 
 def _sections(subject: ReportData, evaluated: HeldOutPredictions, facts: list[ColumnFacts]) -> Iterator[Section]:
@@ -180,12 +193,17 @@ def _sections(subject: ReportData, evaluated: HeldOutPredictions, facts: list[Co
         yield weights_section(estimator.member_weights_, estimator.class_bias_, estimator.classes_.tolist())
     yield calibration_section(subject, evaluated)
     yield confusion_section(subject, evaluated)
+    yield from _present(thresholds_section(subject, evaluated))
     yield features_section(subject, evaluated.importance)
-    tree = tree_section(subject)
-    if tree is not None:
-        yield tree
+    yield from _present(tree_section(subject))
     yield strangest_section(subject, facts)
+    yield from _present(labels_section(subject, evaluated))
     yield explained_section(subject, evaluated)
+
+
+def _present(section: Section | None) -> Iterator[Section]:
+    if section is not None:
+        yield section
 
 
 def _footer(estimator: Any) -> list[Html]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+_SHORT = 12  # rows
 _VOID = frozenset({"br", "link", "meta"})
 # Second line of defence: if a cell were ever taken for markup, the browser would load and run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -94,7 +95,14 @@ def table(
         element("tbody", *(element("tr", *cells(row)) for row in rows)),
         class_="stacks" if stacks else class_,
     )
-    return element("div", content, class_="scroll", tabindex=0, role="region", aria_label=caption)
+    rows_written = content.count("<tr>")
+    class_of_box = "scroll short" if rows_written <= _SHORT else "scroll"  # a short table stays on one printed page
+    return scrolled(content, caption, class_of_box)
+
+
+def scrolled(content: Html, label: str, class_: str | None = None) -> Html:
+    """Return content that scrolls sideways if the page is too narrow for it."""
+    return element("div", content, class_=class_ or "scroll", tabindex=0, role="region", aria_label=label)
 
 
 def bar(share: float, class_: str = "") -> Html:

@@ -8,16 +8,18 @@ import numpy as np
 
 from posteriori.densities import column_label
 from posteriori.formatting import cell_text, count, plural
+from posteriori.reporting.alerts import alerts_table, find_alerts
 from posteriori.reporting.columns import ColumnFacts
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions
-from posteriori.reporting.markup import Html, Section, bar, element, paragraph, table
+from posteriori.reporting.markup import Html, Section, bar, details, element, paragraph, table
 from posteriori.reporting.writing import number, percent
 from posteriori.statistics.description import Cells
 from posteriori.typing import Array
 
 _MOST_CLASSES = 40
-_MOST_COLUMNS = 100
+_MOST_COLUMNS = 500
+_MOST_UNFOLDED = 40  # columns
 _MOST_CATEGORIES = 5
 
 
@@ -74,13 +76,17 @@ def _chance(evaluated: HeldOutPredictions) -> float:
 
 
 def table_section(subject: ReportData, facts: Sequence[ColumnFacts]) -> Section:
-    """Return the section that lists the classes and the columns."""
+    """Return the section that lists the classes, the columns, and alerts on columns."""
     lead = (
         "The data the model was fitted to. Missing cells are not imputed: the model integrates them out and predicts "
         "from the observed cells."
     )
     counts = np.bincount(subject.components[subject.labelled], minlength=len(subject.labels))
-    contents = [classes_table(subject.target, subject.labels, counts), columns_table(facts, len(subject.components))]
+    contents = [
+        classes_table(subject.target, subject.labels, counts),
+        columns_table(facts, len(subject.components)),
+        alerts_table(find_alerts(subject, facts)),
+    ]
     return Section("table", "Data overview", lead, tuple(contents))
 
 
@@ -88,7 +94,7 @@ def classes_table(target: str, labels: Sequence[str], counts: Array) -> Html:
     """Return the class frequencies; if there are many classes, the most frequent first."""
     order = range(len(labels)) if len(labels) <= _MOST_CLASSES else np.argsort(-counts, kind="stable")[:_MOST_CLASSES]
     total = max(float(counts.sum()), 1.0)
-    rows = [[labels[c], count(counts[c]), percent(counts[c] / total), bar(counts[c] / counts.max())] for c in order]
+    rows = [[labels[c], count(counts[c]), percent(counts[c] / total), bar(counts[c] / total)] for c in order]
     more = f", the {_MOST_CLASSES} most frequent of {len(labels)}" if len(labels) > len(rows) else ""
     return table(f"Classes of {target}{more}", [target, "rows", "share", ""], rows)
 
@@ -108,18 +114,21 @@ def columns_table(facts: Sequence[ColumnFacts], n_rows: int) -> Html:
         for one in shown
     ]
     more = f", the first {len(shown)} of {len(facts)}" if len(shown) < len(facts) else ""
-    return table(
+    grid = table(
         f"Columns{more}",
         ["column", "kind", "values", "missing", *([""] if most else [])],
         rows,
         text=(0, 1, 2),
         stacks=True,
     )
+    return details(f"All {plural(len(facts), 'column')}", grid) if len(facts) > _MOST_UNFOLDED else grid
 
 
 def _kind(facts: ColumnFacts) -> str:
     if facts.column.is_ignored:
         return "ignored"
+    if facts.column.kind == "counts":
+        return "counts"
     if facts.column.kind == "categorical":
         return "category"
     if facts.column.is_binned:
@@ -131,13 +140,18 @@ def _kind(facts: ColumnFacts) -> str:
 def _values(facts: ColumnFacts) -> str:
     if facts.column.is_ignored:
         return facts.column.reason
+    if facts.column.kind == "counts":
+        return plural(facts.column.width, "word")
     if facts.counts is not None:
         return _categories(facts)
     cells = facts.cells
     if cells.mean is None:
         return "none"
-    mean, low, high = (number(value, _digits(cells)) for value in (cells.mean, cells.lowest, cells.highest))
-    spread = f" ± {number(cells.sd, 3)}" if cells.sd is not None else ""
+    shown = [value for value in (cells.mean, cells.lowest, cells.highest, cells.sd) if value is not None]
+    grouped = max(map(abs, shown)) >= 10_000  # one style within a line: 5,404 ± 11,574
+    digits = _digits(cells)
+    mean, low, high = (number(value, digits, grouped) for value in (cells.mean, cells.lowest, cells.highest))
+    spread = f" ± {number(cells.sd, 3, grouped)}" if cells.sd is not None else ""
     return f"{mean}{spread}, from {low} to {high}"
 
 

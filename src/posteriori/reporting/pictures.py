@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from posteriori.plotting.canvas import INK
 from posteriori.reporting.markup import Html, element, escaped
 
 if TYPE_CHECKING:
@@ -20,10 +21,13 @@ _LOOK: dict[Any, Any] = {
     "svg.hashsalt": "posteriori",  # deterministic ids
     "text.parse_math": False,  # a column name may contain "$"
     "font.size": 9.0,
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
     "axes.unicode_minus": True,
     "path.simplify_threshold": 0.3,
 }
 _PIXELS_PER_POINT = 96.0 / 72.0
+# Ink and paper follow the page, which is dark where the reader wants it so.
+_COLOURS = {INK.lower(): "currentColor", "#000000": "currentColor", "#ffffff": "var(--paper)"}
 
 
 def draw(paint: Callable[[Axes], Any], width: float, height: float, label: str, name: str) -> Html:
@@ -110,10 +114,11 @@ def inlined(svg: str, label: str, name: str, width: float) -> Html:
 
 
 def _tidy(tag: str, name: str, used: set[str]) -> str:
-    """Prefix the ids of a tag, shorten its numbers, and remove its font family."""
+    """Prefix the ids of a tag, shorten its numbers, remove its font family, and take ink and paper from the page."""
     tag = tag.replace("xlink:href=", "href=")
     tag = re.sub(r' id="([^"]*)"', lambda match: f' id="{name}-{match[1]}"' if match[1] in used else "", tag)
     tag = re.sub(r'(url\(|href=")#', rf"\1#{name}-", tag)
+    tag = re.sub(r"(?<=: )#[0-9a-f]{6}\b", lambda match: _COLOURS.get(match[0], match[0]), tag)
     tag = re.sub(r"font-family: [^;\"]*;? ?", "", tag)
     tag = re.sub(r"(font: [^;\"]*?)'DejaVu Sans'[^;\"]*", r"\1sans-serif", tag)
     return re.sub(r"-?\d+\.\d{3,}", lambda match: _short(match[0]), tag)

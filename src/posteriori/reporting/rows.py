@@ -10,7 +10,9 @@ import numpy as np
 from posteriori.explain import Explanation
 from posteriori.explain.merging import merge_classes
 from posteriori.formatting import cell_text, listed, plural
+from posteriori.plotting.effects import read_batch
 from posteriori.plotting.reading import Feature
+from posteriori.reporting.changes import smallest_changes
 from posteriori.reporting.columns import ColumnFacts
 from posteriori.reporting.data import ReportData, take_rows
 from posteriori.reporting.held_out import HeldOutPredictions
@@ -22,6 +24,8 @@ from posteriori.typing import Array
 _STRANGEST = 10
 _USUAL_ROWS = 1000  # reference sample for unusual cells
 _MOST_REASONS = 3
+_MOST_CHANGED = 30  # columns whose cells are changed
+_MOST_SHOWN = 4  # changes of a row
 _MOST_STEPS = 8
 _MOST_CLASSES = 4
 _RARE = 0.01  # a cell is unusual if at most this share of its column is as unlikely
@@ -68,7 +72,7 @@ def _reasons(subject: ReportData, facts: Sequence[ColumnFacts], rows: Array) -> 
     A cell is compared by its marginal density under the model, not by its distance from the mean: in a bimodal column
     the mean itself can be an improbable value.
     """
-    usual, _ = _log_marginals(subject, subject.sampled(_USUAL_ROWS))
+    usual, seen = _log_marginals(subject, subject.sampled(_USUAL_ROWS))
     own, cells = _log_marginals(subject, rows)
     present = np.maximum(np.count_nonzero(~np.isnan(usual), axis=0), 1)
     mean = np.nansum(usual, axis=0) / present
@@ -78,7 +82,9 @@ def _reasons(subject: ReportData, facts: Sequence[ColumnFacts], rows: Array) -> 
     for position in range(len(rows)):
         order = np.lexsort((own[position] - mean, share[position]))
         strange = [int(j) for j in order if share[position, j] <= _RARE]
-        reasons.append([_unusual(facts[j], cells[position, j], share[position, j]) for j in strange[:_MOST_REASONS]])
+        reasons.append(
+            [_unusual(facts[j], cells[position, j], share[position, j], seen[:, j]) for j in strange[:_MOST_REASONS]]
+        )
     return reasons
 
 
@@ -108,17 +114,20 @@ def _log_marginals(subject: ReportData, rows: Array) -> tuple[Array, Array]:
     return found, cells
 
 
-def _unusual(facts: ColumnFacts, cell: float, share: float) -> str:
-    """Return the text of an unusual cell, with the usual values of its column."""
+def _unusual(facts: ColumnFacts, cell: float, share: float, seen: Array) -> str:
+    """Return the text of an unusual cell, with the usual values of its column: the middle 90 % of the cells seen."""
     if facts.counts is not None:
         position = int(cell) - 1
         name = f"{facts.column.name} = {cell_text(facts.column.categories[position])}"
         return f"{name} ({plural(facts.counts[position], 'such row')})"
     name = f"{facts.column.name} = {cell_text(float(cell))}"
-    if facts.cells.mean is None:
+    if np.isnan(seen).all():
         return name
-    usual = f"mean {number(facts.cells.mean, 3)} ± {number(facts.cells.sd, 2)}"
-    return f"{name} ({usual}; {percent(share)} of cells are as unlikely)"
+    low, high = np.nanquantile(seen, [0.05, 0.95], method="nearest")
+    grouped = max(abs(low), abs(high)) >= 10_000
+    middle = f"90 % of cells are from {number(float(low), 4, grouped)} to {number(float(high), 4, grouped)}"
+    usual = f"90 % of cells are {number(float(low), 4)}" if low == high else middle
+    return f"{name} ({usual}; {percent(share)} are as unlikely)"
 
 
 @dataclass(frozen=True)
@@ -164,8 +173,18 @@ def explained_section(subject: ReportData, evaluated: HeldOutPredictions) -> Sec
     X = take_rows(subject.X, evaluated.rows[[one.position for one in examples]])
     explanation = subject.estimator.explain(X)
     ruled = explanation if subject.lens_name is None else subject.main_member.explain(X)
+    batch = read_batch(subject.estimator, X)
+    usual = read_batch(subject.estimator, take_rows(subject.X, subject.sampled(_USUAL_ROWS)))
+    importance = evaluated.importance.information
+    modelled = np.array(subject.estimator.schema_.modelled)
+    columns = modelled[np.argsort(-importance[modelled], kind="stable")][:_MOST_CHANGED].tolist()
     articles = (
-        element("article", *_article(subject, evaluated, explanation, row, one), *_bayes_rule(subject, ruled, row))
+        element(
+            "article",
+            *_article(subject, evaluated, explanation, row, one),
+            *_changes(subject, usual, batch.rows(np.array([row])), columns, len(modelled)),
+            *_bayes_rule(subject, ruled, row),
+        )
         for row, one in enumerate(examples)
     )
     return Section("explained", "Explained predictions", lead, tuple(articles))
@@ -188,6 +207,24 @@ def _article(
     )
     if len(order) > 1:
         yield _steps(subject, explanation, row, int(order[0]), int(order[1]))
+
+
+def _changes(subject: ReportData, usual: Batch, row: Batch, columns: Sequence[int], n_columns: int) -> Iterator[Html]:
+    """Write what would change the prediction of one row."""
+    if len(subject.labels) < 2:
+        return
+    changes = smallest_changes(subject.estimator, usual, row, columns)
+    some = f" of the {_MOST_CHANGED} most important columns" if n_columns > _MOST_CHANGED else ""
+    if not changes:
+        yield paragraph(f"No change of a single cell{some} to an observed value changes the prediction.", class_="note")
+        return
+    yield paragraph(f"Smallest changes of a single cell{some} that change the prediction:", class_="note")
+    lines = (
+        f"{change.column} from {change.before} to {change.after}: "
+        f"{subject.label_phrases[change.label]} {percent(change.probability)}"
+        for change in changes[:_MOST_SHOWN]
+    )
+    yield element("ul", *(element("li", line) for line in lines), class_="changes")
 
 
 def _bayes_rule(subject: ReportData, explanation: Explanation, row: int) -> Iterator[Html]:

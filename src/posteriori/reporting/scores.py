@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from posteriori.classifiers.pool_verdict import pool_verdict
 from posteriori.formatting import cell_text, plural
 from posteriori.model_selection import metrics
 from posteriori.model_selection.against_prior import compare_with_prior
+from posteriori.model_selection.scores import area_under_curve
 from posteriori.registry import describe_model
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions
@@ -53,6 +54,13 @@ def scores_section(subject: ReportData, evaluated: HeldOutPredictions) -> Sectio
             *(number(metrics.brier_score(*one), 3) for one in (arguments, guess)),
             "squared error of the probabilities, 0 to 2; lower is better",
         ],
+        [
+            "AUC",
+            number(area_under_curve(*arguments), 3),
+            "0.5",
+            "area under the ROC curve" + ("" if len(subject.labels) == 2 else ", mean of the classes by their rows"),
+        ],
+        *_by_class(subject, metrics.precision_recall(*arguments)),
     ]
     caption = f"Scores on {plural(len(evaluated.rows), 'row')}"
     contents = [table(caption, ["score", "model", "class prior", "meaning"], rows, text=(0, 3))]
@@ -70,6 +78,19 @@ def scores_section(subject: ReportData, evaluated: HeldOutPredictions) -> Sectio
             )
         )
     return Section("scores", "Scores", lead, tuple(contents))
+
+
+def _by_class(subject: ReportData, found: metrics.PerClass) -> Iterator[list[str]]:
+    """Yield precision, recall and F1: of the second of two classes, or the mean of the classes."""
+    two = len(subject.labels) == 2
+    whose = f"of “{subject.label_phrases[1]}”" if two else "mean of the classes"
+    means = found.macro
+    if two:
+        means = {"precision": found.precision[1], "recall": found.recall[1], "f1": found.f1[1]}
+    meanings = ("share of correct rows among those predicted", "share of the rows found", "harmonic mean of the two")
+    for (name, value), meaning in zip(means.items(), meanings, strict=True):
+        shown = number(float(value), 3) if name == "f1" else percent(float(value))
+        yield [name.capitalize(), shown, "–", f"{whose}: {meaning}"]
 
 
 def candidates_section(cv_results: Mapping[str, Sequence[Any]], left_out: Mapping[str, str] | None = None) -> Section:
@@ -168,7 +189,7 @@ def weights_section(
         "need not sum to 1, and a sum below 1 makes the prediction less confident than the members."
     )
     ordered = sorted(weights.items(), key=lambda item: -item[1])
-    greatest = max((weight for _, weight in ordered), default=0.0) or 1.0
+    greatest = max([1.0, *(weight for _, weight in ordered)])  # a full bar is a weight of 1, as of a model alone
     rows = [[name, number(float(weight), 3), bar(weight / greatest)] for name, weight in ordered]
     contents = [table("Weights in the pool", ["member", "weight", ""], rows)]
     if class_bias is not None and len(class_bias):

@@ -6,12 +6,13 @@ import numpy as np
 
 from posteriori.formatting import count
 from posteriori.model_selection import metrics
+from posteriori.model_selection.ranking import Ranking
 from posteriori.plotting import plot_calibration
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import HeldOutPredictions
 from posteriori.reporting.markup import Html, Section, bar, details, element, paragraph, table
 from posteriori.reporting.pictures import draw, figure
-from posteriori.reporting.writing import percent
+from posteriori.reporting.writing import number, percent
 
 _MOST_CURVES = 6
 _MOST_IN_MATRIX = 40
@@ -136,9 +137,9 @@ def _mistakes(subject: ReportData, confusion: np.ndarray) -> Html:
     if not wrong:
         return paragraph("All of these rows were predicted correctly.")
     wrong.sort(key=lambda one: -one[0])
-    most, total = wrong[0][0], confusion.sum(axis=1)
+    total = confusion.sum(axis=1)
     rows = [
-        [subject.labels[t], subject.labels[p], count(n), percent(n / total[t]), bar(n / most, "quiet optional")]
+        [subject.labels[t], subject.labels[p], count(n), percent(n / total[t]), bar(n / total[t], "quiet optional")]
         for n, t, p in wrong[:_MOST_MISTAKES]
     ]
     more = f", {len(rows)} of {len(wrong)} pairs of classes" if len(wrong) > len(rows) else ""
@@ -148,12 +149,21 @@ def _mistakes(subject: ReportData, confusion: np.ndarray) -> Html:
 
 def _by_class(subject: ReportData, evaluated: HeldOutPredictions) -> Html:
     found = metrics.precision_recall(evaluated.y_true, evaluated.posterior, evaluated.weight)
+    areas = [
+        Ranking.of(evaluated.y_true, evaluated.posterior, c, evaluated.weight).area for c in range(len(subject.labels))
+    ]
     rows = [
-        [label, count(support), percent(recall), percent(precision)]
-        for label, support, recall, precision in zip(
-            subject.labels, found.support, found.recall, found.precision, strict=True
+        [label, count(support), percent(precision), percent(recall), number(f1, 3), number(area, 3)]
+        for label, support, precision, recall, f1, area in zip(
+            subject.labels, found.support, found.precision, found.recall, found.f1, areas, strict=True
         )
     ]
-    head = [subject.target, "rows", "recall (share of its rows found)", "precision (share of such predictions correct)"]
-    each = table("Precision and recall per class", head, rows)
-    return details("Precision and recall per class", each) if len(rows) > 12 else each
+    head = [subject.target, "rows", "precision", "recall", "F1", "AUC"]
+    title = "Precision, recall, F1 and AUC per class"
+    note = paragraph(
+        "Precision is the share of correct rows among those predicted as the class, recall the share of its rows that "
+        "are found.",
+        class_="note",
+    )
+    each = Html(table(title, head, rows) + note)
+    return details(title, each) if len(rows) > 12 else each

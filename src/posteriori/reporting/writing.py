@@ -9,15 +9,22 @@ from posteriori import formatting
 _NARROW = "\N{NARROW NO-BREAK SPACE}"
 
 
-def number(value: float | None, digits: int = 4) -> str:
+def number(value: float | None, digits: int = 4, grouped: bool = False) -> str:
     """Format a number with commas between thousands and a typographic minus sign.
+
+    Numbers below 10,000 have commas only if `grouped`: alone they may be years, beside a larger number they are not.
 
     Examples
     --------
     >>> number(3.14159), number(1234567.0), number(1e-9), number(-2.5), number(None)
     ('3.142', '1,234,567', '1e-09', '−2.5', '–')
+    >>> number(2026.0), number(-5404.0, grouped=True)
+    ('2026', '−5,404')
     """
     text = formatting.number(value, digits, separator=",")
+    if grouped and value is not None and 1000.0 <= abs(value) < 10_000.0 and "," not in text:
+        start = 1 if value < 0 else 0
+        text = f"{text[: start + 1]},{text[start + 1 :]}"
     return f"\N{MINUS SIGN}{text[1:]}" if text.startswith("-") else text
 
 

@@ -61,7 +61,7 @@ class RowPosterior(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of the model, which are keys of a row."""
+        """The columns of the training table, which are keys of a row."""
 
     def log_posterior(self, row: Mapping[str, Any]) -> Array:
         """Return log p(y | x) in nats, (C,); NaN, with a warning, for a row that no class can produce."""
@@ -88,8 +88,8 @@ class ModelRows:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of the model, which are keys of a row."""
-        return self.schema.names
+        """The columns of the training table, which are keys of a row."""
+        return self.schema.given
 
     @cached_property
     def _known(self) -> frozenset[str | None]:
@@ -99,8 +99,8 @@ class ModelRows:
         """Return log p(y | x) in nats, (C,); NaN, with a warning, for a row that no class can produce."""
         schema = self.schema
         if not row.keys() <= self._known:
-            warn_of_unknown_keys([row], schema.names, self.model, schema.target, stacklevel=4)
-        reader = RowReader(RecordTable((row,), schema.names), schema, range(len(schema.names)))
+            warn_of_unknown_keys([row], schema.given, self.model, schema.target, stacklevel=4)
+        reader = RowReader(RecordTable((row,), schema.given), schema, schema.places)
         batch = reader.batch(_ROW, _NO_LABELS)
         if batch.unseen:
             warn_of_unseen(batch.unseen)
@@ -148,7 +148,7 @@ class Scorer:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of the model, which are keys of a row."""
+        """The columns of the training table, which are keys of a row."""
         return self.rows.names
 
     def __call__(self, row: Mapping[str, Any]) -> dict[Any, float]:
@@ -157,7 +157,8 @@ class Scorer:
         Parameters
         ----------
         row : mapping from column name to cell
-            Cells are numbers, strings or booleans. A model that was trained on an array has the columns x0, x1, ….
+            Cells are numbers, strings or booleans; where the model has dates, Python dates or ISO strings. A model that
+            was trained on an array has the columns x0, x1, ….
 
         Raises
         ------

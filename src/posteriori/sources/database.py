@@ -116,6 +116,8 @@ class Sums:
     def _query_of(self, block: Any) -> Callable[[], Any] | None:
         """Return a function that queries the statistics of a block; None where no query gives them."""
         sufficient_statistics, columns = block.density.sufficient_statistics, block.columns
+        if any(self.schema.columns[j].part is not None for j in columns):
+            return None
         if sufficient_statistics is Counts:
             return lambda: self._counts(columns)
         if sufficient_statistics is Moments:

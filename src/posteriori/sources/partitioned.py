@@ -81,16 +81,18 @@ class PartitionedSource(ComposedSource):
     def _columns(self) -> Sequence[int]:
         """The columns that are read: those of the schema, then that of the labels."""
         labels = self._label_column
-        return list(self.positions) if labels is None else [*self.positions, labels.position]
+        features = list(dict.fromkeys(self.positions))  # the parts of a date are read from one column
+        return features if labels is None else [*features, labels.position]
 
     @property
     def _task(self) -> PartitionReader:
         """What is the same for all partitions: everything except the rows."""
         labels = self._label_column
         if labels is not None:  # the table is left behind: each partition takes its place
-            labels = replace(labels, table=cast(Table, None), position=len(self.positions))
+            labels = replace(labels, table=cast(Table, None), position=len(self._columns) - 1)
         labelling = replace(self.labelling, labels=labels, weight=None, folds=None)
-        return PartitionReader(self.schema, range(len(self.positions)), labelling, self.reader.numeric_only)
+        places = [self._columns.index(position) for position in self.positions]
+        return PartitionReader(self.schema, places, labelling, self.reader.numeric_only)
 
     @cached_property
     def _contexts(self) -> list[PartitionContext]:

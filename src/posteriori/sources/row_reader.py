@@ -10,6 +10,7 @@ import numpy as np
 from posteriori.sources.labelling import Labelling
 from posteriori.tables import Bags, Batch, Scan, Schema, Table, quote
 from posteriori.tables.blocks import TableWithCounts, no_counts
+from posteriori.tables.cells import Times, read_codes, read_numbers
 from posteriori.tables.lazy import StreamedTable
 from posteriori.tables.schema import UnseenCategoryError
 from posteriori.typing import Array
@@ -63,17 +64,19 @@ class RowReader:
             return self.kept.numbers[rows], self.kept.codes[rows], {}
         # Not by `slice.indices`: the rows of a streamed part keep their numbers in the whole table.
         n_rows = (self.table.n_rows if rows.stop is None else rows.stop) - (rows.start or 0)
-        numbers = self._numbers(rows, n_rows)
+        times: Times = {}
+        numbers = self._numbers(rows, n_rows, times)
         categorical = self.schema.of_kind("categorical")
         if not categorical or self.numeric_only:
             return numbers, np.zeros((n_rows, len(categorical)), np.uint8), {}
         columns = [self.schema.columns[j] for j in categorical]
-        codes, unseen = self.table.codes([self.positions[j] for j in categorical], self.schema, columns, rows)
+        positions = [self.positions[j] for j in categorical]
+        codes, unseen = read_codes(self.table, positions, self.schema, columns, rows, times)
         if unseen and self.unseen_is_error:
             raise UnseenCategoryError(f"{quote(unseen)} holds a category that was taken not to occur")
         return numbers, codes, unseen
 
-    def _numbers(self, rows: slice, n_rows: int) -> Array:
+    def _numbers(self, rows: slice, n_rows: int, times: Times) -> Array:
         """Return the continuous cells of some rows; columns without a value in training are missing throughout."""
         schema = self.schema
         continuous = schema.of_kind("continuous")
@@ -81,7 +84,7 @@ class RowReader:
         if not read:
             return np.full((n_rows, len(continuous)), np.nan)
         columns = [schema.columns[j] for j in read]
-        numbers = self.table.numbers([self.positions[j] for j in read], columns, rows)
+        numbers = read_numbers(self.table, [self.positions[j] for j in read], columns, rows, times)
         if len(read) == len(continuous):
             return numbers
         filled = np.full((n_rows, len(continuous)), np.nan, numbers.dtype)
@@ -119,10 +122,13 @@ class RowReader:
             return
         label_column = labelling.column_of(self.table)
         read = self.schema.of_kind("continuous") if self.numeric_only else self.schema.modelled
-        positions = [read.index(j) if j in read else -1 for j in range(len(self.positions))]
-        columns = [self.positions[j] for j in read] + ([] if label_column is None else [label_column.position])
+        # The parts of a date are read from one column.
+        columns = list(dict.fromkeys(self.positions[j] for j in read))
+        positions = [columns.index(self.positions[j]) if j in read else -1 for j in range(len(self.positions))]
+        label_place = len(columns)
+        columns += [] if label_column is None else [label_column.position]
         from_first_rows = isinstance(self.table, Scan) and self.table.from_first_rows
         for part, rows in zip(self.table.parts(slices, columns), slices, strict=True):
             if label_column is not None:
-                labelling = replace(labelling, labels=replace(label_column, table=part, position=len(read)))
+                labelling = replace(labelling, labels=replace(label_column, table=part, position=label_place))
             yield replace(self, table=part, positions=positions, unseen_is_error=from_first_rows), labelling, rows

@@ -27,8 +27,8 @@ T = TypeVar("T")
 _TILE_BYTES = 1 << 25  # of the numbers of one batch: with less, Python's work per batch would dominate
 _MOST_ROWS = 1 << 16  # in a batch
 _FEWEST_ROWS = 1 << 10  # in a batch
-_MOST_HELD = 1 << 27  # cells that are kept in memory
-_MOST_HELD_OF_STREAM = 1 << 24  # cells of a stream that are kept in memory
+_MOST_HELD = 1 << 30  # bytes of cells that are kept in memory
+_MOST_HELD_OF_STREAM = 1 << 29  # bytes of cells of a stream that are kept in memory
 _SHARED_ROWS = 1 << 14  # a longer table is cut into batches for several threads, even if one batch could hold it
 
 
@@ -90,16 +90,18 @@ class TableSource(ComposedSource):
     def cached(self) -> Self:
         """Return the same rows, with their cells kept in memory as numbers and codes for further passes.
 
-        More than 2²⁷ cells (1 GB), or 2²⁴ cells of a stream (128 MB), are not kept. Partitions are not kept either.
+        More than 1 GB, or 512 MB of a stream, are not kept: a number takes 8 bytes, a category 1 or 2. Partitions are
+        not kept either.
         """
         if self.reader.kept is not None or self.schema.of_kind("counts"):  # sparse blocks are in memory
             return self
-        n_rows = self.table.n_rows
-        n_cells = n_rows * len(self.positions)
+        n_rows, schema = self.table.n_rows, self.schema
+        n_codes = len(schema.of_kind("categorical"))
+        n_bytes = n_rows * (8 * len(schema.of_kind("continuous")) + np.dtype(schema.code_dtype).itemsize * n_codes)
         if isinstance(self.table, LazyTable):
-            is_kept = isinstance(self.table, StreamedTable) and n_cells <= _MOST_HELD_OF_STREAM
+            is_kept = isinstance(self.table, StreamedTable) and n_bytes <= _MOST_HELD_OF_STREAM
             return self._cached_stream() if is_kept else self
-        if n_cells > _MOST_HELD:
+        if n_bytes > _MOST_HELD:
             return self
         whole = self.batch(slice(0, n_rows))
         labels, classes = self.labels, self.classes
@@ -107,13 +109,25 @@ class TableSource(ComposedSource):
         return self._keeping(whole.numbers.values, _categories(whole), components)
 
     def _cached_stream(self) -> Self:
-        def cells(batch: Batch) -> tuple[Array, ...]:
+        n_rows = self.table.n_rows
+        kept: list[Array] = []
+        lock = threading.Lock()
+
+        def keep(batch: Batch) -> None:
             labels = () if batch.assignment is None else (batch.assignment.component,)
-            return batch.numbers.values, _categories(batch), *labels
+            codes = _categories(batch).astype(batch.schema.code_dtype, copy=False)  # of one type in all batches
+            parts = (batch.numbers.values, codes, *labels)
+            with lock:
+                if not kept:
+                    kept.extend(np.empty((n_rows, *part.shape[1:]), part.dtype) for part in parts)
+            for whole, part in zip(kept, parts, strict=True):
+                whole[batch.start : batch.start + len(batch)] = part
 
         # Under a label model the component of a row may be hidden although its label is known.
         plain = replace(self, labelling=replace(self.labelling, label_model=None, folds=None, weight=None))
-        numbers, codes, *components = map(np.concatenate, zip(*plain.stream(cells), strict=True))
+        for _ in plain.stream(keep, "reading"):
+            pass
+        numbers, codes, *components = kept
         return self._keeping(numbers, codes, components[0] if components and self.labels is not None else None)
 
     def _keeping(self, numbers: Array, codes: Array, components: Array | None) -> Self:

@@ -30,7 +30,7 @@ from posteriori.sql.dialects import (
 )
 from posteriori.sql.factors import Factor, FactorContext, FactorWriter
 from posteriori.sql.steps import Steps
-from posteriori.tables.schema import kind_of
+from posteriori.tables.schema import kind_of, quote
 from posteriori.typing import Array
 
 Label = str | bool | int | float
@@ -71,6 +71,12 @@ def select_posterior(
         The weights of the models; None for one model.
     """
     (name, model), *_ = models.items()
+    dates = [column.name for column in model.schema.columns if column.part is not None and not column.is_ignored]
+    if dates:
+        raise ValueError(
+            f"{quote(dates)} {'are parts' if len(dates) > 1 else 'is a part'} of dates, which have no SQL; add them "
+            'to the table as numbers and categories before the fit, or fit with dates="ignore"'
+        )
     known = Dialect(dialect)
     kinds = sorted({kind_of(label) for label in labels})
     if len(kinds) > 1:
@@ -95,7 +101,7 @@ def select_posterior(
 def kept_columns(model: GenerativeModel, columns: Sequence[str] | None) -> list[str]:
     """Return the columns of the table that the SELECT hands on."""
     if columns is None:
-        return list(model.schema.names)
+        return list(model.schema.given)
     if isinstance(columns, str):
         raise TypeError(f"columns is the string {columns!r}; give a sequence of names, as [{columns!r}]")
     names = list(columns)

@@ -22,6 +22,7 @@ from posteriori.statistics.row_sample import RowSample
 from posteriori.statistics.scatter import Scatter
 from posteriori.statistics.tail_moments import TailMoments
 from posteriori.statistics.word_counts import WordCounts, WordPresence
+from posteriori.statistics.word_repeats import WordRepeats
 from posteriori.tables import Assignment, split_by_component
 from posteriori.typing import Array
 
@@ -46,6 +47,7 @@ __all__ = [
     "TailMoments",
     "WordCounts",
     "WordPresence",
+    "WordRepeats",
     "from_responsibilities",
 ]
 

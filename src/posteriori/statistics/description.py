@@ -32,7 +32,8 @@ class Cells:
     present, missing : int
         NaN is missing too.
     mean, sd, lowest, highest : float or None
-        Of a numeric column, in data units; sd has n − 1 in the denominator. None if there are too few numbers.
+        Of a numeric column, in data units, or of a column of dates or durations, in microseconds since 1970; sd has
+        n − 1 in the denominator. None if there are too few numbers.
     """
 
     present: int
@@ -196,8 +197,8 @@ def _expressions(name: str, key: str, dtype: pl.DataType, rows: slice) -> list[p
     if dtype.is_float():
         column = column.fill_nan(None)
     found = {"missing": column.null_count()}
-    if dtype.is_numeric() or dtype == pl.Null:
-        number = column.cast(pl.Float64)
+    number = _as_number(column, dtype)
+    if number is not None:
         found |= {"mean": number.mean(), "variance": number.var(ddof=0)}
         found |= {"lowest": number.min(), "highest": number.max()}
     if dtype.is_integer():
@@ -207,6 +208,17 @@ def _expressions(name: str, key: str, dtype: pl.DataType, rows: slice) -> list[p
     if dtype.is_integer() or dtype in (pl.Boolean, pl.String, pl.Categorical, pl.Enum):
         found["values"] = column.drop_nulls().unique().head(_MAX_VALUES).implode()
     return [expression.alias(f"{key} {aggregate}") for aggregate, expression in found.items()]
+
+
+def _as_number(column: pl.Expr, dtype: pl.DataType) -> pl.Expr | None:
+    """Return a column of numbers as floats, and one of dates or durations as microseconds; None for another."""
+    if dtype.is_numeric() or dtype == pl.Null:
+        return column.cast(pl.Float64)
+    if isinstance(dtype, pl.Datetime):
+        return column.dt.replace_time_zone(None).dt.epoch("us").cast(pl.Float64)
+    if dtype == pl.Date:
+        return column.dt.epoch("us").cast(pl.Float64)
+    return column.dt.total_microseconds().cast(pl.Float64) if isinstance(dtype, pl.Duration) else None
 
 
 def _column(series: dict[str, pl.Series], key: str, dtype: pl.DataType, sizes: Sequence[int]) -> ScannedColumn:

@@ -154,6 +154,13 @@ class JointCounts:
         )
         return JointCounts(cardinalities, self.scopes, len(components), cells)
 
+    def narrowed(self, scopes: tuple[Scope, ...] | None) -> JointCounts:
+        """Return the counts of some of the scopes; None keeps all."""
+        if scopes is None or scopes == self.scopes:
+            return self
+        cells = np.concatenate([np.ravel(self.table(scope)) for scope in scopes])
+        return JointCounts(self.cardinalities, scopes, self.n_components, cells)
+
     def has_missing(self) -> bool:
         """Whether any row had a missing cell."""
         return any(bool(self.single(j)[:, 0].any()) for j in range(len(self.cardinalities)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from posteriori.model_cost import MAX_PATTERN_CELLS
+from posteriori.statistics.moments import gather
 from posteriori.statistics.scatter import Scatter
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.typing import Array
@@ -48,14 +50,14 @@ class MissingPatterns:
     ----------
     n_columns : int
         d.
-    n_rows : int
-        Rows of positive weight.
+    n_rows : ndarray (Z,)
+        Rows of positive weight of each component.
     scatters : dict or None
         By the columns that are present, as a tuple of positions. None if there are too many patterns.
     """
 
     n_columns: int
-    n_rows: int
+    n_rows: Array
     scatters: dict[tuple[int, ...], Scatter] | None
 
     @classmethod
@@ -64,19 +66,26 @@ class MissingPatterns:
         counted = np.flatnonzero(assignment.weight > 0)
         values, given = tile.values[counted], assignment.rows(counted)
         d = values.shape[1]
-        packed = np.packbits(~np.isnan(values), axis=1)
-        patterns, pattern = np.unique(packed, axis=0, return_inverse=True)
-        limit = MAX_PATTERN_CELLS // max(1, assignment.n_components * d * d)
-        if len(patterns) > limit:
-            return cls(d, len(counted), None)
-        order = np.argsort(pattern.ravel(), kind="stable")
-        ends = np.cumsum(np.bincount(pattern.ravel(), minlength=len(patterns)))
+        n_rows = np.bincount(given.component, minlength=given.n_components)
+        missing = np.isnan(values)
+        pattern, n_patterns = _number_patterns(missing)
+        if n_patterns > MAX_PATTERN_CELLS // max(1, given.n_components * d * d):
+            return cls(d, n_rows, None)
+        order = np.argsort(pattern, kind="stable")
+        ends = np.cumsum(np.bincount(pattern, minlength=n_patterns))
         scatters = {}
-        for one, rows in zip(patterns, np.split(order, ends[:-1]), strict=True):
-            present = np.flatnonzero(np.unpackbits(one, count=d))
-            part = Numbers(np.ascontiguousarray(values[np.ix_(rows, present)]))
-            scatters[tuple(present.tolist())] = Scatter.of(part, given.rows(rows))
-        return cls(d, len(counted), scatters)
+        for rows in np.split(order, ends[:-1]) if len(order) else []:
+            present = np.flatnonzero(~missing[rows[0]])
+            part = values[rows] if len(present) == d else np.ascontiguousarray(values[np.ix_(rows, present)])
+            scatters[tuple(present.tolist())] = Scatter.of(Numbers(part), given.rows(rows))
+        return cls(d, n_rows, scatters)
+
+    def reindexed(self, components: Sequence[int], columns: object = None) -> MissingPatterns:
+        """Return the moments of other components, by their indices here, −1 for a new one."""
+        del columns  # numbers have no categories
+        known = self.scatters
+        scatters = None if known is None else {one: scatter.reindexed(components) for one, scatter in known.items()}
+        return MissingPatterns(self.n_columns, gather(self.n_rows, components), scatters)
 
     def __add__(self, other: MissingPatterns) -> MissingPatterns:
         n_rows = self.n_rows + other.n_rows
@@ -93,7 +102,7 @@ class MissingPatterns:
         if self.scatters is None:
             return False
         groups = sum(int((scatter.weight > 0).sum()) for scatter in self.scatters.values())
-        return groups * _ROWS_PER_GROUP <= self.n_rows
+        return bool(groups * _ROWS_PER_GROUP <= self.n_rows.sum())
 
     @cached_property
     def components(self) -> tuple[ComponentPatterns, ...]:
@@ -117,6 +126,18 @@ class MissingPatterns:
             if len(here) < d:
                 incomplete.append((number, np.setdiff1d(np.arange(d), here), padded))
         return ComponentPatterns(weight, mean, whole, tuple(incomplete))
+
+
+def _number_patterns(missing: Array) -> tuple[Array, int]:
+    """Return the number of the pattern of each row, (n,), and the number of patterns."""
+    packed = np.packbits(missing[:, missing.any(axis=0)], axis=1)
+    if packed.shape[1] <= 8:  # one integer per row is sorted many times faster than a row of bytes
+        padded = np.zeros((len(packed), 8), np.uint8)
+        padded[:, : packed.shape[1]] = packed
+        patterns, pattern = np.unique(padded.view(np.uint64)[:, 0], return_inverse=True)
+    else:
+        patterns, pattern = np.unique(packed, axis=0, return_inverse=True)
+    return pattern.ravel(), len(patterns)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,12 @@ def bags_of(tile: Bags | Numbers) -> Bags:
     return tile if isinstance(tile, Bags) else Bags.of_numbers(tile.values)
 
 
+def presence_of(tile: Bags | Numbers) -> Bags:
+    """Return the rows of a tile with counts of 1 for words that occur and 0 for others; NaN stays NaN."""
+    bags = bags_of(tile)
+    return replace(bags, counts=np.where(np.isnan(bags.counts), np.nan, bags.counts > 0))
+
+
 def n_columns_of(tile: Bags | Numbers) -> int:
     """Return how many columns of the table a tile holds: one of bags, or one for each word."""
     return 1 if isinstance(tile, Bags) else tile.values.shape[1]
@@ -125,6 +131,4 @@ class WordPresence:
     @staticmethod
     def of(tile: Bags | Numbers, assignment: Assignment) -> WordCounts:
         """Return the weight of the rows of each component in which each word occurs."""
-        bags = bags_of(tile)
-        present = replace(bags, counts=(bags.counts > 0).astype(np.float64))
-        return replace(WordCounts.of(present, assignment), n_columns=n_columns_of(tile))
+        return replace(WordCounts.of(presence_of(tile), assignment), n_columns=n_columns_of(tile))

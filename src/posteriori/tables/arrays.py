@@ -15,16 +15,17 @@ from posteriori.tables.encoding import (
     encode_integer_tile,
     encode_numbers,
 )
+from posteriori.tables.missing import is_missing
 from posteriori.tables.objects import (
     encode_objects,
     hash_strings,
-    is_missing,
     object_column,
     object_numbers,
     plain_cell,
     whole_numbers,
 )
-from posteriori.tables.schema import Column, Schema, categorical_column
+from posteriori.tables.schema import Column, Schema, categorical_column, unusable
+from posteriori.tables.times import TimeType, times_of_array, type_of_array, type_of_objects
 from posteriori.typing import Array
 
 
@@ -70,6 +71,8 @@ class ArrayTable:
     def column(self, j: int, categorical: bool) -> Column:
         """Infer column j, as a categorical one whatever its data type if `categorical`."""
         name, values, dtype = self.names[j], self.values[:, j], self.values.dtype.str
+        if values.dtype.kind in "mM":
+            raise unusable(name, str(values.dtype))
         if values.dtype.kind == "O":
             return object_column(name, values.tolist(), categorical)
         if values.dtype.kind == "U":
@@ -102,6 +105,16 @@ class ArrayTable:
         """Return hashes of the present cells of column j in the first rows; None if it does not hold strings."""
         cells = self.values[:n_rows, j]
         return hash_strings(cells.tolist()) if cells.dtype.kind in "OU" else None
+
+    def time_type(self, j: int) -> TimeType | None:
+        """Return the type of the dates, times of day or durations that column j holds; None if it holds others."""
+        if self.values.dtype.kind in "mM":
+            return type_of_array(self.values.dtype)
+        return type_of_objects(self.values[:, j].tolist()) if self.values.dtype.kind == "O" else None
+
+    def times(self, j: int, wanted: TimeType, rows: slice) -> Array:
+        """Return column j of some rows as times (n,) of the type that a model has, NaT where missing."""
+        return times_of_array(self.values[rows, j], wanted, self.names[j])
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d): a view where the layout allows."""
@@ -146,8 +159,8 @@ class ArrayTable:
         return encode_numbers(values, column)
 
 
-def plain_array(values: Array, name: str) -> Array:
-    """Return an array as a plain NumPy array of numbers, strings, booleans or objects.
+def plain_array(values: Array, name: str, times: bool = False) -> Array:
+    """Return an array as a plain NumPy array of numbers, strings, booleans or objects; or of times if `times`.
 
     Raises
     ------
@@ -163,6 +176,6 @@ def plain_array(values: Array, name: str) -> Array:
         raise ValueError(f"Complex data not supported: {name} is {dtype}; give real numbers")
     if dtype.kind == "S":
         raise TypeError(f"{name} is an array of bytes; decode them: {name}.astype(str)")
-    if dtype.kind in "mMV":
+    if dtype.kind == "V" or (dtype.kind in "mM" and not times):
         raise TypeError(f"{name} is {dtype}; turn it into numbers or categories")
     return np.asarray(values)

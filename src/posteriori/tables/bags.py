@@ -12,6 +12,8 @@ import numpy as np
 from posteriori import kernels
 from posteriori.typing import Array
 
+LARGEST_COUNT = 1e15  # larger numbers of float64 are not all whole numbers
+
 
 @dataclass(frozen=True)
 class Bags:
@@ -26,7 +28,7 @@ class Bags:
         Row i holds the stored cells from starts[i] to starts[i + 1]; starts[0] is 0.
     words : ndarray of int32 (m,)
         The word of each stored cell, each word at most once per row.
-    counts : ndarray of float64 (m,)
+    counts : ndarray of float64 or int64 (m,)
         Its count; NaN where it is missing.
     n_words : int
         V, the number of words of the vocabulary.
@@ -43,7 +45,9 @@ class Bags:
         bounds = matrix.indptr[slice(rows.start, None if rows.stop is None else rows.stop + 1)].astype(np.int64)
         cells = slice(int(bounds[0]), int(bounds[-1]))
         words = matrix.indices[cells].astype(np.int32, copy=False)
-        counts = matrix.data[cells].astype(np.float64, copy=False)
+        counts = matrix.data[cells]
+        if counts.dtype not in (np.float64, np.int64):
+            counts = counts.astype(np.float64)
         return cls(bounds - bounds[0], words, counts, matrix.shape[1])
 
     @classmethod
@@ -53,6 +57,13 @@ class Bags:
         starts = np.arange(n + 1, dtype=np.int64) * width
         words = np.tile(np.arange(width, dtype=np.int32), n)
         return cls(starts, words, np.ascontiguousarray(values, np.float64).reshape(-1), width)
+
+    @classmethod
+    def of_array(cls, values: Array) -> Bags:
+        """Return dense counts (n, V) as bags in which the counts that are not 0 are stored."""
+        row, words = np.nonzero(values)
+        starts = np.searchsorted(row, np.arange(len(values) + 1))
+        return cls(starts, words.astype(np.int32), values[row, words].astype(np.float64), values.shape[1])
 
     @classmethod
     def empty(cls, n: int, n_words: int) -> Bags:
@@ -81,6 +92,11 @@ class Bags:
         starts = np.concatenate([[0], np.cumsum(lengths)])
         cells = np.arange(starts[-1]) + np.repeat(self.starts[positions] - starts[:-1], lengths)
         return Bags(starts, self.words[cells], self.counts[cells], self.n_words)
+
+    @cached_property
+    def are_counts(self) -> bool:
+        """Whether all counts are present, 0 or more, and not too large to be exact numbers."""
+        return int(kernels.count_invalid(self.counts, LARGEST_COUNT)) == 0
 
     @cached_property
     def totals(self) -> Array:

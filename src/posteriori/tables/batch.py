@@ -291,7 +291,7 @@ class Batch:
 
 
 def joined(batches: Sequence[Batch]) -> Batch:
-    """Return the rows of several batches of one schema as one batch, without assignments and folds."""
+    """Return the rows of several batches of one schema as one batch; assignments and folds where all have them."""
     numbers = np.concatenate([batch.numbers.values for batch in batches])
     codes = np.concatenate([batch.codes.values for batch in batches])
     positions = [batch.start + np.arange(len(batch)) if batch.chosen is None else batch.chosen for batch in batches]
@@ -300,11 +300,30 @@ def joined(batches: Sequence[Batch]) -> Batch:
         first,
         numbers=replace(first.numbers, values=numbers),
         codes=replace(first.codes, values=codes),
-        assignment=None,
-        fold=None,
+        assignment=_joined_assignments([batch.assignment for batch in batches]),
+        fold=_joined_arrays([batch.fold for batch in batches]),
         chosen=np.concatenate(positions),
         bags=tuple(Bags.joined(parts) for parts in zip(*(batch.bags for batch in batches), strict=True)),
     )
+
+
+def _joined_assignments(parts: Sequence[Assignment | None]) -> Assignment | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    likelihoods = [part.label_likelihood for part in known if part.label_likelihood is not None]
+    likelihood = None
+    if likelihoods:
+        recorded = np.concatenate([one.recorded for one in likelihoods])
+        log_likelihood = np.concatenate([one.log_likelihood for one in likelihoods])
+        likelihood = LabelLikelihood(recorded, log_likelihood, likelihoods[0].n_classes)
+    component, weight = (np.concatenate([getattr(part, name) for part in known]) for name in ("component", "weight"))
+    return Assignment(component, weight, known[0].n_components, likelihood)
+
+
+def _joined_arrays(parts: Sequence[Array | None]) -> Array | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
 
 
 def _coded(schema: Schema, numbers: Array, categories: Array) -> Codes:

@@ -13,6 +13,7 @@ from posteriori.tables.bags import Bags
 from posteriori.tables.lazy import LazyTable
 from posteriori.tables.schema import Column, Schema
 from posteriori.tables.table import Table
+from posteriori.tables.times import TimeType
 from posteriori.typing import Array
 
 _ALONE = "counts"  # the name of a sparse matrix that is not given with one
@@ -194,6 +195,16 @@ class BlockTable:
         """Return hashes of the present cells of column j in the first rows; None if it does not hold strings."""
         return None if self._block(j) else self._columns.hashes(j, n_rows)
 
+    def time_type(self, j: int) -> TimeType | None:
+        """Return the type of the dates, times of day or durations that column j holds; None if it holds others."""
+        return self._columns.time_type(j) if self._block(j) is None else None
+
+    def times(self, j: int, wanted: TimeType, rows: slice) -> Array:
+        """Return column j of some rows as times (n,) of the type that a model has, NaT where missing."""
+        if self._block(j) is not None:
+            raise ValueError(f"column {self.names[j]!r} was {wanted.title} in training and is a sparse block now")
+        return self._columns.times(j, wanted, rows)
+
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
         self._refuse_blocks(columns, schema_columns)
@@ -330,6 +341,7 @@ def _canonical(matrix: Any, name: str) -> Any:
     if not rows.has_canonical_format:
         rows = rows.copy() if rows is matrix else rows
         rows.sum_duplicates()
-    if rows.nnz and (rows.indices.min() < 0 or rows.indices.max() >= rows.shape[1]):
+    # As unsigned integers, in which a negative index is a large one: one pass instead of two.
+    if rows.nnz and rows.indices.view(f"u{rows.indices.itemsize}").max() >= rows.shape[1]:
         raise ValueError(f"{name} is not a valid sparse matrix: it has an index outside of its {rows.shape[1]} columns")
     return rows

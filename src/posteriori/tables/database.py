@@ -181,7 +181,7 @@ def scan_sql(
         import duckdb
         import pyarrow  # noqa: F401  (DuckDB returns rows through it)
     except ImportError as error:
-        raise ImportError("scan_sql needs DuckDB and pyarrow: pip install 'posteriori[sql]'") from error
+        raise ImportError("scan_sql needs DuckDB and pyarrow: pip install duckdb pyarrow") from error
     connection = _connect(url) if isinstance(url, str) else url
     source = _relation(query)
     try:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from posteriori.tables.opening import TableFile
 from posteriori.tables.progress import start_progress
 from posteriori.tables.scanning import (
     common_types,
+    date_formats,
     joined_frame,
     lazily,
     resolve_files,
@@ -28,6 +29,7 @@ from posteriori.tables.scanning import (
 from posteriori.tables.schema import MAX_CATEGORIES, quote
 from posteriori.tables.targets import TargetCuts
 from posteriori.tables.text import Types, reason_of, short_row
+from posteriori.tables.times import TimeType, dtype_of_format, parsed
 from posteriori.tables.written_numbers import WrittenNumber, without_marker
 
 _READ_AHEAD = 1 << 17  # rows that polars is asked for at a time
@@ -54,6 +56,8 @@ class Scan(StreamedTable):
         The files with their dialects.
     written_numbers : frozenset of str
         The columns of numbers that the files write with a unit or with separators of thousands, such as $1,000.
+    formats : mapping of str to str
+        The formats of the columns of text files whose strings are dates.
     """
 
     paths: tuple[Path, ...]
@@ -65,6 +69,7 @@ class Scan(StreamedTable):
     from_first_rows: bool = False
     files: tuple[TableFile, ...] = ()
     written_numbers: frozenset[str] = frozenset()
+    formats: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def n_rows(self) -> int:
@@ -196,7 +201,13 @@ class Scan(StreamedTable):
     def _file_types(self, file: TableFile) -> Types | None:
         if file.kind in ("parquet", "arrow"):
             return None
-        return self.types | dict.fromkeys(self.written_numbers, WrittenNumber(file.dialect.decimal))
+        dates = dict.fromkeys(self.formats, pl.String())
+        return self.types | dict.fromkeys(self.written_numbers, WrittenNumber(file.dialect.decimal)) | dates
+
+    def time_type(self, j: int) -> TimeType | None:
+        """Return the type of the dates, times of day or durations of column j; None if it holds others."""
+        found = self.empty_column(j).time_type(0)
+        return None if found is None else replace(found, format=self.formats.get(self.names[j], ""))
 
     @property
     def dialect(self) -> str:
@@ -257,6 +268,8 @@ def scan(
         delimited JSON, text also compressed (``.gz``, ``.zst``), or the first sheet of ``.xlsx``, ``.xls`` or ``.ods``
         (with fastexcel). Folders ``key=value`` in a path become columns. In CSV
         and TSV an empty cell, NA, N/A, NaN, nan and null are missing; lines without any value at the end are left out.
+        Strings of text files that are all dates or times (``2024-12-31``, ``2024-12-31T08:30``, ``31.12.2024``,
+        ``12/31/2024``, ``08:30``) are read as such; a warning names columns of which day and month are ambiguous.
     target : str, optional
         The column of labels: ``fit(scan)`` then needs no y.
     columns : list of str, optional
@@ -266,7 +279,8 @@ def scan(
     categories : mapping of str to list of str, optional
         The categories of columns of strings. Another category is an error. These columns need no pass of their own.
     dtypes : mapping of str to polars data type, optional
-        The types of columns of text files, where the first 10,000 rows of a file would give another one.
+        The types of columns of text files, where the first 10,000 rows of a file would give another one. Dates in a
+        column that is named as a string stay strings.
     separator : str, optional
         The character between the cells of CSV and TSV files. Default: detected in each file, among ``, ; | tab``.
     decimal : {".", ","}, optional
@@ -310,7 +324,8 @@ def scan(
     ['low', 'low', 'high', 'high']
     """
     asked = AskedDialect(separator, decimal, encoding)
-    return open_scan(paths, asked, target, columns, categorical, categories, dict(dtypes or {}))
+    stated = dict(dtypes or {})
+    return open_scan(paths, asked, target, columns, categorical, categories, stated, not_dates=stated)
 
 
 def open_scan(
@@ -321,6 +336,7 @@ def open_scan(
     categorical: Sequence[str] | None = None,
     categories: Mapping[str, Sequence[str]] | None = None,
     dtypes: Types | None = None,
+    not_dates: Collection[str] | None = (),
     retype: Callable[[Mapping[Path, Types]], Types] | None = None,
     whole: bool = False,
     shown: Mapping[Path, Path] | None = None,
@@ -332,10 +348,12 @@ def open_scan(
     paths, target, columns, categorical, categories, dtypes
         As in `scan`.
     asked : AskedDialect
+    not_dates : collection of str, optional
+        Columns of strings that stay strings even if all of them are dates; None for all columns.
     retype : callable, optional
         Returns the types of columns of text files that are to replace those that the files give, given these.
     whole : bool, default False
-        Whether the types of text columns are inferred from all rows, and not from the first ones.
+        Whether all rows decide on the types of text columns, and on dates, and not the first ones only.
     shown : mapping, optional
         The names of files in messages, where they are not their paths.
     """
@@ -356,6 +374,12 @@ def open_scan(
     if kept is not None:
         types = {name: types[name] for name in kept}
     types, frame = _apply_categories(types, frame, categories or {})
+    formats: dict[str, str] = {}
+    if not_dates is not None:
+        strings = [name for name, dtype in types.items() if dtype == pl.String and (files.is_text or name in keys)]
+        excluded = {*not_dates, *(categories or ()), *(categorical or ()), target}
+        formats = date_formats(frame, [name for name in strings if name not in excluded], whole)
+        types, frame = _apply_dates(types, frame, formats)
     written = frozenset(name for name in types if isinstance(as_stored.get(name), WrittenNumber))
     return Scan(
         files.paths,
@@ -366,7 +390,16 @@ def open_scan(
         _stamps=stamps,
         files=files.files,
         written_numbers=written,
+        formats=formats,
     )
+
+
+def _apply_dates(types: Types, frame: pl.LazyFrame, formats: Mapping[str, str]) -> tuple[Types, pl.LazyFrame]:
+    """Return the types and rows with strings as dates, so that a later cell that is none is an error."""
+    for name, written in formats.items():
+        frame = frame.with_columns(parsed(exactly(name), written, strict=True))
+        types = {**types, name: dtype_of_format(written)}
+    return types, frame
 
 
 def _with_target(columns: Sequence[str], target: str | None) -> list[str]:

@@ -20,8 +20,9 @@ from posteriori.tables.objects import (
     plain_cell,
     whole_numbers,
 )
-from posteriori.tables.schema import Column, Schema, categorical_column, kind_of
+from posteriori.tables.schema import Column, Schema, categorical_column, kind_of, unusable
 from posteriori.tables.table import name_twice
+from posteriori.tables.times import TimeType, times_of_pandas, times_of_polars, type_of_pandas, type_of_polars
 from posteriori.typing import Array
 
 _FEW = 1000  # rows, up to which look-ups of cells beat the set-up of an Enum
@@ -80,7 +81,7 @@ class PolarsTable:
             return Column(name, "continuous", dtype=label)
         if numeric:
             return categorical_column(name, _distinct_polars(series.drop_nulls()), label)
-        raise _unusable(name, str(dtype))
+        raise unusable(name, str(dtype))
 
     def data_type(self, j: int) -> str:
         """Return the name of the data type of column j."""
@@ -105,6 +106,14 @@ class PolarsTable:
         if series.dtype in (pl.String, pl.Categorical):
             return series.cast(pl.String).hash().to_numpy()
         return None
+
+    def time_type(self, j: int) -> TimeType | None:
+        """Return the type of the dates, times of day or durations that column j holds; None if it holds others."""
+        return type_of_polars(_cells(self.frame, j))
+
+    def times(self, j: int, wanted: TimeType, rows: slice) -> Array:
+        """Return column j of some rows as times (n,) of the type that a model has, NaT where missing."""
+        return times_of_polars(_cells(self._part(rows), j), wanted, self.names[j])
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
@@ -195,7 +204,7 @@ class PandasTable:
             return Column(name, "continuous", dtype=label)
         if kind in "iuf":
             return categorical_column(name, distinct_numbers(series.dropna().to_numpy()), label)
-        raise _unusable(name, label)
+        raise unusable(name, label)
 
     def distinct(self, j: int) -> list[Any]:
         """Return the distinct cells of column j that are present."""
@@ -230,6 +239,14 @@ class PandasTable:
         import pandas as pd
 
         return np.asarray(pd.util.hash_pandas_object(present, index=False))
+
+    def time_type(self, j: int) -> TimeType | None:
+        """Return the type of the dates, times of day or durations that column j holds; None if it holds others."""
+        return type_of_pandas(self._column(j))
+
+    def times(self, j: int, wanted: TimeType, rows: slice) -> Array:
+        """Return column j of some rows as times (n,) of the type that a model has, NaT where missing."""
+        return times_of_pandas(self._column(j).iloc[rows], wanted, self.names[j])
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
@@ -365,7 +382,7 @@ def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
         codes[present] = np.add(known.drop_nulls().to_physical().to_numpy(), 1, dtype=np.uint16, casting="unsafe")
         return codes, n_without - n_missing
     if dtype != pl.Boolean and not dtype.is_numeric():
-        raise _unusable(column.name, str(dtype))
+        raise unusable(column.name, str(dtype))
     if n_missing and not dtype.is_float():  # as integers, because floats would round them
         return encode_present(_polars_array(series.drop_nulls(), column.name), series.is_not_null().to_numpy(), column)
     return encode_numbers(_polars_array(series, column.name), column)
@@ -400,7 +417,7 @@ def _pandas_codes(series: Any, column: Column) -> tuple[Array, int]:
         present = series.notna().to_numpy(dtype=bool)
         return encode_present(series[present].to_numpy(dtype=_numpy_dtype(series.dtype)), present, column)
     else:
-        raise _unusable(column.name, label)
+        raise unusable(column.name, label)
     distinct = [plain_cell(cell, column.name) for cell in distinct]
     lookup = encode_distinct(distinct, column)
     if np.array_equal(lookup[:-1], np.arange(1, len(lookup))):
@@ -427,12 +444,6 @@ def _is_pandas_string(dtype: Any) -> bool:
 def _require_numeric(column: Column, dtype: str, numeric: bool) -> None:
     if not numeric:
         raise ValueError(f"column {column.name!r} was numeric in training but is {dtype} now; convert it")
-
-
-def _unusable(name: str, dtype: str) -> TypeError:
-    return TypeError(
-        f"column {name!r} is {dtype}; turn it into a number or a category (a date into its year, say) or drop it"
-    )
 
 
 def _is_wide(dtype: pl.DataType) -> bool:

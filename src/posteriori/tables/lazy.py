@@ -14,6 +14,7 @@ from posteriori.lazy_polars import pl
 from posteriori.tables.frames import PolarsTable, needs_cells
 from posteriori.tables.schema import Column, Schema
 from posteriori.tables.table import Table
+from posteriori.tables.times import TimeType
 from posteriori.typing import Array
 
 _CODED_ROWS = 1 << 17  # rows that are encoded at a time
@@ -105,6 +106,15 @@ class LazyTable(ABC):
     def hashes(self, j: int, n_rows: int | None) -> Array | None:
         """Raise ValueError, as `numbers`."""
         return self.numbers([j], [], slice(0, n_rows))
+
+    def time_type(self, j: int) -> TimeType | None:
+        """Return the type of the dates, times of day or durations of column j, from its data type."""
+        return self.empty_column(j).time_type(0)
+
+    def times(self, j: int, wanted: TimeType, rows: slice) -> Array:
+        """Raise ValueError, as `numbers`."""
+        del wanted
+        return self.numbers([j], [], rows)
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Raise ValueError: only `StreamedTable.parts` and partitions give numbers."""

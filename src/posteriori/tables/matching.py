@@ -34,11 +34,11 @@ def matched_places(
             UserWarning,
             stacklevel=5,
         )
-    names = [name for name in table.names if name != target or target in schema.names]
+    names = [name for name in table.names if name != target or target in schema.given]
     if schema.named and table.named:
-        extra = [name for name in names if name not in schema.names]
-        if extra and len(names) - len(extra) == len(schema.names):
+        extra = [name for name in names if name not in schema.given]
+        if extra and len(names) - len(extra) == len(schema.given):
             warnings.warn(f"X has {quote(extra)}, which {model} was not trained on; ignored", UserWarning, stacklevel=5)
-            names = [name for name in names if name in schema.names]
+            names = [name for name in names if name in schema.given]
     positions = schema.match(names, table.named, model)
     return tuple(table.names.index(names[position]) for position in positions)

@@ -10,20 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.tables.missing import is_missing
 from posteriori.tables.schema import Cell, Column, categorical_column, kind_of
 from posteriori.typing import Array
-
-
-def is_missing(cell: Any) -> bool:
-    """Return whether a Python cell is None, NaN or pandas' NA or NaT."""
-    if cell is None:
-        return True
-    try:
-        return bool(cell != cell)
-    except TypeError:  # pandas' NA has no truth value
-        return True
-    except ValueError:  # an array has many
-        return False
 
 
 def plain_cell(cell: Any, name: str) -> Cell:

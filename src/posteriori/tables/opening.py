@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
+from posteriori.lazy_polars import pl
 from posteriori.tables.dialects import SEPARATORS, UTF8_WITH_COMMAS, AskedDialect, Dialect, common_decimal, detect
 
 _MAGIC = {

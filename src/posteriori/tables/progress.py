@@ -1,34 +1,99 @@
-"""Report the progress of passes over rows to a callback."""
+"""Report the progress of work: its steps, and the passes over rows within each step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 Begin = Callable[[str, int], Callable[[int], None]]
 
+_LOG = logging.getLogger("posteriori")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step that is expected.
+
+    Attributes
+    ----------
+    name : str
+    cost : float
+        Expected seconds, on any machine: only the ratios between steps matter.
+    passes : int
+        Expected passes over the rows.
+    """
+
+    name: str
+    cost: float
+    passes: int = 1
+
+
+Plan = Callable[[Sequence[Step]], None]
+
 _callback: ContextVar[Begin | None] = ContextVar("progress callback", default=None)
+_plan: ContextVar[Plan | None] = ContextVar("progress plan", default=None)
+_step: ContextVar[str | None] = ContextVar("progress step", default=None)
 
 
 @contextmanager
-def report_progress(begin: Begin) -> Iterator[None]:
-    """Call begin(what, n_rows) when a pass over rows begins here, and its result with the rows of each batch.
+def report_progress(begin: Begin, plan: Plan | None = None) -> Iterator[None]:
+    """Call begin(what, n) when a pass begins here, and its result with the number of rows or candidates that are done.
 
-    `what` is "categories", "statistics" or "scores". The result of `begin` is called from the threads that read the
-    batches. Passes that other threads begin are not reported.
+    `what` is the name of the step (`step`), or else "categories", "reading", "statistics" or "scores". The result of
+    `begin` is called from the threads that read the batches. Passes that other threads begin are not reported. `plan`
+    is called with the steps that are still expected whenever these become known.
     """
-    token = _callback.set(begin)
+    tokens = _callback.set(begin), _plan.set(plan)
+    try:
+        yield
+    finally:
+        _callback.reset(tokens[0])
+        _plan.reset(tokens[1])
+
+
+def plan_steps(steps: Sequence[Step]) -> None:
+    """Report the steps that are still expected."""
+    plan = _plan.get()
+    if plan is not None:
+        plan(steps)
+
+
+@contextmanager
+def step(name: str) -> Iterator[None]:
+    """Report all passes that begin here under the name of a step, and log the step."""
+    _LOG.info("%s", name)
+    token = _step.set(name)
+    try:
+        yield
+    finally:
+        _step.reset(token)
+
+
+@contextmanager
+def without_passes() -> Iterator[None]:
+    """Report no pass that begins here: those of one of several candidates are no steps of the work."""
+    token = _callback.set(None)
     try:
         yield
     finally:
         _callback.reset(token)
 
 
+def start_candidates(what: str, n_candidates: int) -> Callable[[int], None]:
+    """Report that candidates are taken one by one; return the function to call with the number that is done."""
+    begin = _callback.get()
+    _LOG.info("%s %d candidates", what, n_candidates)
+    return _ignore if begin is None else begin(f"{what} candidate", n_candidates)
+
+
 def start_progress(what: str, n_rows: int) -> Callable[[int], None]:
     """Report that a pass begins; return the function to call with the number of rows of each batch that is done."""
-    begin = _callback.get()
-    return _ignore if begin is None else begin(what, n_rows)
+    begin, name = _callback.get(), _step.get() or what
+    _LOG.debug("%s: %d rows", name, n_rows)
+    return _ignore if begin is None else begin(name, n_rows)
 
 
 def _ignore(n_rows: int) -> None:

@@ -13,6 +13,7 @@ from posteriori.engines import engine_of
 from posteriori.lazy_polars import pl
 from posteriori.tables.arrays import ArrayTable, plain_array
 from posteriori.tables.blocks import Blocks, needs_dense, open_blocks, open_sparse
+from posteriori.tables.dates import Parts, extended_dates, find_dates
 from posteriori.tables.forking import require_threads
 from posteriori.tables.frames import PolarsTable, pandas_table
 from posteriori.tables.identifiers import find_identifiers
@@ -52,7 +53,7 @@ def read_rows(X: Any, schema: Schema, model: str) -> Table:
     Of dicts, the keys are the columns of the schema. A key that a row lacks is a missing cell; other keys are ignored,
     with a warning.
     """
-    records = read_records(X, schema.names, model, named=schema.named, target=schema.target)
+    records = read_records(X, schema.given, model, named=schema.named, target=schema.target)
     return read_table(X) if records is None else records
 
 
@@ -129,7 +130,7 @@ def _open_frame(frame: Any) -> Table:
 
 
 def _two_dimensional(values: Array) -> Array:
-    values = plain_array(values, "X")
+    values = plain_array(values, "X", times=True)
     if values.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {values.ndim}D array instead. Reshape your data either using "
@@ -146,7 +147,8 @@ def infer_schema(
     target: str | None = None,
     *,
     keep: Collection[int] | None = None,
-    ignored: Mapping[int, Column] | None = None,
+    dates: Parts | None = None,
+    known: Mapping[int, tuple[Column, ...]] | None = None,
     reads_counts: bool = False,
 ) -> Schema:
     """Infer the schema of a table.
@@ -162,27 +164,41 @@ def infer_schema(
         The name of the column of labels, which the schema keeps.
     keep : collection of int, optional
         The positions of columns that are not ignored even if they identify rows (`find_identifiers`); None keeps all.
-    ignored : mapping of int to Column, optional
-        Columns that are known to be ignored, by their positions; they are not read.
+    dates : "parts", "ignore" or sequence of str, optional
+        How dates, times of day and durations are read (`find_dates`); None refuses them.
+    known : mapping of int to tuple of Column, optional
+        The columns of a fitted model that come from a column of the table, by its position: ignored ones, which are not
+        read, and parts of dates.
     reads_counts : bool
         Whether the caller reads columns of counts; if not, they are an error.
 
+    Returns
+    -------
+    Schema
+        The columns of the table in this order, with the parts of dates in place of a column of dates.
+        `Schema.spread(columns)` is the position in the table of each of them.
+
     Raises
     ------
+    ValueError
+        Every column is ignored, or for the reasons of `find_dates`.
     TypeError
         A column is a sparse block of counts, and the caller reads dense columns only.
 
     Warns
     -----
     IgnoredColumnWarning
-        A column identifies rows, and is ignored.
+        A column identifies rows, or has no part to read, and is ignored.
     """
     declared = set(categorical)
     positions = range(len(table.names)) if columns is None else columns
-    ignored = dict(ignored or {})
+    found = extended_dates(table, known or {})
+    if dates is not None:
+        found |= find_dates(table, [j for j in positions if j not in found], dates, declared)
     if keep is not None:
-        ignored |= _identifiers(table, [j for j in positions if j not in ignored], declared.union(keep))
-    read = [j for j in positions if j not in ignored]
+        identifiers = _identifiers(table, [j for j in positions if j not in found], declared.union(keep))
+        found |= {j: (column,) for j, column in identifiers.items()}
+    read = [j for j in positions if j not in found]
     if isinstance(table, LazyTable):
         table.find_categories(read, declared, target)
     of_position = {j: table.column(j, j in declared) for j in read}
@@ -190,9 +206,12 @@ def infer_schema(
         if column.kind == "counts" and not reads_counts:
             raise needs_dense(column, table.n_rows, "this estimator")
         _reject_infinite(table, j, column)
-    inferred = tuple((ignored | of_position)[j] for j in positions)
+    found |= {j: (column,) for j, column in of_position.items()}
+    if all(column.is_ignored for j in positions for column in found[j]):
+        reasons = "; ".join(f"{column.name!r}: {column.reason}" for j in positions for column in found[j])
+        raise ValueError(f"X has no column left to learn from ({reasons}); add a feature")
     return Schema(
-        inferred,
+        tuple(column for j in positions for column in found[j]),
         container=table.container,
         named=table.named,
         dtype=table.dtype,

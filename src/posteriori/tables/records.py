@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from posteriori.suggestions import similar
+from posteriori.tables.missing import is_missing
 from posteriori.tables.objects import (
     encode_objects,
     hash_strings,
-    is_missing,
     object_column,
     object_numbers,
     plain_cell,
     whole_numbers,
 )
 from posteriori.tables.schema import Column, Schema, quote
+from posteriori.tables.times import TimeType, times_of_objects, type_of_objects
 from posteriori.typing import Array
 
 _PLAIN = {float, int, type(None)}  # types of cells that NumPy converts as `object_numbers` does
@@ -77,6 +78,14 @@ class RecordTable:
 
     def _present(self, j: int, n_rows: int | None) -> list[Any]:
         return [cell for cell in self._cells(j, slice(n_rows)) if not is_missing(cell)]
+
+    def time_type(self, j: int) -> TimeType | None:
+        """Return the type of the dates, times of day or durations that column j holds; None if it holds others."""
+        return type_of_objects(self._cells(j))
+
+    def times(self, j: int, wanted: TimeType, rows: slice) -> Array:
+        """Return column j of some rows as times (n,) of the type that a model has, NaT where missing."""
+        return times_of_objects(self._cells(j, rows), wanted, self.names[j])
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""

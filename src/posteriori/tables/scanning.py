@@ -24,6 +24,7 @@ from posteriori.tables.text import (
     reason_of,
     require_text,
 )
+from posteriori.tables.times import type_of_strings
 from posteriori.tables.written_numbers import WrittenNumber, holds_written_numbers, without_marker
 
 FORMATS = {
@@ -340,3 +341,33 @@ def _rows_above_empty_lines(files: FileSet) -> dict[Path, int]:
             lines = f"{empty} line{'s' if empty > 1 else ''}"
             warnings.warn(f"{file.path.name} ends in {lines} without any value, left out", UserWarning, stacklevel=4)
     return n_rows
+
+
+def date_formats(frame: pl.LazyFrame, names: Sequence[str], whole: bool) -> dict[str, str]:
+    """Return the format of each column of strings that are all dates or times, by its first rows, or by all if `whole`.
+
+    Warns
+    -----
+    UserWarning
+        Day and month of the dates of a column cannot be distinguished.
+    """
+    if not names:
+        return {}
+    cells = frame.select(exactly(*names))
+    try:
+        rows = (cells if whole else cells.head(SAMPLED_ROWS)).collect(engine="streaming")
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return {}  # the first pass over the rows names the damaged file
+    formats = {}
+    for column in rows.iter_columns():
+        found, ambiguous = type_of_strings(column)
+        if found is not None:
+            formats[column.name] = found.format
+        if ambiguous:
+            warnings.warn(
+                f"column {column.name!r} holds dates whose day and month cannot be distinguished ({ambiguous!r}), so "
+                "they stay strings; write them as 2024-12-31",
+                UserWarning,
+                stacklevel=4,
+            )
+    return formats

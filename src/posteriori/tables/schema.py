@@ -13,6 +13,7 @@ import numpy as np
 
 from posteriori.invariants import require
 from posteriori.lazy_polars import pl
+from posteriori.tables.parts import CATEGORIES, DatePart
 from posteriori.tables.vocabulary import extended_words
 from posteriori.typing import Array
 
@@ -50,6 +51,8 @@ class Column:
         V, the number of words of a column of counts, each cell of which is a bag of words (`Bags`); 0 for other kinds.
     words : tuple of str
         The names of its words; empty if they have none, and are known by their positions.
+    part : DatePart or None
+        Which part it is of a column of dates, times of day or durations of the table; None for a column of the table.
     """
 
     name: str
@@ -60,8 +63,14 @@ class Column:
     cuts: tuple[float, ...] | None = None
     valueless: bool = False
     reason: str = ""
+    part: DatePart | None = None
     width: int = 0
     words: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """The name of the column of the table that it is read from."""
+        return self.name if self.part is None else self.part.of
 
     @property
     def is_ignored(self) -> bool:
@@ -83,6 +92,8 @@ class Column:
         require((self.width > 0) == (self.kind == "counts"), f"column {name!r} has a wrong number of words")
         require(len(self.words) in (0, self.width), f"column {name!r} has not one name for each word")
         require(len(set(self.words)) == len(self.words), f"a word of column {name!r} occurs twice")
+        if self.part is not None:
+            self._check_part(self.part)
         if cells:
             require(len(set(cells)) == len(cells), f"a category of column {name!r} occurs twice")
             require(all(cell == cell for cell in cells), f"a category of column {name!r} is NaN")
@@ -92,6 +103,15 @@ class Column:
             bounds = (-np.inf, *self.cuts, np.inf)
             ascending = all(low < high for low, high in itertools.pairwise(bounds))
             require(ascending and len(bounds) < MAX_CATEGORIES, f"the cut points of column {name!r} do not ascend")
+
+    def _check_part(self, part: DatePart) -> None:
+        kind = "ignored" if not part.name else "continuous" if part.is_number else "categorical"
+        require(self.kind == kind, f"column {self.name!r} is {self.kind}, and the part of a date is not")
+        require(
+            self.name == (f"{part.of}.{part.name}" if part.name else part.of), f"{self.name!r} is no part of a date"
+        )
+        known = CATEGORIES.get(part.name)
+        require(known is None or self.categories == known, f"the categories of column {self.name!r} are no {part.name}")
 
     @property
     def is_binned(self) -> bool:
@@ -220,7 +240,7 @@ class Column:
         dtype = self.dtype if self.categories else other.dtype
         if self.declared:
             return categorical_column(self.name, [*self.categories, *sort_cells(new)], dtype, declared=True)
-        return categorical_column(self.name, [*self.categories, *new], dtype)
+        return replace(categorical_column(self.name, [*self.categories, *new], dtype), part=self.part)
 
 
 def kind_of(cell: Cell) -> str:
@@ -292,16 +312,44 @@ class Schema:
         require(self.container in known, f"there is no kind of table {self.container!r}")
         require(len(self.columns) > 0, "the model has no columns")
         require(len(set(self.names)) == len(self.names), "two columns have one name")
+        plain = {column.name for column in self.columns if column.part is None}
+        require(not plain & {column.part.of for column in self.columns if column.part}, "two columns have one name")
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The name of each column."""
         return tuple(column.name for column in self.columns)
 
+    @cached_property
+    def given(self) -> tuple[str, ...]:
+        """The name of each column of the table; a column of dates may be several columns of the schema."""
+        return tuple(dict.fromkeys(column.source for column in self.columns))
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """The position in the table of each column, if the table has the columns `given`."""
+        place_of = {name: place for place, name in enumerate(self.given)}
+        return tuple(place_of[column.source] for column in self.columns)
+
+    @cached_property
+    def has_dates(self) -> bool:
+        """Whether a column of the table holds dates, times of day or durations."""
+        return any(column.part is not None for column in self.columns)
+
+    @cached_property
+    def first_of_each(self) -> tuple[int, ...]:
+        """The positions of the columns that are not ignored, with only the first part of each column of dates."""
+        first = {column.source: j for j, column in reversed(list(enumerate(self.columns))) if not column.is_ignored}
+        return tuple(sorted(first.values()))
+
+    def spread(self, positions: Sequence[int]) -> tuple[int, ...]:
+        """Return the position in a table of each column, from those of the columns `given`."""
+        return tuple(positions[place] for place in self.places)
+
     @property
     def n_features(self) -> int:
-        """The number of columns; those of the matrix, if the rows were a sparse matrix alone."""
-        return self.columns[0].width if self.container == "scipy" and not self.named else len(self.columns)
+        """The number of columns of the table; those of the matrix, if the rows were a sparse matrix alone."""
+        return self.columns[0].width if self.container == "scipy" and not self.named else len(self.given)
 
     def of_kind(self, kind: Kind) -> tuple[int, ...]:
         """Return the positions of the columns of a kind."""
@@ -410,18 +458,18 @@ class Schema:
             A column is absent, or the number of columns without names is another one.
         """
         if not (self.named and named):
-            if len(names) != len(self.columns):
+            if len(names) != len(self.given):
                 raise ValueError(
-                    f"X has {len(names)} features, but {model} is expecting {len(self.columns)} features as input."
+                    f"X has {len(names)} features, but {model} is expecting {len(self.given)} features as input."
                 )
-            return tuple(range(len(names)))
-        if tuple(names) == self.names:
-            return tuple(range(len(names)))
+            return self.places
+        if tuple(names) == self.given:
+            return self.places
         position_of = {name: position for position, name in enumerate(names)}
-        absent = [name for name in self.names if name not in position_of]
+        absent = [name for name in self.given if name not in position_of]
         if absent:
             raise ValueError(f"X lacks {quote(absent)}, which {model} was trained on; add it, empty where unknown")
-        return tuple(position_of[name] for name in self.names)
+        return self.spread([position_of[name] for name in self.given])
 
     def extended(self, other: Schema, mixed: Collection[int] = ()) -> Schema:
         """Return the schema that covers the rows of both tables; mixed columns may hold cells of several kinds."""
@@ -432,7 +480,7 @@ class Schema:
 
 
 class IgnoredColumnWarning(UserWarning):
-    """A column of the training table is ignored, because it identifies rows."""
+    """A column of the training table is ignored, because it identifies rows or holds no information."""
 
 
 @dataclass(frozen=True)
@@ -480,4 +528,11 @@ def infinite_cell(name: str, value: float, row: int) -> ValueError:
     return ValueError(
         f"Input X contains infinity: column {name!r} holds {value} in row {row}; "
         "replace it by a number, or by NaN if it is unknown"
+    )
+
+
+def unusable(name: str, dtype: str) -> TypeError:
+    """Return the error for a column that holds no numbers and no categories."""
+    return TypeError(
+        f"column {name!r} is {dtype}; turn it into a number or a category (a date into its year, say) or drop it"
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from posteriori.tables.schema import Column, Schema
+from posteriori.tables.times import TimeType
 from posteriori.typing import Array
 
 
@@ -46,6 +47,12 @@ class Table(Protocol):
 
     def hashes(self, j: int, n_rows: int | None) -> Array | None:
         """Return hashes of the present cells of column j in the first rows; None if it does not hold strings."""
+
+    def time_type(self, j: int) -> TimeType | None:
+        """Return the type of the dates, times of day or durations that column j holds; None if it holds others."""
+
+    def times(self, j: int, wanted: TimeType, rows: slice) -> Array:
+        """Return column j of some rows as times (n,) of the type that a model has, NaT where missing."""
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""

@@ -13,8 +13,8 @@ import numpy as np
 
 from posteriori.invariants import check_numbers, require
 from posteriori.lazy_polars import pl
+from posteriori.tables.missing import is_missing
 from posteriori.tables.names import exactly
-from posteriori.tables.objects import is_missing
 from posteriori.typing import Array
 
 _FEW_VALUES = 20  # so many distinct values are classes in any case

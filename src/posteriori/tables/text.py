@@ -22,6 +22,10 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null")
 SAMPLED_ROWS = 10_000  # rows of each file that column types are inferred from
 _TAIL = 1 << 16  # bytes at the end of a file that are searched for its last line
 _UNPARSED = re.compile(r"could not parse `(.*)` as dtype `(\w+)` at column '(.*)' \(column number (\d+)\)", re.DOTALL)
+_NO_DATE = re.compile(
+    r"""conversion from `str` to `(?:date|time)[^`]*` failed in column '(.*)' for .*? values?: \["(.*?)[",]""",
+    re.DOTALL,
+)
 _UNCONVERTED = re.compile(
     r"conversion from `str` to `f64` failed in column '(.*?)' for .* values: \[\"(.*?)\"", re.DOTALL
 )
@@ -81,6 +85,12 @@ def reason_of(error: BaseException, file: TableFile) -> str:
         where = _in_row(file, lambda cells: len(cells) > position and cells[position] == cell)
         reason = _KINDS.get(kind.rstrip("0123456789"), f"is not of type {kind}")
         return f"{where}column {name!r} holds {reprlib.repr(cell)}, which {reason}; correct the cell, or leave it empty"
+    no_date = _NO_DATE.search(text)
+    if no_date is not None:
+        return (
+            f"column {no_date[1]!r} holds {reprlib.repr(no_date[2])}, which is not written as the dates above it; "
+            "correct the cell, or state that the column is a string"
+        )
     if "more fields than defined" in text:
         width = len(next(_records(file), (1, []))[1])
         where = _in_row(file, lambda cells: len(cells) > width)

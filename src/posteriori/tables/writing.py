@@ -14,6 +14,7 @@ from posteriori.tables.batch import Batch
 from posteriori.tables.blocks import Blocks
 from posteriori.tables.forking import require_threads
 from posteriori.tables.schema import Column, Schema
+from posteriori.tables.times import TimeType, polars_times, python_times
 from posteriori.typing import Array
 
 
@@ -67,7 +68,8 @@ def write_table(schema: Schema, drawn: list[Any]) -> Any:
         numbers, unless cells are missing and the type cannot hold missing cells. If a number does not fit the type,
         the column has the 64-bit type of the same sign, and numbers beyond it become its largest or smallest number.
         Other numbers are floats of the same width and the same kind of type (NumPy, nullable, Arrow).
-        A column without a known category, or that the model ignores, is missing throughout.
+        A column without a known category or number, or that the model ignores, is missing throughout. A date is
+        that of the drawn days since the first; a time of day is the full hour; without these parts it is missing.
     """
     writers: dict[str, Callable[[Schema, list[Array]], Any]] = {
         "numpy": _write_array,
@@ -77,24 +79,36 @@ def write_table(schema: Schema, drawn: list[Any]) -> Any:
     }
     blocks = {schema.names[j]: drawn[j] for j in schema.of_kind("counts")}
     if not blocks:
-        return writers[schema.container](*_without_ignored(schema, drawn))
+        return writers[schema.container](*_of_table(schema, drawn))
     counts = {name: bags.to_matrix() for name, bags in blocks.items()}
     words = {column.name: column.words for column in schema.columns if column.words}
     if schema.container == "scipy":
         return Blocks(None, counts, words) if schema.named else counts[schema.names[0]]
     others = [j for j in range(len(drawn)) if schema.columns[j].kind != "counts"]
     rest = replace(schema, columns=tuple(schema.columns[j] for j in others))
-    return Blocks(writers[schema.container](*_without_ignored(rest, [drawn[j] for j in others])), counts, words)
+    return Blocks(writers[schema.container](*_of_table(rest, [drawn[j] for j in others])), counts, words)
 
 
-def _without_ignored(schema: Schema, drawn: list[Array]) -> tuple[Schema, list[Array]]:
-    """Return ignored columns as columns of numbers or of no category, by their data types, with all cells missing."""
-    columns, cells = list(schema.columns), list(drawn)
-    for j in schema.of_kind("ignored"):
-        is_numeric = _number_type(columns[j].dtype) is not None
-        columns[j] = replace(columns[j], kind="continuous" if is_numeric else "categorical", reason="")
-        cells[j] = np.full(len(drawn[j]), np.nan) if is_numeric else np.zeros(len(drawn[j]), np.uint16)
-    return replace(schema, columns=tuple(columns)), cells
+def _of_table(schema: Schema, drawn: list[Array]) -> tuple[Schema, list[Array]]:
+    """Return the columns of the table with their cells: times instead of their parts, and nothing in ignored columns.
+
+    An ignored column becomes a column of numbers or of no category, by its data type, with all cells missing.
+    """
+    columns: dict[str, Column] = {}
+    cells: dict[str, Array] = {}
+    for column, values in zip(schema.columns, drawn, strict=True):
+        name = column.source
+        if column.part is not None:
+            times = column.part.times(values)
+            if name not in cells or np.isnat(cells[name]).all():  # the first part that determines a time
+                columns[name], cells[name] = replace(column, name=name), times
+        elif column.is_ignored:
+            is_numeric = _number_type(column.dtype) is not None
+            columns[name] = replace(column, kind="continuous" if is_numeric else "categorical", reason="")
+            cells[name] = np.full(len(values), np.nan) if is_numeric else np.zeros(len(values), np.uint16)
+        else:
+            columns[name], cells[name] = column, values
+    return replace(schema, columns=tuple(columns.values())), list(cells.values())
 
 
 def _objects(cells: list[Any]) -> Array:
@@ -164,7 +178,10 @@ def _write_array(schema: Schema, drawn: list[Array]) -> Array:
     narrow = schema.dtype[1:] == "f4"
     cells: list[Array] = []
     for column, values in zip(schema.columns, drawn, strict=True):
-        if column.kind == "continuous" and _is_count(column, values) and not np.isnan(values).any():
+        if column.part is not None:
+            is_plain = schema.dtype[1:2] in ("m", "M")
+            cells.append(values.astype(schema.dtype) if is_plain else _objects(python_times(values, column.part.type)))
+        elif column.kind == "continuous" and _is_count(column, values) and not np.isnan(values).any():
             label, whole = _integers(column, values)
             cells.append(whole.astype(_number_type(label)))  # a crafted file may name another library's type
         elif column.kind == "continuous":
@@ -185,14 +202,34 @@ def _write_pandas(schema: Schema, drawn: list[Array]) -> Any:
     import pandas as pd
 
     pairs = zip(schema.columns, drawn, strict=True)
-    table = {
-        column.name: _pandas_numbers(column, values)
-        if column.kind == "continuous"
-        else _pandas_categories(column, values)
-        for column, values in pairs
-    }
+    table = {column.name: _pandas_cells(column, values) for column, values in pairs}
     frame = pd.DataFrame(table)
     return frame if schema.named else frame.set_axis(range(len(drawn)), axis=1)
+
+
+def _pandas_cells(column: Column, values: Array) -> Any:
+    if column.part is not None:
+        return _pandas_times(column, values, column.part.type)
+    return _pandas_numbers(column, values) if column.kind == "continuous" else _pandas_categories(column, values)
+
+
+def _pandas_times(column: Column, times: Array, wanted: TimeType) -> Any:
+    import pandas as pd
+
+    label = column.dtype
+    if label == "object" or label.endswith("[pyarrow]"):
+        cells = python_times(times, wanted)
+        return pd.Series(cells, dtype="object" if label == "object" else _pandas_type(label))
+    if "[ns" in label and not wanted.is_span:  # of which there are 64 bits
+        bounds = (np.datetime64("1678-01-01", "us"), np.datetime64("2262-01-01", "us"))
+        times = np.where(np.isnat(times), times, times.clip(*bounds))
+    series = pd.Series(times)
+    if label.startswith("period["):
+        return series.dt.to_period(label.removeprefix("period[").removesuffix("]"))
+    if wanted.zone:
+        first = np.ones(len(times), np.bool_)  # of two equal times when the clock is set back
+        series = series.dt.tz_localize(wanted.zone, ambiguous=first, nonexistent="shift_forward")
+    return series.astype(label)
 
 
 def _pandas_numbers(column: Column, values: Array) -> Any:
@@ -246,12 +283,16 @@ def _write_polars(schema: Schema, drawn: list[Array]) -> Any:
 
     require_threads("a new polars table")
 
-    return pl.DataFrame(
-        [
-            _polars_numbers(column, values) if column.kind == "continuous" else _polars_categories(column, values)
-            for column, values in zip(schema.columns, drawn, strict=True)
-        ]
-    )
+    return pl.DataFrame([_polars_cells(column, values) for column, values in zip(schema.columns, drawn, strict=True)])
+
+
+def _polars_cells(column: Column, values: Array) -> Any:
+    if column.part is not None:
+        import polars as pl
+
+        series = polars_times(column.name, values, column.part.type)
+        return pl.Series(column.name, series.to_list(), pl.Object) if column.dtype == "Object" else series
+    return _polars_numbers(column, values) if column.kind == "continuous" else _polars_categories(column, values)
 
 
 def _polars_numbers(column: Column, values: Array) -> Any:
@@ -287,13 +328,19 @@ def _write_arrow(schema: Schema, drawn: list[Array]) -> Any:
     import pyarrow as pa
 
     return pa.table(
-        {
-            column.name: _arrow_numbers(column, values)
-            if column.kind == "continuous"
-            else _arrow_categories(column, values)
-            for column, values in zip(schema.columns, drawn, strict=True)
-        }
+        {column.name: _arrow_cells(column, values) for column, values in zip(schema.columns, drawn, strict=True)}
     )
+
+
+def _arrow_cells(column: Column, values: Array) -> Any:
+    if column.part is not None:
+        import pyarrow as pa
+
+        cells = polars_times(column.name, values, column.part.type).to_arrow()
+        with contextlib.suppress(ValueError):  # a name without a type, such as that of a time zone
+            cells = cells.cast(pa.type_for_alias(column.dtype))
+        return cells
+    return _arrow_numbers(column, values) if column.kind == "continuous" else _arrow_categories(column, values)
 
 
 def _arrow_numbers(column: Column, values: Array) -> Any:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
+from posteriori.lazy_polars import pl
 from posteriori.tables.dialects import CURRENCY
 
 _SPACE = "[  \u202f]"
 _GROUP = {".": "[,'’  \u202f]", ",": "[.'’  \u202f]"}  # between thousands, by decimal mark
 
 
-class WrittenNumber(pl.String):
+# For type checkers a data type of polars. At run time it is none, because polars is imported when it is first used.
+_DataType: Any = pl.String if TYPE_CHECKING else object
+
+
+@dataclass(frozen=True)
+class WrittenNumber(_DataType):
     """The type of a text column of written numbers: it is read as strings, which `as_number` converts."""
 
-    def __init__(self, decimal: str) -> None:
-        self.decimal = decimal
+    decimal: str
 
 
 def _pattern(decimal: str, parts: tuple[str, str, str] = ("", "", "")) -> str:

@@ -1,0 +1,187 @@
+"""Updates of a fitted pool: rows added to its members and removed from them, and weights for the new members."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from posteriori.classifiers.base import GenerativeEstimator
+from posteriori.learning.folds import stratified_subsample
+from posteriori.learning.log_linear import FLOOR
+from posteriori.learning.pool import ROWS_PER_PARAMETER
+from posteriori.model import FactorWeights, GenerativeModel
+from posteriori.tables import Column
+from posteriori.typing import Array
+
+MOST_KEPT = 5000  # rows whose held-out predictions a pool keeps
+
+
+@dataclass(frozen=True)
+class HeldOutSample:
+    """Predictions of rows by members that had not learned from them, from which the weights of a pool are fitted.
+
+    It holds no cell of a row. At most 5,000 rows are kept, a stratified sample whose weights represent all rows.
+
+    Attributes
+    ----------
+    log_posterior : ndarray (n, C, M)
+        In nats, clipped.
+    y_true : ndarray (n,)
+        The class index of each row.
+    weight : ndarray (n,)
+    covers_fit : bool
+        Whether the rows of the first fit are among those sampled; they are not after `load` and `merge`.
+    """
+
+    log_posterior: Array
+    y_true: Array
+    weight: Array
+    covers_fit: bool = True
+
+    @classmethod
+    def empty(cls, n_classes: int, n_members: int) -> HeldOutSample:
+        """Return the sample of no row."""
+        return cls(np.empty((0, n_classes, n_members)), np.empty(0, np.int64), np.empty(0), covers_fit=False)
+
+    def reduced(self) -> HeldOutSample:
+        """Return a stratified sample of at most 5,000 of the rows, with weights of the same sum."""
+        chosen = stratified_subsample(self.y_true, MOST_KEPT)
+        weight = self.weight[chosen]
+        scale = self.weight.sum() / weight.sum() if weight.sum() > 0 else 1.0
+        return replace(
+            self, log_posterior=self.log_posterior[chosen], y_true=self.y_true[chosen], weight=weight * scale
+        )
+
+    def of_classes(self, past: Column, target: Column) -> HeldOutSample:
+        """Return the sample with the classes of another column; new ones have the smallest posterior."""
+        places = places_of(past, target)
+        log_posterior = np.full((len(self.y_true), len(target.categories), self.log_posterior.shape[2]), FLOOR)
+        log_posterior[:, places] = self.log_posterior
+        return replace(self, log_posterior=log_posterior, y_true=places[self.y_true])
+
+    def of_members(self, kept: Sequence[int]) -> HeldOutSample:
+        """Return the sample with some of the members."""
+        return replace(self, log_posterior=self.log_posterior[:, :, list(kept)])
+
+    def joined(self, other: HeldOutSample) -> HeldOutSample:
+        """Return the sample of the rows of both."""
+        return replace(
+            self,
+            log_posterior=np.concatenate([self.log_posterior, other.log_posterior]),
+            y_true=np.concatenate([self.y_true, other.y_true]),
+            weight=np.concatenate([self.weight, other.weight]),
+        ).reduced()
+
+    @property
+    def determines_weights(self) -> bool:
+        """Whether there are enough rows to replace the weights of the pool."""
+        _, n_classes, n_members = self.log_posterior.shape
+        return self.covers_fit or len(self.y_true) >= ROWS_PER_PARAMETER * (n_classes + n_members)
+
+
+def places_of(past: Column, target: Column) -> Array:
+    """Return the index of each former class among the classes, (C,)."""
+    return np.array([target.lookup[label] - 1 for label in past.categories], np.int64)
+
+
+def update_members(
+    members: Mapping[str, GenerativeEstimator],
+    reason_against: Callable[[GenerativeEstimator], str | None],
+    update: Callable[[GenerativeEstimator], Any],
+) -> tuple[dict[str, GenerativeEstimator], dict[str, str]]:
+    """Return updated copies of the members that can be updated, and why the others cannot.
+
+    Feature weights stay those of the first fit: they are exponents that need all rows at once.
+
+    Parameters
+    ----------
+    members : mapping
+    reason_against : callable
+        Returns why an estimator cannot be updated; None if it can. It is called without feature weights.
+    update : callable
+        Updates an estimator in place.
+
+    Raises
+    ------
+    ValueError
+        No member can be updated; or `update` raises it.
+    """
+    updated: dict[str, GenerativeEstimator] = {}
+    unable: dict[str, str] = {}
+    for name, member in members.items():
+        plain = without_feature_weights(member)
+        reason = reason_against(plain)
+        if reason is not None:
+            unable[name] = reason
+            continue
+        update(plain)
+        updated[name] = with_feature_weights(plain, [member], [1.0])
+    if not updated:
+        listed = "; ".join(f"{name}: {reason}" for name, reason in unable.items())
+        raise ValueError(f"no member of the pool can be updated: {listed}")
+    return updated, unable
+
+
+def without_feature_weights(member: GenerativeEstimator) -> Any:
+    """Return a shallow copy of an estimator whose features have no weights."""
+    plain: Any = copy.copy(member)
+    if member.feature_weights is not None:
+        plain.feature_weights = None
+        plain.model_ = replace(plain.model_, weights=None)
+    return plain
+
+
+def with_feature_weights(plain: Any, members: Sequence[Any], shares: Sequence[float]) -> Any:
+    """Give an estimator the mean feature weights of the members that it comes from; return it."""
+    if members[0].feature_weights is None:
+        return plain
+    weight = sum(share * one.model_.weights.weight for share, one in zip(shares, members, strict=True))
+    n_classes = len(plain.target_.categories)
+    offset, known = np.zeros(n_classes), np.zeros(n_classes)
+    for share, one in zip(shares, members, strict=True):
+        places = places_of(one.target_, plain.target_)
+        offset[places] += share * _offset(one.model_)
+        known[places] += share
+    offset = np.divide(offset, known, out=np.zeros(n_classes), where=known > 0)
+    plain.feature_weights = members[0].feature_weights
+    plain.model_ = replace(plain.model_, weights=FactorWeights(plain.model_.log_prior + offset, np.asarray(weight)))
+    return plain
+
+
+def _offset(model: GenerativeModel) -> Array:
+    """Return the biases of a model with feature weights relative to its log prior, (C,)."""
+    assert model.weights is not None
+    with np.errstate(invalid="ignore"):
+        offset = model.weights.bias - model.log_prior
+    return np.where(np.isfinite(offset), offset, 0.0)
+
+
+def rescaled(weights: Mapping[str, float], kept: Sequence[str]) -> dict[str, float]:
+    """Return the weights of the members that stay, in proportion and with the sum of all."""
+    total, left = sum(weights.values()), sum(weights[name] for name in kept)
+    return {name: weights[name] * total / left if left > 0 else total / len(kept) for name in kept}
+
+
+def warn_of_unable(unable: Mapping[str, str], stacklevel: int) -> None:
+    """Warn of members that leave the pool."""
+    for name, reason in unable.items():
+        warnings.warn(f"the member {name!r} leaves the pool: {reason}", UserWarning, stacklevel=stacklevel + 1)
+
+
+def class_shares(members: Mapping[str, GenerativeEstimator]) -> Array:
+    """Return the share of each class among the labelled rows, (C,): of a member without rows learned by EM."""
+    counted = min(members.values(), key=lambda one: one.statistics_.hidden > 0).class_count_
+    shares: Array = counted / max(counted.sum(), np.finfo(np.float64).tiny)
+    return shares
+
+
+def moved_bias(bias: Array, past: Column, target: Column) -> Array:
+    """Return the biases of the classes of another column, 0 for new ones."""
+    moved = np.zeros(len(target.categories))
+    moved[places_of(past, target)] = bias
+    return moved

@@ -1,0 +1,254 @@
+"""Alerts: properties of columns that are often mistakes in the data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2, f, rankdata
+
+from posteriori.formatting import count, listed, plural
+from posteriori.plotting.effects import cells_of, evenly, read_batch
+from posteriori.plotting.scales import Scale
+from posteriori.reporting.columns import ColumnFacts
+from posteriori.reporting.data import ReportData, take_rows
+from posteriori.reporting.markup import Html, details, paragraph, table
+from posteriori.reporting.writing import number, percent
+from posteriori.typing import Array
+
+_MOST_ROWS = 5000
+_MISSING = 0.3
+_ZEROS = 0.5
+_LEAK_BINS = 20
+_LEAK = 0.1  # of the entropy of the classes is left when the column alone is known
+_BLOCKS = 10  # along the rows
+_FEWEST_IN_BLOCK = 20
+_CHANGED = 0.06  # share of the variation that lies between the blocks
+_SIGNIFICANT = 1e-6
+_RARE_CLASS = 10  # rows
+_MOST_ALERTS = 200
+_MOST_UNFOLDED = 15
+
+
+@dataclass(frozen=True)
+class Alert:
+    """Property of a column, or of several, that deserves a look.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    kind : str
+        Such as "constant" or "many zeros".
+    text : str
+        One sentence with the figures.
+    """
+
+    columns: tuple[str, ...]
+    kind: str
+    text: str
+
+
+def find_alerts(subject: ReportData, facts: Sequence[ColumnFacts]) -> list[Alert]:
+    """Return the alerts on the columns of a table, from at most 5,000 rows, evenly spaced.
+
+    Parameters
+    ----------
+    subject : ReportData
+    facts : sequence of ColumnFacts
+        Of all rows.
+    """
+    rows = evenly(len(subject.components), _MOST_ROWS)
+    batch = read_batch(subject.estimator, take_rows(subject.X, rows))
+    cells = [cells_of(batch, j) for j in range(len(facts))]
+    components = subject.components[rows]
+    alerts = [*_rare_classes(subject), *_copies(facts, cells)]
+    for one, of_column in zip(facts, cells, strict=True):
+        name = one.column.name
+        if one.column.is_ignored:
+            alerts.append(Alert((name,), "ignored", one.column.reason))
+            continue
+        alerts += [Alert((name,), kind, text) for kind, text in _of_column(one, of_column, len(subject.components))]
+        text = _leak(of_column, components, one.column.kind == "categorical")
+        if text:
+            alerts.append(Alert((name,), "predicts the class alone", text))
+        text = _drift(of_column, components, one.column.kind == "categorical")
+        if text:
+            alerts.append(Alert((name,), "changes along the rows", text))
+    return alerts
+
+
+def _rare_classes(subject: ReportData) -> Iterator[Alert]:
+    counts = np.bincount(subject.components[subject.labelled], minlength=len(subject.labels))
+    rare = [f"{subject.labels[c]} ({count(counts[c])})" for c in np.flatnonzero(counts < _RARE_CLASS)]
+    if rare:
+        text = f"Fewer than {_RARE_CLASS} rows: {listed(rare, 5)}. Their scores are uncertain."
+        yield Alert((subject.target,), "rare classes", text)
+
+
+def _copies(facts: Sequence[ColumnFacts], cells: Sequence[Array]) -> Iterator[Alert]:
+    """Find columns of numbers that are linear functions of each other, and categories that rename each other."""
+    groups: dict[bytes, list[str]] = {}
+    for one, of_column in zip(facts, cells, strict=True):
+        key = _fingerprint(of_column, one.column.kind == "categorical")
+        if key is not None:
+            groups.setdefault(key, []).append(one.column.name)
+    for names in groups.values():
+        if len(names) > 1:
+            text = f"{listed(names, 5)} hold the same information: each can be computed from the other. Keep one."
+            yield Alert(tuple(names), "duplicates", text)
+
+
+def _fingerprint(cells: Array, categorical: bool) -> bytes | None:
+    present = ~np.isnan(cells)
+    known = cells[present]
+    if not len(known) or known.min() == known.max():
+        return None
+    if categorical:
+        _, first, position = np.unique(known, return_index=True, return_inverse=True)
+        code = np.argsort(np.argsort(first))[position].astype(np.float64)
+    else:
+        code = (known - known.mean()) / known.std()
+        code = np.round(code * np.sign(code[np.abs(code).argmax()]), 6) + 0.0
+    return present.tobytes() + code.tobytes()
+
+
+def _of_column(facts: ColumnFacts, cells: Array, n_rows: int) -> Iterator[tuple[str, str]]:
+    missing, present = facts.cells.missing, facts.cells.present
+    if missing >= _MISSING * n_rows:
+        yield "many missing cells", f"{percent(missing / n_rows)} of the cells are missing."
+    if present and (
+        np.count_nonzero(facts.counts) == 1 if facts.counts is not None else facts.cells.lowest == facts.cells.highest
+    ):
+        what = "All cells hold the same value" if not missing else "All observed cells hold the same value"
+        yield "constant", f"{what}; the column cannot inform."
+        return
+    known = cells[~np.isnan(cells)]
+    if facts.counts is not None or not len(known):
+        return
+    zeros = float(np.mean(known == 0.0))
+    if zeros >= _ZEROS and len(np.unique(known)) > 2:
+        rest = known[known != 0.0]
+        low, high = np.quantile(rest, [0.05, 0.95])
+        text = (
+            f"{percent(zeros)} of the cells are 0; of the others, 90 % are from {number(low, 3)} to {number(high, 3)}."
+        )
+        yield "many zeros", text
+    elif Scale.of(known).width is not None:
+        text = f"The median is {number(float(np.median(known)), 3)}, but the largest distance from 0 is "
+        yield "heavy tail", f"{text}{number(float(np.abs(known).max()), 4)}. The figures use a logarithmic axis."
+
+
+def _leak(cells: Array, components: Array, categorical: bool) -> str | None:
+    """Return a sentence if the column alone nearly determines the class.
+
+    The class of a row is predicted from the classes of the other rows with the same category, or with a number in the
+    same twentieth of the rows, so that a column that identifies rows does not count.
+    """
+    known = np.flatnonzero(~np.isnan(cells) & (components >= 0))
+    label = components[known]
+    prior = np.bincount(label) / max(len(label), 1)
+    entropy = -float(prior[prior > 0] @ np.log(prior[prior > 0]))
+    if entropy <= 0.0:
+        return None
+    if categorical:
+        group = cells[known].astype(int)
+    else:
+        edges = np.unique(np.quantile(cells[known], np.linspace(0.0, 1.0, _LEAK_BINS + 1)[1:-1]))
+        group = np.searchsorted(edges, cells[known])
+    counts = np.zeros((group.max() + 1, len(prior)))
+    np.add.at(counts, (group, label), 1.0)
+    others = counts[group]
+    others[np.arange(len(group)), label] -= 1.0
+    posterior = (others + prior) / (others.sum(axis=1, keepdims=True) + 1.0)
+    loss = -float(np.log(posterior[np.arange(len(group)), label]).mean())
+    if loss > _LEAK * entropy:
+        return None
+    right = float(np.mean(posterior.argmax(axis=1) == label))
+    return (
+        f"Known alone, it predicts {percent(right)} of its rows correctly. Was it recorded after the class was known, "
+        "or is it another name of the class?"
+    )
+
+
+def _drift(cells: Array, components: Array, categorical: bool) -> str | None:
+    """Return a sentence if the cells depend on the position of their rows, within classes."""
+    block = _blocks(components)
+    known = np.flatnonzero(~np.isnan(cells) & (block >= 0))
+    if len(known) < _BLOCKS * _FEWEST_IN_BLOCK:
+        return None
+    values, block, label = cells[known], block[known], components[known]
+    if categorical:
+        explained, p = _dependence(values.astype(int), block, label)
+    else:
+        rank = rankdata(values)
+        mean = np.bincount(label, rank) / np.maximum(np.bincount(label), 1)
+        explained, p = _between_blocks(rank - mean[label], block)
+    if explained < _CHANGED or p > _SIGNIFICANT:
+        return None
+    first, last = values[block < 2], values[block >= _BLOCKS - 2]
+    if categorical or not len(first) or not len(last):
+        return "Its categories are more frequent in some parts of the table. If the order is time, it drifts."
+    return (
+        f"The median is {number(float(np.median(first)), 4)} in the first fifth of the rows of each class, and "
+        f"{number(float(np.median(last)), 4)} in the last fifth. If the order is time, it drifts."
+    )
+
+
+def _blocks(components: Array) -> Array:
+    """Return for each row the tenth of the rows of its class in which it lies; −1 without a label.
+
+    A table that is sorted by class does not change along its rows for this reason alone.
+    """
+    block = np.full(len(components), -1)
+    for c in np.unique(components[components >= 0]):
+        rows = np.flatnonzero(components == c)
+        block[rows] = _BLOCKS * np.arange(len(rows)) // len(rows)
+    return block
+
+
+def _between_blocks(values: Array, block: Array) -> tuple[float, float]:
+    """Return the share of the variance between the blocks, and its p-value (analysis of variance)."""
+    n, counts = len(values), np.bincount(block, minlength=_BLOCKS)
+    means = np.bincount(block, values, _BLOCKS) / np.maximum(counts, 1)
+    total = float(((values - values.mean()) ** 2).sum())
+    between = float(counts @ (means - values.mean()) ** 2)
+    if total <= 0.0 or between >= total:
+        return (0.0, 1.0) if total <= 0.0 else (1.0, 0.0)
+    ratio = (between / (_BLOCKS - 1)) / ((total - between) / (n - _BLOCKS))
+    return between / total, float(f.sf(ratio, _BLOCKS - 1, n - _BLOCKS))
+
+
+def _dependence(codes: Array, block: Array, label: Array) -> tuple[float, float]:
+    """Return Cramér's V² of the categories and the blocks within classes, and its p-value (chi-squared test)."""
+    statistic, freedom = 0.0, 0
+    for c in np.unique(label):
+        table = np.zeros((codes.max() + 1, _BLOCKS))
+        np.add.at(table, (codes[label == c], block[label == c]), 1.0)
+        table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+        expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+        statistic += float(((table - expected) ** 2 / expected).sum())
+        freedom += (table.shape[0] - 1) * (table.shape[1] - 1)
+    kinds = len(np.unique(codes))
+    if not freedom or kinds < 2:
+        return 0.0, 1.0
+    return statistic / (len(codes) * min(kinds - 1, _BLOCKS - 1)), float(chi2.sf(statistic, freedom))
+
+
+def alerts_table(alerts: Sequence[Alert]) -> Html:
+    """Return the alerts as a table; folded if there are many."""
+    if not alerts:
+        return paragraph(
+            "No alerts: no column is constant, a copy of another one, mostly missing or zero, heavy-tailed, sufficient "
+            "alone, or changing along the rows.",
+            class_="note",
+        )
+    rows = [[listed(list(one.columns), 3), one.kind, one.text] for one in alerts[:_MOST_ALERTS]]
+    more = f", the first {len(rows)} of {len(alerts)}" if len(rows) < len(alerts) else ""
+    grid = table(f"Alerts{more}", ["column", "alert", "what was found"], rows, text=(0, 1, 2), stacks=True)
+    if len(alerts) <= _MOST_UNFOLDED:
+        return grid
+    kinds = Counter(one.kind for one in alerts)
+    found = listed([f"{kind} ({amount})" for kind, amount in kinds.most_common()], 12)
+    return details(f"{plural(len(alerts), 'alert')}: {found}", grid)

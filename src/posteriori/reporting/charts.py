@@ -1,0 +1,147 @@
+"""Small charts as SVG, written directly: a page holds one for each column, and each has to be small and fast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from posteriori.plotting.scales import Scale
+from posteriori.reporting.markup import Html, element
+from posteriori.typing import Array
+
+WIDTH = 440.0
+_LEFT, _RIGHT = 46.0, 8.0
+_FEWEST_TICKS = 3
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Rectangle of a chart with its horizontal and vertical range.
+
+    Attributes
+    ----------
+    top, height : float
+        In pixels of the chart.
+    across : tuple of float
+        The range of the horizontal axis, in positions of its scale.
+    up : tuple of float
+        The range of the vertical axis.
+    width : float
+        Of the chart, in pixels.
+    """
+
+    top: float
+    height: float
+    across: tuple[float, float]
+    up: tuple[float, float]
+    width: float = WIDTH
+
+    def x(self, position: Array) -> Array:
+        """Return pixels from the left, within the panel."""
+        low, high = self.across
+        share = np.clip((position - low) / ((high - low) or 1.0), 0.0, 1.0)
+        return _LEFT + (self.width - _LEFT - _RIGHT) * share
+
+    def y(self, value: Array) -> Array:
+        """Return pixels from the top, within the panel."""
+        low, high = self.up
+        share = np.clip((value - low) / ((high - low) or 1.0), 0.0, 1.0)
+        return self.top + self.height * (1.0 - share)
+
+    def line(self, position: Array, value: Array, colour: str, class_: str = "curve") -> Html:
+        """Return a curve; class_ is "curve" or "dashed"."""
+        return element("path", d=_path(self.x(position), self.y(value)), stroke=colour, class_=class_)
+
+    def band(self, position: Array, low: Array, high: Array, colour: str) -> Html:
+        """Return the area between two curves."""
+        there, back = self.x(position), self.x(position)[::-1]
+        outline = _path(np.concatenate([there, back]), np.concatenate([self.y(low), self.y(high)[::-1]]))
+        return element("path", d=f"{outline}Z", fill=colour, class_="shade")
+
+    def histogram(self, edges: Array, height: Array, colour: str) -> Html:
+        """Return a histogram as one area."""
+        position = np.repeat(edges, 2)
+        value = np.concatenate([[0.0], np.repeat(height, 2), [0.0]])
+        return element("path", d=f"{_path(self.x(position), self.y(value))}Z", fill=colour, class_="shade")
+
+    def axes(self, title: str, scale: Scale | None = None) -> Iterable[Html]:
+        """Yield the title, the ticks of the vertical axis and, with a scale, those of the horizontal one."""
+        bottom = self.top + self.height
+        yield element("text", title, x=_LEFT, y=f"{self.top - 5:.0f}")
+        for value in nice_ticks(*self.up, 4):
+            height = f"{float(self.y(np.array(value))):.1f}"
+            yield element("path", d=f"M{_LEFT} {height}H{self.width - _RIGHT}", class_="grid")
+            yield element("text", tick_text(value), x=_LEFT - 5, y=height, class_="left")
+        if scale is None:
+            return
+        yield element("path", d=f"M{_LEFT} {bottom:.0f}H{self.width - _RIGHT}", class_="axis")
+        last = -np.inf
+        for value in scale_ticks(scale, self.across):
+            at = float(self.x(scale.position(np.array(value))))
+            text = tick_text(value)
+            middle = min(at, self.width - 3.2 * len(text))
+            if middle - 3.2 * len(text) > last:  # skip a number that would touch the previous one
+                yield element("path", d=f"M{at:.1f} {bottom:.0f}v4", class_="axis")
+                yield element("text", text, x=f"{middle:.1f}", y=f"{bottom + 15:.0f}", class_="middle")
+                last = middle + 3.2 * len(text) + 4.0
+
+
+def chart(parts: Iterable[Html], height: float, label: str, width: float = WIDTH) -> Html:
+    """Return a chart as an SVG element, with a text for screen readers."""
+    return element(
+        "svg", *parts, viewBox=f"0 0 {width:.0f} {height:.0f}", role="img", aria_label=label, class_="chart",
+        style=f"max-width:{width:.0f}px",
+    )  # fmt: skip
+
+
+def nice_ticks(low: float, high: float, most: int) -> list[float]:
+    """Return round numbers in a range, about as many as asked for.
+
+    Examples
+    --------
+    >>> nice_ticks(0.0, 1.0, 4), nice_ticks(-3.0, 7.0, 4)
+    ([0.0, 0.5, 1.0], [0.0, 5.0])
+    """
+    if not high > low:
+        return [low]
+    power = 10.0 ** np.floor(np.log10((high - low) / most))
+    step = power * next(factor for factor in (1.0, 2.0, 5.0, 10.0) if (high - low) / (power * factor) <= most)
+    first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
+    return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+
+
+def scale_ticks(scale: Scale, across: tuple[float, float]) -> list[float]:
+    """Return round numbers along an axis: powers of ten and 0 where it is logarithmic."""
+    low, high = (float(end) for end in scale.number(np.array(across)))
+    if scale.width is None:
+        return nice_ticks(low, high, 5)
+    powers = 10.0 ** np.arange(np.ceil(np.log10(scale.width) - 0.3), np.floor(np.log10(max(abs(low), abs(high)))) + 1)
+    ticks = [value for value in (*(-powers[::-1]), 0.0, *powers) if low <= value <= high]
+    return [float(f"{value:.12g}") for value in ticks] if len(ticks) >= _FEWEST_TICKS else nice_ticks(low, high, 5)
+
+
+def tick_text(value: float) -> str:
+    """Format the number of a tick.
+
+    Examples
+    --------
+    >>> tick_text(0.5), tick_text(-20000.0), tick_text(2010.0), tick_text(1e-6)
+    ('0.5', '−20,000', '2010', '1e-06')
+    """
+    text = f"{value:,.6g}" if abs(value) >= 10_000 else f"{value:.6g}"
+    return text.replace("-", "\N{MINUS SIGN}", 1) if value < 0 else text
+
+
+def _path(x: Array, y: Array) -> str:
+    return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
+
+
+def legend(names: Sequence[str], colours: Sequence[str]) -> Html:
+    """Return the names of classes beside their colours."""
+    swatches = (
+        element("span", element("i", style=f"background:{colour}"), name)
+        for name, colour in zip(names, colours, strict=True)
+    )
+    return element("p", *swatches, class_="legend")

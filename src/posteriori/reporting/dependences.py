@@ -1,0 +1,136 @@
+"""Dependences between columns: a figure of a small tree or network, an outline of a large one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from posteriori.formatting import cell_text, listed, plural
+from posteriori.plotting import plot_tree
+from posteriori.reporting.data import ReportData
+from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, scrolled, table
+from posteriori.reporting.pictures import draw_own
+from posteriori.reporting.writing import number
+
+_MOST_NODES = 14  # of a figure; its letters are then legible on a phone, or after scrolling sideways
+_MOST_TREES = 3
+_MOST_EDGES = 12
+_MOST_LINES = 400
+_MOST_FOLDED = 30  # lines of a table that is not folded
+
+
+def tree_section(subject: ReportData) -> Section | None:
+    """Return the dependences among the columns given the class, if the model or a pool member learned any."""
+    model = subject.member_with("tree_", "parents_")
+    if model is None:
+        return None
+    if subject.lens_name is None or model is subject.estimator:
+        whose = ""
+    else:
+        whose = f" The figure shows the member {_name_in_pool(subject, model)} of the pool."
+    lead = (
+        "Columns that depend on each other within a class. An arrow from a parent to a child means that the child is "
+        "conditioned on the parent, so that shared information is not counted twice"
+        f"{'; wider arrows carry more information' if getattr(model, 'edge_information_', None) else ''}.{whose}"
+    )
+    contents = list(_trees(model))
+    return Section("tree", "Dependences between columns", lead, tuple(contents)) if contents else None
+
+
+def _name_in_pool(subject: ReportData, model: Any) -> str:
+    members: dict[str, Any] = subject.estimator.members_
+    return next(name for name in members if members[name] is model)
+
+
+def _trees(model: Any) -> Iterator[Html]:
+    names = model.model_.schema.names
+    if len(names) < 2:
+        yield paragraph("There is only one column.")
+        return
+    labels = _tree_labels(model)
+    for position, label in enumerate(labels[:_MOST_TREES]):
+        given = "the class" if label is None else cell_text(label)
+        if len(names) <= _MOST_NODES:
+            picture = draw_own(
+                lambda label=label: plot_tree(model, label),  # type: ignore[misc]
+                f"Dependence tree given {given}",
+                f"tree-{position}",
+            )
+            yield scrolled(picture, f"tree given {given}")
+        elif label is None:
+            yield from _written(model, label)
+        else:
+            yield details(f"Given {given}", *_written(model, label))
+    if len(labels) > _MOST_TREES:
+        yield paragraph(f"{plural(len(labels) - _MOST_TREES, 'more class')} with separate trees are not shown.")
+    edges = _edges(model, labels[0])
+    if edges:
+        rows = [
+            [f"{child}", f"{parent}", number(nats, 3), bar(nats / max(edges[0][2], 1e-300))]
+            for parent, child, nats in edges[:_MOST_EDGES]
+        ]
+        more = f", {len(rows)} of {len(edges)}" if len(rows) < len(edges) else ""
+        yield details(
+            "Strongest dependences",
+            table(f"Strongest dependences{more}", ["column", "parent", "information (nats)", ""], rows, text=(0, 1)),
+        )
+
+
+def _written(model: Any, label: Any) -> Iterator[Html]:
+    """Yield the dependences as text: an outline of a tree, or each column with its parents."""
+    parents = _parents(model, label)
+    if all(len(of_child) <= 1 for of_child in parents.values()):
+        yield paragraph("Each column is indented below the column that it depends on.", class_="note")
+        yield _outline(parents, {(parent, child): nats for parent, child, nats in _edges(model, label)})
+        return
+    rows = [[child, listed(list(of_child), 6) if of_child else "only the class"] for child, of_child in parents.items()]
+    shown = rows[:_MOST_LINES]
+    more = f", the first {len(shown)} of {len(rows)}" if len(shown) < len(rows) else ""
+    grid = table(f"Parents of each column{more}", ["column", "depends on"], shown, text=(0, 1))
+    yield details("Parents of each column", grid) if len(rows) > _MOST_FOLDED else grid
+
+
+def _parents(model: Any, label: Any) -> dict[str, tuple[str, ...]]:
+    """Return the parents of each column; the class is a parent of all and is not named."""
+    if hasattr(model, "parents_"):
+        return {child: tuple(of_child) for child, of_child in model.parents_.items()}
+    tree = model.tree_ if label is None else model.tree_[label]
+    return {child: () if parent is None else (parent,) for child, parent in tree.items()}
+
+
+def _outline(parents: Mapping[str, tuple[str, ...]], information: Mapping[tuple[str, str], float]) -> Html:
+    """Return a tree as nested lists, the strongest branches first, each with its information in nats."""
+    children: dict[str | None, list[str]] = {}
+    for child, of_child in parents.items():
+        children.setdefault(of_child[0] if of_child else None, []).append(child)
+
+    def nats(parent: str | None, child: str) -> float:
+        return information.get((parent, child), 0.0) if parent is not None else 0.0
+
+    def items(parent: str | None) -> Iterator[Html]:
+        for child in sorted(children.get(parent, []), key=lambda one: -nats(parent, one)):
+            known = (parent or "", child) in information
+            note = element("span", f" {number(nats(parent, child), 2)}", class_="note") if known else None
+            below = element("ul", *items(child)) if child in children else None
+            yield element("li", joined([child, note, below]))
+
+    return element("ul", *items(None), class_="outline")
+
+
+def _tree_labels(model: Any) -> list[Any]:
+    """Return the classes with separate trees, the most frequent first; [None] if all share one tree."""
+    tree = getattr(model, "tree_", {})
+    if not any(isinstance(one, dict) for one in tree.values()):
+        return [None]
+    order = np.argsort(-model.model_.class_log_prior, kind="stable")
+    return [model.classes_.tolist()[c] for c in order]
+
+
+def _edges(model: Any, label: Any) -> list[tuple[str, str, float]]:
+    weights = getattr(model, "edge_information_", None)
+    if not weights:
+        return []
+    weights = weights if label is None else weights[label]
+    return sorted(((parent, child, nats) for (parent, child), nats in weights.items()), key=lambda edge: -edge[2])

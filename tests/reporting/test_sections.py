@@ -1,0 +1,134 @@
+"""Sections of the report hold the numbers of the model and of its held-out predictions."""
+
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.metrics import precision_score, recall_score, roc_auc_score
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+from posteriori.plotting.effects import read_batch
+from posteriori.plotting.scales import Scale
+from posteriori.reporting import features
+from posteriori.reporting.changes import smallest_changes
+from posteriori.reporting.charts import Panel, nice_ticks, scale_ticks
+from posteriori.reporting.column_charts import ColumnChart
+from posteriori.reporting.data import ReportData
+from posteriori.reporting.held_out import predict_held_out
+from posteriori.reporting.labels import labels_section
+from posteriori.reporting.scores import scores_section
+from posteriori.reporting.thresholds import thresholds_section
+
+PENGUINS = load_penguins().drop("year")
+
+
+@pytest.fixture(scope="module")
+def two():
+    """Rows of two classes with three wrong labels, a model of them, and its out-of-fold predictions."""
+    rows = PENGUINS.filter(pl.col("species") != "Gentoo")
+    labels = rows["species"].to_list()
+    for position in (3, 50, 200):
+        labels[position] = "Chinstrap" if labels[position] == "Adelie" else "Adelie"
+    rows = rows.with_columns(species=pl.Series(labels))
+    subject = ReportData.of(po.NaiveBayes().fit(rows, "species"), rows, "species")
+    return rows, subject, predict_held_out(subject)
+
+
+def text(section):
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", str(section.write())).replace("\u202f", " "))
+
+
+def test_thresholds_are_counts_of_the_held_out_rows(two):
+    _, subject, evaluated = two
+    written = text(thresholds_section(subject, evaluated))
+    chosen, positive = evaluated.posterior[:, 1] >= 0.3, evaluated.y_true == 1
+    precision, recall = precision_score(positive, chosen), recall_score(positive, chosen)
+    assert f"30 % {chosen.sum()} {100 * chosen.mean():.0f} % {100 * precision:.0f} % {100 * recall:.0f} %" in written
+    assert "greatest F1" in written
+
+
+def test_scores_name_auc_precision_recall_and_f1_of_the_second_class(two):
+    _, subject, evaluated = two
+    written = text(scores_section(subject, evaluated))
+    positive = evaluated.y_true == 1
+    assert f"AUC {roc_auc_score(positive, evaluated.posterior[:, 1]):.3g}" in written
+    assert f"Recall {100 * recall_score(positive, evaluated.predicted == 1):.0f} % – of “Chinstrap”" in written
+
+
+def test_wrong_labels_are_the_first_of_the_list(two):
+    _, subject, evaluated = two
+    written = text(labels_section(subject, evaluated))
+    first = [int(row) for row in re.findall(r"row (\d+) (?:Adelie|Chinstrap)", written)][:3]
+    assert set(first) == {3, 50, 200}
+    count = int((evaluated.of_truth < 0.05).sum())
+    assert f"below 5.0 % in {count} rows of {len(evaluated.rows)}" in written
+
+
+def test_a_change_changes_the_prediction_and_a_tiny_part_of_it_does_not(two):
+    rows, subject, _ = two
+    X, model = rows.drop("species"), subject.estimator
+    usual = read_batch(model, X)
+    changed = 0
+    for position in (0, 60, 180):
+        row = X[position : position + 1]
+        for change in smallest_changes(model, usual, usual.rows([position]), range(len(X.columns))):
+            dtype = X.schema[change.column]
+            cell = change.after if dtype == pl.String else float(change.after)
+            proba = model.predict_proba(row.with_columns(pl.lit(cell).cast(dtype).alias(change.column)))[0]
+            assert proba.argmax() == change.label != model.predict_proba(row)[0].argmax()
+            assert_allclose(proba[change.label], change.probability, rtol=1e-6)
+            changed += 1
+            if dtype != pl.String:  # one hundredth of the way does not change it yet
+                near = float(change.before) + 0.01 * (cell - float(change.before))
+                close = row.with_columns(pl.lit(near).cast(pl.Float64).alias(change.column))
+                assert (model.predict(close) == model.predict(row)).all()
+    assert changed > 2
+
+
+def test_every_column_has_a_chart_and_the_most_important_are_not_folded(monkeypatch):
+    monkeypatch.setattr(features, "_MOST_PICTURES", 2)
+    model = po.NaiveBayes().fit(PENGUINS, "species")
+    subject = ReportData.of(model, PENGUINS, "species")
+    section = features.features_section(subject, model.importance_)
+    written = str(section.write())
+    charts = written.count('class="chart"')
+    assert charts == len(PENGUINS.columns) - 1
+    assert written[: written.index("<details")].count('class="chart"') == 2
+    monkeypatch.setattr(features, "_BUDGET", 1)
+    assert str(features.features_section(subject, model.importance_).write()).count('class="chart"') == 1
+
+
+def test_a_chart_holds_the_effect_and_the_shares_of_a_category():
+    model = po.NaiveBayes().fit(PENGUINS, "species")
+    batch = read_batch(model, PENGUINS)
+    component = np.array([model.classes_.tolist().index(label) for label in PENGUINS["species"]])
+    chart = ColumnChart.of(model, 0, batch, component)
+    names = [chart.feature.column.categories[code - 1] for code in chart.effect.cells]
+    assert names == PENGUINS["island"].value_counts(sort=True)["island"].to_list()
+    log_prob = model.feature_log_prob_[0][:, chart.effect.cells - 1]
+    for c, against in chart.curves:
+        assert against is None
+        assert_allclose(chart.effect.log_odds(c)[0], (log_prob[c] - log_prob.mean(axis=0)), atol=1e-9)
+
+
+def test_ticks_are_round_numbers_within_the_range():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        low, width = rng.normal() * 10.0 ** rng.integers(-4, 6), 10.0 ** rng.uniform(-4, 6)
+        ticks = nice_ticks(low, low + width, 5)
+        assert 1 <= len(ticks) <= 6
+        assert low - 1e-6 * width <= ticks[0] <= ticks[-1] <= low + width * (1 + 1e-6)
+    panel = Panel(10.0, 100.0, (0.0, 2.0), (-1.0, 1.0))
+    assert panel.y(np.array([1.0, 0.0, -5.0])).tolist() == [10.0, 60.0, 110.0]
+
+    assert scale_ticks(Scale(1.0), (float(np.arcsinh(-20.0)), float(np.arcsinh(500.0)))) == [
+        -10.0,
+        -1.0,
+        0.0,
+        1.0,
+        10.0,
+        100.0,
+    ]
