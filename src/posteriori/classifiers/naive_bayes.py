@@ -64,6 +64,13 @@ class NaiveBayes(GenerativeEstimator):
         is for the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is ``"multinomial"``; if
         there are none, it is for all continuous columns together.
     .. shared:: categorical_features, keep, dates
+    text : "auto", list of names or mapping, optional, default "auto"
+        Columns of text, which are cut into words and modelled by the counts of these. "auto" recognises columns of
+        strings that have 5 words per cell or more, whose cells hardly repeat and whose words do; a list names the
+        columns; a mapping gives each the settings of scikit-learn's `CountVectorizer` (``{"message":
+        {"ngram_range": (1, 2)}}``): analyzer, lowercase, strip_accents, ngram_range, stop_words, token_pattern, binary,
+        min_df, max_df and max_features (default: the 131,072 words that most rows hold). None reads all strings as
+        categories, and so does "auto" with columns that `categorical_features` or `keep` names. See docs/text.md.
     .. shared:: priors, prior_alpha
     alpha : float, default 1.0
         Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum
@@ -162,6 +169,7 @@ class NaiveBayes(GenerativeEstimator):
         "ddof": [Options(Integral, {0, 1})],
         "rate_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "missing": [StrOptions({"at_random", "informative"})],
+        "text": [None, StrOptions({"auto"}), list, tuple, Mapping],
         **PRIOR_CONSTRAINTS,
         **COLUMN_CONSTRAINTS,
         **EM_CONSTRAINTS,
@@ -175,6 +183,7 @@ class NaiveBayes(GenerativeEstimator):
         categorical_features: Any = "from_dtype",
         keep: Any = None,
         dates: Any = "parts",
+        text: Any = "auto",
         priors: Any = None,
         prior_alpha: float = 0.0,
         alpha: float = 1.0,
@@ -198,6 +207,7 @@ class NaiveBayes(GenerativeEstimator):
         self.categorical_features = categorical_features
         self.keep = keep
         self.dates = dates
+        self.text = text
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.alpha = alpha

@@ -42,6 +42,14 @@ Dates = Annotated[
         show_default=False,
     ),
 ]
+Text = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B",
+        help="Columns of text, modelled by the counts of their words. Default: those that look like text.",
+        show_default=False,
+    ),
+]
 Classes = Annotated[
     int | None,
     typer.Option(
