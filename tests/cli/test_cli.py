@@ -703,7 +703,7 @@ REFUSALS = [
     (("fit", "small.csv", "--target", "kind", "--output", "no/m.posteriori"), "no folder 'no'"),
     (("fit", "small.csv", "--target", "kind", "--output", "small.csv"), "suffix of a table"),
     (("fit", "small.csv", "--target", "kind", "--output", "."), "is a folder"),
-    (("fit", "small.csv"), "missing option '--target' (see posteriori fit --help)"),
+    (("fit", "small.csv"), "missing option '--target' / '-t' (see posteriori fit --help)"),
     (("fit",), "missing argument"),
     (("fit", "small.csv", "--target", "kind", "--nonsense"), "no such option"),
     (("nonsense",), "no such command"),

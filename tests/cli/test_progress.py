@@ -130,8 +130,17 @@ def test_lines_where_nobody_looks_at_a_terminal(monkeypatch):
     err = Lines()
     with contextlib.redirect_stderr(err), progress.progress_bar("predicting", 10) as advance:
         advance(5)
-        assert printed.wait(10.0)
-    assert err.getvalue().startswith("predicting, 50% done, about 0 s left\n")
+        assert printed.wait(60.0)
+    assert err.getvalue().startswith("predicting")
+
+
+def test_a_line_names_the_step_and_the_time_left():
+    clock = Clock()
+    estimate = WorkEstimate(clock)
+    advance = estimate.begin("predicting", 10)
+    clock.now += 90.0
+    advance(5)
+    assert progress.line_of(estimate) == "predicting, 50% done, about 1 min 30 s left"
 
 
 def test_quiet_prints_no_progress(monkeypatch):

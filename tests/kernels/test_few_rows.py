@@ -8,13 +8,6 @@ from posteriori.kernels import compiling
 from posteriori.kernels.compiling import FEW_ROWS, Kernel, kernel
 
 _CASES = {
-    "add_word_scores": lambda rng: (
-        np.array([0, 2, 2, 5]),
-        np.array([0, 3, 1, 2, 3], np.int32),
-        np.array([2.0, np.nan, 0.0, 1.5, 3.0]),
-        np.where(np.arange(8).reshape(4, 2) == 2, -np.inf, rng.normal(size=(4, 2))),
-        rng.normal(size=(3, 2)),
-    ),
     "write_word_scores": lambda rng: (
         np.array([0, 3, 1], np.int32),
         np.array([2.0, np.nan, 0.0]),

@@ -33,7 +33,7 @@ from posteriori.learning.cross_fitting import CrossFitted
 from posteriori.learning.importance import Predictor
 from posteriori.learning.pool import Pool, clip_log_posteriors, fit_pool, fit_pool_of, prune_pool
 from posteriori.learning.training import TrainingRows
-from posteriori.learning.work_steps import POOLING, fitting_steps
+from posteriori.learning.work_steps import POOLING, READING, fitting_steps
 from posteriori.model_cost import TableSummary
 from posteriori.model_selection.folded_data import (
     MOST_EVALUATED_BY_ALL,
@@ -336,7 +336,8 @@ class GenerativeClassifier(UpdatingPool):
                 "y is a mask of possible classes, which takes EM over all rows: NaiveBayes, GaussianDiscriminant, "
                 "TreeAugmentedNaiveBayes and ChowLiuClassifier learn from it by fit"
             )
-        summary = summarise_table(rows.source, len(rows.target.categories))
+        with step(READING):
+            summary = summarise_table(rows.source, len(rows.target.categories))
         schema, names = rows.source.schema, rows.source.schema.given
         named = self.distributions if isinstance(self.distributions, Mapping) else ()
         stated = {schema.names[column_of(key, schema)] for key in named}
@@ -347,7 +348,8 @@ class GenerativeClassifier(UpdatingPool):
                 warnings.simplefilter("ignore", IgnoredColumnWarning)  # the first reading has warned
                 reader.set_params(categorical_features=binary)
                 rows = _in_memory(reader.read_training_rows(X, y, sample_weight, classes=classes))
-            summary = summarise_table(rows.source, len(rows.target.categories))
+            with step(READING):
+                summary = summarise_table(rows.source, len(rows.target.categories))
         coded = categorical_places(reader.categorical_features, self.distributions, names)
         categorical = [names[j] for j in sorted(coded)] if coded else "from_dtype"
         common = {"categorical_features": categorical, "keep": self.keep, "dates": self.dates, "n_jobs": self.n_jobs}

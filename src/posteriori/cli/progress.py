@@ -25,8 +25,9 @@ def progress_bar(label: str, rows: int, wanted: bool = True) -> Iterator[Callabl
         yield None
         return
     estimate = WorkEstimate(time.monotonic)
+    advance = estimate.begin(label, rows)
     with _shown(estimate):
-        yield estimate.begin(label, rows)
+        yield advance
 
 
 @contextmanager

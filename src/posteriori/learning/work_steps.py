@@ -5,6 +5,7 @@ from __future__ import annotations
 from posteriori.tables.progress import Step
 
 DESCRIBING = "describing columns"
+READING = "reading"
 CUTTING = "choosing cut points"
 COUNTING = "statistics"
 COUNTING_AGAIN = "statistics of chosen structures"
@@ -19,7 +20,7 @@ def first_steps(n_rows: int, n_columns: int) -> list[Step]:
     The costs are seconds that one thread took on tables of 2·10⁵ to 1.6·10⁶ rows and 50 columns.
     """
     cells = n_rows * n_columns / 1e7
-    return [Step(DESCRIBING, 0.9 * cells), Step("categories", 0.1 * cells), Step("reading", 0.6 * cells)]
+    return [Step(DESCRIBING, 0.9 * cells), Step("categories", 0.1 * cells), Step(READING, 0.6 * cells, 2)]
 
 
 def fitting_steps(n_rows: int, n_columns: int, n_evaluated: int, n_candidates: int, folds: int) -> list[Step]:

@@ -171,7 +171,7 @@ def _with_column(sums: Array) -> Array:
     return sums if sums.shape[1] else np.zeros((len(sums), 1))
 
 
-def gather(sums: Array, positions: Sequence[int]) -> Array:
+def gather(sums: Array, positions: Sequence[int] | Array) -> Array:
     """Return sums[positions], with zeros where a position is −1."""
     if isinstance(positions, range) and positions.step == 1 and positions.start >= 0:
         return sums[positions.start : positions.stop].copy()

@@ -79,7 +79,8 @@ class RowFingerprints:
 
 
 def _at(hashes: Array, level: int) -> Array:
-    return hashes[hashes & np.uint64((1 << level) - 1) == 0]
+    kept: Array = hashes[hashes & np.uint64((1 << level) - 1) == 0]
+    return kept
 
 
 def _places(hashes: Array, level: int, width: int) -> Array:
