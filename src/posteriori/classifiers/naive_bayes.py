@@ -32,6 +32,7 @@ from posteriori.densities import (
     named_densities,
 )
 from posteriori.deprecation import renamed_parameters
+from posteriori.explain.words import single_word_factors
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
@@ -105,6 +106,9 @@ class NaiveBayes(GenerativeEstimator):
     cuts_ : dict
         Cut points of each binned column, by name, in data units. A cell equal to a cut point is in the bin above it.
     rate_ : ndarray (C, number of Poisson columns)
+    word_log_prob_ : dict of ndarray (C, V)
+        What one occurrence of each word adds to log p(x | y) in nats, by the name of the column of counts or text: its
+        log share, with the default distribution "multinomial". The words are `schema_.columns[j].words`.
     .. shared:: component_classes_, label_confusion_, feature_weights_
     log_likelihood_trace_ : ndarray
         Log-likelihood before each M-step of EM, in nats; empty if no label was missing.
@@ -375,6 +379,14 @@ class NaiveBayes(GenerativeEstimator):
         """Log p(x_j = k | y) in nats of each categorical or binned column, (C, K)."""
         parameters = self._parameters(CategoricalParameters)
         return [parameters.column(j) for j in range(len(parameters.cardinalities))]
+
+    @property
+    def word_log_prob_(self) -> dict[str, Array]:
+        """Log factor of one occurrence of each word in nats, (C, V), by the name of the column of counts or text."""
+        found = single_word_factors(self._fitted)
+        if not found:
+            raise AttributeError("this NaiveBayes has no column of counts whose factor is a product over its words")
+        return found
 
     @property
     def category_count_(self) -> list[Array]:

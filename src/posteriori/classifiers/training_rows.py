@@ -224,7 +224,7 @@ class TrainingRowReader(ModelEstimator):
 
     def _texts(self, columns: Sequence[int], names: Sequence[str], categorical: Collection[int]) -> Texts:
         """Return which columns of a table may be text, or are, from the positions and the names of the features."""
-        if self.text is None:
+        if self.text is None or not self._reads_counts:
             return ()
         if isinstance(self.text, str):
             named = self.keep if isinstance(self.keep, list | tuple) else ()

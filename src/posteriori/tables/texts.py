@@ -21,7 +21,7 @@ from posteriori.tables.tokenizer import Tokenizer
 
 Texts = Collection[int] | Mapping[int, Tokenizer]  # positions in a table: where text is recognised, or columns of text
 
-_SAMPLED = 1000  # cells by which text is recognised
+SAMPLED = 1000  # cells by which text is recognised
 _FEWEST_WORDS = 5.0  # in a cell, on average; names and addresses have fewer
 _UNSEEN_SHARE = 0.5  # of new rows, whose cell as a whole is new; of categories it is less
 _REPEATED_SHARE = 0.5  # of the words of all cells, that occur in two cells or more; of identifiers it is less
@@ -99,7 +99,7 @@ def _may_be_text(table: Table, j: int) -> bool:
     if table.data_type(j) in _CATEGORICAL or table.data_type(j).startswith("dictionary"):
         return False
     if not isinstance(table, LazyTable):
-        return table.hashes(j, _SAMPLED) is not None
+        return table.hashes(j, SAMPLED) is not None
     return table.holds_identifiers(j) and table.empty_column(j).whole_numbers(0, None) is None
 
 
@@ -126,7 +126,7 @@ class _Cells:
     cells: tuple[tuple[str, ...], ...]
 
     def __add__(self, other: _Cells) -> _Cells:
-        return _Cells(tuple((*a, *b)[:_SAMPLED] for a, b in zip(self.cells, other.cells, strict=True)))
+        return _Cells(tuple((*a, *b)[:SAMPLED] for a, b in zip(self.cells, other.cells, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class _Sample(Look[_Cells]):
     n_columns: int
 
     def at(self, table: Table, columns: Sequence[int]) -> _Cells:
-        rows = slice(0, min(_SAMPLED, table.n_rows))
+        rows = slice(0, min(SAMPLED, table.n_rows))
         return _Cells(tuple(self._strings(table, j, rows) for j in columns))
 
     @staticmethod
