@@ -235,9 +235,6 @@ def fit(
     A column of dates becomes the parts of it that vary; in text files, a column whose cells are all dates, such as
     2024-12-31, 31.12.2024 or 2024-12-31T08:30. --dates chooses the parts.
 
-    A column of text (5 words per cell or more, which repeat in other cells) is cut into words, and --model nb models
-    their counts; --text names such columns, and selects nb without --model.
-
     A numeric target looks like a quantity if it holds more than 20 whole numbers with fewer than 100 rows each on
     average, unless they are numbered from 0 or 1. It needs --classes or --target-is-class.
 

@@ -46,7 +46,7 @@ Text = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Columns of text, modelled by the counts of their words. Default: those that look like text.",
+        help="Columns of text, for --model nb. Default: found.",
         show_default=False,
     ),
 ]

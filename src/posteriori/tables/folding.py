@@ -6,7 +6,7 @@ import functools
 import operator
 from abc import ABC
 from collections.abc import Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from posteriori.tables.frames import PolarsTable
 from posteriori.tables.lazy import StreamedTable
@@ -47,7 +47,7 @@ class Look(ABC, Generic[T]):
 def fold_rows(table: Table, look: Look[T], columns: Sequence[int]) -> T:
     """Return what all rows of some columns of a table show, in one pass, wherever its rows are."""
     if isinstance(table, PartitionedTable):
-        return table.fold(look, columns)
+        return cast(T, table.fold(look, columns))  # an error if no partition has a row
     if isinstance(table, StreamedTable):
         parts: Any = table.frames([table.names[j] for j in columns])
         total: T = functools.reduce(operator.add, (look.at(PolarsTable(part), range(len(columns))) for part in parts))
