@@ -82,8 +82,8 @@ def writer_of(registration: Registration | None, density: str, model: str) -> Fa
     if registration is None or registration.sql is None:
         raise ValueError(
             f"{model} holds the density {density!r}, which no SELECT is written for (`sql` of its registration); "
-            "to_sql takes naive Bayes of numbers and categories, Gaussian discriminants, trees without weights, k-dependence "
-            'and averaged one-dependence, and a pool of these, such as members="auto"'
+            "to_sql takes naive Bayes of numbers and categories, Gaussian discriminants, trees without weights, "
+            'k-dependence and averaged one-dependence, and a pool of these, such as members="auto"'
         )
     write: FactorWriter = resolve_name(registration.sql)
     return write
