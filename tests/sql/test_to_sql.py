@@ -20,16 +20,20 @@ from posteriori.datasets import load_penguins
 from posteriori.densities.binned import Binned
 from posteriori.sql import correlated, relations
 
+DEPTH = {"most": 1000}  # levels of an expression, in both databases
+
 
 def in_duckdb(select, frame, name="rows"):
     connection = duckdb.connect()
     connection.register("arrow", frame.to_arrow())
     connection.execute(f"CREATE TABLE {name} AS SELECT * FROM arrow")
+    connection.execute(f"SET max_expression_depth TO {DEPTH['most']}")
     return fetched(connection.execute(select))
 
 
 def in_sqlite(select, frame, name="rows"):
     connection = sqlite3.connect(":memory:")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_EXPR_DEPTH, DEPTH["most"])
     names = ", ".join('"' + one.replace('"', '""') + '"' for one in frame.columns)
     connection.execute(f"CREATE TABLE {name} ({names})")
     connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * frame.width)})", frame.rows())
@@ -222,9 +226,9 @@ def test_a_column_without_any_category_tells_nothing(database):
 
 
 def test_a_cell_at_a_cut_is_above_it(database):
-    cuts = np.sort(np.random.default_rng(5).normal(size=300) * 10.0 ** np.arange(300).repeat(1).clip(0, 12))
+    cuts = np.sort(np.random.default_rng(5).normal(size=60) * 10.0 ** np.arange(60).clip(0, 12))
     frame = pl.DataFrame({"x": np.concatenate([cuts, np.nextafter(cuts, -np.inf)])})
-    y = np.arange(600) // 300
+    y = np.arange(120) // 60
     model = po.NaiveBayes(distributions={"x": Binned(tuple(cuts))})
     require_agreement(model.fit(frame, y), frame, database)
 
@@ -304,12 +308,13 @@ def test_a_column_that_is_absent_is_an_error(database):
         DATABASES[database](model.to_sql(dialect=database), FEATURES.drop("island"))
 
 
-def test_many_columns_and_classes_are_no_deep_expression(database):
+def test_many_columns_and_classes_are_no_deep_expression(database, monkeypatch):
+    monkeypatch.setitem(DEPTH, "most", 100)
     rng = np.random.default_rng(4)
-    y = np.arange(260) % 130
-    frame = pl.DataFrame({"x": rng.normal(size=260) + y})
+    y = np.arange(220) % 110
+    frame = pl.DataFrame({"x": rng.normal(size=220) + y})
     require_agreement(po.NaiveBayes().fit(frame, y), frame[:20], database)
-    wide = pl.DataFrame({f"x{j}": rng.normal(size=50) for j in range(1100 if database == "sqlite" else 200)})
+    wide = pl.DataFrame({f"x{j}": rng.normal(size=50) for j in range(110)})
     require_agreement(po.NaiveBayes().fit(wide, np.zeros(50, int)), wide[:5], database)
 
 
