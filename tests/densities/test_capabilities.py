@@ -47,9 +47,9 @@ from posteriori.statistics import Scatter
 from posteriori.tables import Assignment, Codes, Column, Numbers
 
 MODULE = "posteriori.densities.exponential"
-WORDS = {"multinomial", "complement", "compound", "presence"}
+COUNTS = {"complement", "compound", "multinomial", "presence"}
 PROTOCOLS = {
-    DescribedDensity: {"gaussian", "multivariate gaussian", "poisson", "tree", "grouped", *WORDS},
+    DescribedDensity: {"gaussian", "multivariate gaussian", "poisson", "tree", "grouped", *COUNTS},
     LinearDensity: {"gaussian", "multivariate gaussian", "poisson", "categorical", "missingness", "multinomial"},
     TabularDensity: {"categorical", "grouped", "k-dependence", "tree"},
     CorrelatedDensity: {"multivariate gaussian"},

@@ -126,7 +126,7 @@ def cv(
 
         print_json(facts)
         return
-    from posteriori.cli.tables import console, new_table, print_table
+    from posteriori.cli.tables import console, model_text, new_table, print_table
 
     out = console()
     out.print(f"{table}: {frame.height:,} rows, {folds}-fold cross-validation of {target}\n")
@@ -134,8 +134,7 @@ def cv(
     for row in rows:
         first, others = list(_SHOWN)[:2], list(_SHOWN)[2:]
         cells = [f"{row[name]:.3f} ± {row[f'{name}_se']:.3f}" for name in first]
-        shown = row["model"] if row["model"] == row["name"] else f"{row['name']}: {row['model']}"
-        page.add_row(shown, *cells, *(f"{row[name]:.3f}" for name in others))
+        page.add_row(model_text(row["name"], row["model"]), *cells, *(f"{row[name]:.3f}" for name in others))
     print_table(out, page)
 
 
