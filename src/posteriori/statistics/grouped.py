@@ -14,7 +14,7 @@ from posteriori.statistics.counts import Counts
 from posteriori.statistics.left_out import less
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Codes, Mixed
-from posteriori.tables.schema import Column
+from posteriori.tables.schema import Column, smallest_code_type
 from posteriori.typing import Array
 
 
@@ -46,7 +46,8 @@ class Groups:
     def _code_of_code(self) -> tuple[Array, ...]:
         """Per column the code of the group of each code, 0 for a missing cell; empty without groups."""
         return tuple(
-            np.array([0, *(g + 1 for g in groups)] if groups else [], np.uint16) for groups in self.of_categories
+            np.array([0, *(g + 1 for g in groups)] if groups else [], smallest_code_type(len(groups)))
+            for groups in self.of_categories
         )
 
     def n_groups(self, j: int, cardinality: int) -> int:
@@ -68,7 +69,7 @@ class Groups:
             return tile
         cardinalities = self.cardinalities(codes.cardinalities)
         # As in tables without large columns, codes take a byte if they can: kernels are compiled for each type.
-        values = codes.values.astype(np.uint8 if max(cardinalities) < 256 else codes.values.dtype)
+        values = codes.values.astype(smallest_code_type(max(cardinalities)))
         for j, table in enumerate(self._code_of_code):
             if len(table):
                 values[:, j] = table[codes.values[:, j]]
