@@ -14,7 +14,7 @@ from posteriori.densities.within_ranges import Box, draw_within
 from posteriori.invariants import check_equal, check_numbers, require
 from posteriori.model_cost import MOST_GROUPS
 from posteriori.statistics.counts import Counts, slot_offsets
-from posteriori.statistics.grouped import CountCategories, CountGrouped, GroupedStatistics, Groups
+from posteriori.statistics.grouped import CountCategories, CountGrouped, CountGroups, GroupedStatistics, Groups
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.value_grouping import group_values
 from posteriori.tables.batch import Assignment, Mixed
@@ -153,10 +153,12 @@ class Grouped:
         groups = self.groups
         if groups is None:
             groups = self._choose_groups(statistics)
-            statistics = look(CountGrouped(self.coarse.sufficient_statistics, groups))
+            # The categories are counted already: only the groups are left.
+            coarse_sums = look(CountGroups(self.coarse.sufficient_statistics, groups))
+            statistics = replace(statistics, groups=groups, coarse=coarse_sums)
         coarse, sums = self.coarse, statistics.coarse
         if hasattr(coarse, "refine"):
-            coarse, sums = coarse.refine(sums, lambda factory: look(CountGrouped(factory, groups)).coarse)
+            coarse, sums = coarse.refine(sums, lambda factory: look(CountGroups(factory, groups)))
         return replace(self, coarse=coarse, groups=groups), replace(statistics, coarse=sums)
 
     def _choose_groups(self, statistics: GroupedStatistics) -> Groups:

@@ -31,6 +31,14 @@ class Groups:
 
     of_categories: tuple[tuple[int, ...], ...]
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """The hash of the groups, kept because they are part of the key of many look-ups."""
+        return hash(self.of_categories)
+
     def check(self) -> None:
         """Raise ValueError unless the groups of each column are numbered from 0 without gaps."""
         for groups in self.of_categories:
@@ -208,8 +216,27 @@ class CountCategories:
 
 
 @dataclass(frozen=True)
+class CountGroups:
+    """The statistics factory of the second pass: it computes the coarse statistics over groups alone.
+
+    Attributes
+    ----------
+    coarse : StatisticsFactory
+        Computes the statistics over groups.
+    groups : Groups
+    """
+
+    coarse: Any
+    groups: Groups
+
+    def of(self, tile: Any, assignment: Assignment) -> Any:
+        """Return the statistics of the rows of a tile."""
+        return self.coarse.of(self.groups.coarse(tile), assignment)
+
+
+@dataclass(frozen=True)
 class CountGrouped:
-    """The statistics factory of the second pass: it counts categories, and computes coarse statistics over groups.
+    """The statistics factory once groups are known: it counts categories, and computes coarse statistics over groups.
 
     Attributes
     ----------
@@ -235,7 +262,7 @@ class CountGrouped:
     def of(self, tile: Any, assignment: Assignment) -> GroupedStatistics:
         """Return the statistics of the rows of a tile."""
         coded, codes = _coded(tile)
-        coarse = self.coarse.of(self.groups.coarse(tile), assignment)
+        coarse = CountGroups(self.coarse, self.groups).of(tile, assignment)
         return GroupedStatistics(coded, Counts.of(codes, assignment), self.groups, coarse)
 
 

@@ -67,6 +67,10 @@ class Column:
     width: int = 0
     words: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        # Not of all categories: a schema is a key of many look-ups, and may hold a hundred thousand of them.
+        return hash((self.name, self.kind, self.cuts, self.part, self.cardinality, self.width))
+
     @property
     def source(self) -> str:
         """The name of the column of the table that it is read from."""
