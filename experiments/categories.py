@@ -8,10 +8,13 @@ chosen from the training rows of each fold.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import polars as pl
@@ -20,17 +23,18 @@ from sklearn.model_selection import StratifiedKFold
 
 import posteriori as po
 from experiments.page import DOCS, markdown_table, replace_block
-from experiments.real_tables import FOLDS, SEED, Table, data_folder, tables
+from experiments.real_tables import FOLDS, SEED, Table, data_folder, score, tables
 from posteriori.densities import Categorical
 from posteriori.densities.categorical import CategoricalParameters
+from posteriori.model_cost import MANY_CATEGORIES
 from posteriori.model_selection.metrics import accuracy, log_loss
 from posteriori.statistics import Counts
 from posteriori.statistics.value_grouping import group_values
 
 PAGE = DOCS / "dependence.md"
-MANY = 30
 MOST_ROWS = 2500
-_OTHERS = "other"  # categories that no training row holds are unseen; this group holds those without a group
+LIMITS = (64, MANY_CATEGORIES, 15)  # of the categories of a column that TAN does not group
+_WITH_LIMIT = ("posteriori.classifiers.dependence", "posteriori.densities.grouped")
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ def best_log_strength(counts: np.ndarray) -> float:
 def many(table: Table) -> list[str]:
     """Return the columns with more than 30 categories."""
     strings = [name for name in table.X.columns if table.X[name].dtype == pl.String]
-    return [name for name in strings if table.X[name].n_unique() > MANY]
+    return [name for name in strings if table.X[name].n_unique() > MANY_CATEGORIES]
 
 
 def grouped(train: pl.DataFrame, test: pl.DataFrame, y: pl.Series, columns: list[str]) -> list[pl.DataFrame]:
@@ -89,18 +93,24 @@ def grouped(train: pl.DataFrame, test: pl.DataFrame, y: pl.Series, columns: list
     return result
 
 
-def models(columns: list[str]) -> dict[str, tuple[Callable[[], Any], bool]]:
-    """Return the estimators by name, and whether they read groups."""
+@contextlib.contextmanager
+def grouping_above(limit: int) -> Iterator[None]:
+    """Let dependences group the categories of columns with more categories than a limit."""
+    modules = [importlib.import_module(name) for name in _WITH_LIMIT]
+    with contextlib.ExitStack() as stack:
+        for module in modules:
+            stack.enter_context(mock.patch.object(module, "MANY_CATEGORIES", limit))
+        yield
+
+
+def models(columns: list[str]) -> dict[str, tuple[Callable[[], Any], str]]:
+    """Return, by the names of the columns of the page, a function that makes naive Bayes, and what it reads."""
     shrunk: dict[str, Any] = dict.fromkeys(columns, ShrunkCategorical())
     return {
-        "naive Bayes": (lambda: po.NaiveBayes(keep=columns), False),
-        "grouped": (lambda: po.NaiveBayes(keep=columns), True),
-        "shrunk": (lambda: po.NaiveBayes(keep=columns, distributions=shrunk), False),
-        "without them": (po.NaiveBayes, False),
-        "TAN": (lambda: po.TreeAugmentedNaiveBayes(keep=columns), False),
-        "TAN, grouped": (lambda: po.TreeAugmentedNaiveBayes(keep=columns), True),
-        "pool": (lambda: po.GenerativeClassifier(keep=columns), False),
-        "pool, grouped": (lambda: po.GenerativeClassifier(keep=columns), True),
+        "naive Bayes": (lambda: po.NaiveBayes(keep=columns), "cells"),
+        "grouped": (lambda: po.NaiveBayes(keep=columns), "groups"),
+        "shrunk": (lambda: po.NaiveBayes(keep=columns, distributions=shrunk), "cells"),
+        "without them": (po.NaiveBayes, "other columns"),
     }
 
 
@@ -110,18 +120,22 @@ def measure(table: Table) -> dict[str, tuple[float, float]]:
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED)
     y = table.y.to_numpy()
     found = {}
-    for name, (make, on_groups) in models(columns).items():
+    for name, (make, reads) in models(columns).items():
         posterior = np.zeros((len(y), table.n_classes))
         for train, test in folds.split(y, y):
             parts = [table.X[train.tolist()], table.X[test.tolist()]]
-            if on_groups:
+            if reads == "groups":
                 parts = grouped(*parts, table.y[train.tolist()], columns)
-            elif name == "without them":
+            elif reads == "other columns":
                 parts = [part.drop(columns) for part in parts]
             model = make().fit(parts[0], y[train])
             posterior[test] = model.predict_proba(parts[1])
         codes = np.searchsorted(model.classes_, y)
         found[name] = log_loss(codes, posterior), accuracy(codes, posterior)
+    for limit in LIMITS:
+        with grouping_above(limit):
+            one = score(po.TreeAugmentedNaiveBayes(n_jobs=1), table)
+        found[f"TAN, more than {limit}"] = one.log_loss, one.accuracy
     return found
 
 
@@ -132,7 +146,7 @@ def main() -> None:
         print("skipped: no tables; set POSTERIORI_DATA to their folder, or put it at ../shared/data")
         return
     warnings.simplefilter("ignore", UserWarning)  # of categories that a fold has not met
-    rows, names = [], list(models([]))
+    rows, names = [], [*models([]), *(f"TAN, more than {limit}" for limit in LIMITS)]
     for table in tables(folder, None):
         if not many(table):
             continue

@@ -12,7 +12,7 @@ import numpy as np
 from posteriori.densities.conditional import ROUNDING
 from posteriori.densities.within_ranges import Box, draw_within
 from posteriori.invariants import check_equal, check_numbers, require
-from posteriori.model_cost import MOST_GROUPS
+from posteriori.model_cost import MANY_CATEGORIES
 from posteriori.statistics.counts import Counts, slot_offsets
 from posteriori.statistics.grouped import CountCategories, CountGrouped, CountGroups, GroupedStatistics, Groups
 from posteriori.statistics.moments import Moments
@@ -74,7 +74,7 @@ class Grouped:
     factor is the distribution of a category within its group, p(x_j | g_j) = (n_x + 1) / (n_g + K_g). All components
     share it, so the posterior depends on the groups alone.
 
-    Columns with at most 64 categories have no groups. The categories of other columns are grouped by class
+    Columns with at most 30 categories have no groups. The categories of other columns are grouped by class
     distribution (`group_values`), into at most 64 groups.
 
     Parameters
@@ -165,7 +165,7 @@ class Grouped:
         chosen = []
         for j in range(len(statistics.coded)):
             counts = statistics.column(j)
-            many = j in self.columns and np.count_nonzero(counts.sum(axis=0)) > MOST_GROUPS
+            many = j in self.columns and np.count_nonzero(counts.sum(axis=0)) > MANY_CATEGORIES
             chosen.append(tuple(group_values(counts).tolist()) if many else ())
         return Groups(tuple(chosen))
 

@@ -379,7 +379,8 @@ def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
         n_without = known.null_count()
         present = known.is_not_null().to_numpy() if n_without else slice(None)
         codes = np.zeros(len(series), column.code_type)
-        codes[present] = np.add(known.drop_nulls().to_physical().to_numpy(), 1, dtype=column.code_type, casting="unsafe")
+        places = known.drop_nulls().to_physical().to_numpy()
+        codes[present] = np.add(places, 1, dtype=codes.dtype, casting="unsafe")
         return codes, n_without - n_missing
     if dtype != pl.Boolean and not dtype.is_numeric():
         raise unusable(column.name, str(dtype))
