@@ -97,8 +97,9 @@ def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
     ValueError
         A cell of an unseen category is of a kind that no category has.
     """
+    found = map(column.lookup.get, cells, itertools.repeat(0))
     try:
-        codes = np.fromiter(map(column.lookup.get, cells, itertools.repeat(0)), dtype=np.uint16, count=len(cells))
+        codes = np.fromiter(found, dtype=column.code_type, count=len(cells))
     except TypeError:  # an unhashable cell, which `plain_cell` names
         for cell in cells:
             if not is_missing(cell):

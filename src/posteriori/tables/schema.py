@@ -23,7 +23,7 @@ Kind = Literal["continuous", "categorical", "counts", "ignored"]
 CellKind = Literal["continuous", "categorical", "counts", "mixed"]  # the cells that a density reads
 Cell = str | bool | int | float
 
-MAX_CATEGORIES = 65_535  # codes are 16 bits wide, and code 0 is "missing"
+MAX_CATEGORIES = (1 << 22) - 1  # their names and their counts per class must fit in memory
 _DENSE_RANGE = 1 << 20  # integers within a range of this width are encoded by a direct lookup
 _EXACT = 1 << 53  # beyond it floats skip integers
 
@@ -76,6 +76,10 @@ class Column:
     def shown_kind(self) -> str:
         """The kind in tables and messages: "text" for counts of the words of a column of text."""
         return self.kind if self.text is None else "text"
+
+    def __hash__(self) -> int:
+        # Not of all categories: a schema is a key of many look-ups, and may hold a hundred thousand of them.
+        return hash((self.name, self.kind, self.cuts, self.part, self.cardinality, self.width))
 
     @property
     def source(self) -> str:
@@ -133,6 +137,14 @@ class Column:
     def cardinality(self) -> int:
         """K, the number of categories or bins."""
         return len(self.categories) if self.cuts is None else len(self.cuts) + 1
+
+    @property
+    def code_type(self) -> type[np.unsignedinteger[Any]]:
+        """The integers by which its cells are encoded one column at a time: 16 bits wide, or 32 if these are too few.
+
+        A tile takes them into the type of all its columns (`Schema.code_dtype`).
+        """
+        return smallest_code_type(max(self.cardinality, 256))
 
     @cached_property
     def labels(self) -> tuple[Cell, ...]:
@@ -198,11 +210,11 @@ class Column:
         if len(numbers) < len(self.categories) or not all(map(_is_whole, numbers)):
             return None
         if not numbers:
-            return 0, np.zeros(1, np.uint16)
+            return 0, np.zeros(1, self.code_type)
         low, high = int(min(numbers)), int(max(numbers))
         if high - low >= _DENSE_RANGE or low < -_EXACT or high > _EXACT:
             return None
-        codes = np.zeros(high - low + 1, np.uint16)
+        codes = np.zeros(high - low + 1, self.code_type)
         codes[np.array([int(x) for x in numbers]) - low] = np.arange(1, len(numbers) + 1)
         return low, codes
 
@@ -217,7 +229,7 @@ class Column:
             else:
                 numbers = [float(cell) for cell in numbers if _is_float(cell)]
             numbers.sort()
-            known = np.array(numbers, dtype), np.array([self.lookup[cell] for cell in numbers], np.uint16)
+            known = np.array(numbers, dtype), np.array([self.lookup[cell] for cell in numbers], self.code_type)
             self._numbers_as[dtype] = known
         return known
 
@@ -266,6 +278,13 @@ class Column:
         if self.declared:
             return categorical_column(self.name, [*self.categories, *sort_cells(new)], dtype, declared=True)
         return replace(categorical_column(self.name, [*self.categories, *new], dtype), part=self.part)
+
+
+def smallest_code_type(largest: int) -> type[np.unsignedinteger[Any]]:
+    """Return the smallest unsigned integer that holds the codes from 0 (missing) to `largest`."""
+    if largest <= np.iinfo(np.uint8).max:
+        return np.uint8
+    return np.uint16 if largest <= np.iinfo(np.uint16).max else np.uint32
 
 
 def kind_of(cell: Cell) -> str:
@@ -458,8 +477,7 @@ class Schema:
     @cached_property
     def code_dtype(self) -> type[np.unsignedinteger[Any]]:
         """The smallest unsigned integer that holds every code."""
-        largest = max(self.coded_cardinalities, default=0)
-        return np.uint8 if largest < 256 else np.uint16
+        return smallest_code_type(max(self.coded_cardinalities, default=0))
 
     def with_values_in(self, seen: Sequence[bool]) -> Schema:
         """Return the schema that marks continuous columns without a value: those that `seen` (d,) does not mark."""
