@@ -125,7 +125,7 @@ class _Chain:
             for value, width in zip(cell[:-1], widths, strict=True):
                 slot = slot * width + value
             index = tuple(value - 1 for value in cell)
-            p = probability[:, *index].tolist()
+            p = probability[(slice(None), *index)].tolist()
             lines.append((slot * self._width(j) + cell[-1], -1 - slot, cell[-1], *p))
         names = ["k", "of_parents", "x", *(f"q{z}" for z in self._components)]
         ones = (0, 0, 0, *(1.0 for _ in self._components))
