@@ -68,8 +68,8 @@ class WritesSQL:
         k-dependence and averaged one-dependence stand in the SELECT as tables (VALUES), which are joined by the codes
         of the cells. They hold about as many numbers as the model has parameters, at most 1,000,000. Rows with equal
         codes are scored once. A row with missing cells takes as many lines as the missing parents have combinations of
-        values; the SELECT sums over all of them, also where `predict_log_proba` warns that it drops columns. SQLite reads
-        about 60 columns of k-dependence, because it limits the depth of statements.
+        values; the SELECT sums over all of them, also where `predict_log_proba` warns that it drops columns. SQLite
+        limits the depth of statements, and reads about 60 columns of k-dependence.
 
         Examples
         --------
