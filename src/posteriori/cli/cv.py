@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import kept_columns, parts_of_dates, read_labelled
+from posteriori.cli.checks import columns_named, kept_columns, parts_of_dates, read_labelled
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import (
     AsJson,
@@ -20,6 +20,7 @@ from posteriori.cli.options import (
     TablePath,
     Target,
     TargetIsClass,
+    Text,
     models_option,
     split_names,
 )
@@ -57,6 +58,7 @@ def cv(
     ignore: Ignore = None,
     keep: Keep = None,
     dates: Dates = None,
+    text: Text = None,
     seed: SplitSeed = 0,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
@@ -103,6 +105,7 @@ def cv(
             categorical_features=data.categorical or "from_dtype",
             keep=kept_columns(keep, data.features),
             dates=parts_of_dates(dates),
+            text=columns_named(text, data.features, "--text") or "auto",
             random_state=seed,
             progress=progress,
         )
