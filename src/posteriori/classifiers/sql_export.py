@@ -69,7 +69,7 @@ class WritesSQL:
         of the cells. They hold about as many numbers as the model has parameters, at most 1,000,000. Rows with equal
         codes are scored once. A row with missing cells takes as many lines as the missing parents have combinations of
         values; the SELECT sums over all of them, also where `predict_log_proba` warns that it drops columns. SQLite
-        reads about 60 columns of k-dependence, because it limits the depth of statements.
+        limits the depth of statements, and reads about 60 columns of k-dependence.
 
         Examples
         --------

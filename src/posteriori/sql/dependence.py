@@ -124,7 +124,7 @@ class _Chain:
             slot = 0
             for value, width in zip(cell[:-1], widths, strict=True):
                 slot = slot * width + value
-            index: tuple[Any, ...] = (slice(None), *(value - 1 for value in cell))
+            index: tuple[slice | int, ...] = (slice(None), *(value - 1 for value in cell))
             p = probability[index].tolist()
             lines.append((slot * self._width(j) + cell[-1], -1 - slot, cell[-1], *p))
         names = ["k", "of_parents", "x", *(f"q{z}" for z in self._components)]
