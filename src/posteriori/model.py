@@ -548,14 +548,14 @@ class GenerativeModel:
             for position, column in enumerate(block.columns):
                 columns[column] = drawn[:, position]
         for j in self.schema.of_kind("categorical"):
-            columns[j] = columns[j].astype(np.uint16, copy=False)
+            columns[j] = columns[j].astype(self.schema.columns[j].code_type, copy=False)
         for j, read in enumerate(self.schema.columns):
             if read.is_ignored or read.valueless:
                 columns[j] = np.full(len(component), np.nan)
         for block, parameters in masks:
             missing = block.density.sample(parameters, component, rng)
             for position, j in enumerate(block.columns):
-                blank = np.uint16(0) if self.schema.columns[j].kind == "categorical" else np.nan
+                blank = columns[j].dtype.type(0) if self.schema.columns[j].kind == "categorical" else np.nan
                 columns[j] = np.where(missing[:, position], blank, columns[j])
         return columns
 

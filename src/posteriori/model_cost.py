@@ -17,7 +17,8 @@ MAX_PATTERN_CELLS = 1 << 23  # in the scatter matrices of the patterns of missin
 EM_STEPS = 20  # of a candidate; each step reads all rows
 MOST_PARAMETERS = 2  # of covariances, per number of the table
 ROWS_PER_COLUMN = 2.5  # of a covariance from which missing numbers are predicted
-MOST_GROUPS = 64  # a column with more categories is grouped, into at most this many groups, for dependences
+MANY_CATEGORIES = 30  # a column with more is grouped for dependences (measured: docs/dependence.md)
+MOST_GROUPS = 64  # of the categories of one column
 _BINS = 9  # cells per binned column when the tables of pairs are sized: 8 bins and "missing"
 
 

@@ -46,7 +46,9 @@ def decline_uncertain_covariance(table: TableSummary) -> str | None:
     """Return why one covariance of all classes cannot be estimated from a table; None if it can.
 
     A missing number is predicted from all others, by a regression on the other columns. At 2.5 rows per column the
-    rows outside one fold of five are twice as many as the columns; with fewer, a regression is mostly noise.
+    rows outside one fold of five are twice as many as the columns. Measured with 5 % of the numbers missing, three
+    draws each: at 1.5 rows per column, LDA as a member raises the log-loss of the pool on new rows, from 0.156 to 0.161
+    (wdbc), 0.27 to 0.30 (spambase) and 0.75 to 1.57 (satimage); at 2.0, from 0.15 to 0.15 and 0.62 to 0.69.
     """
     d, n_rows = table.n_continuous, table.n_rows - table.n_classes
     if d and table.n_incomplete and n_rows < ROWS_PER_COLUMN * (d + 1):
@@ -85,7 +87,7 @@ class ModelSpec:
     options : frozenset of str
         What it can be asked for beyond its parameters: "distributions" (a density per column), "binned" (numbers
         cut into bins), "missing" (informative missing cells), "feature_weights" (weighted factors), "unlabelled" (rows
-        without label), "label_noise" (noisy labels and mixtures as classes).
+        without label), "label_noise" (noisy labels and mixtures as classes), "text" (columns of text).
     cost : callable
         Takes a `TableSummary` to a `Cost`.
     decline : callable
@@ -153,7 +155,7 @@ _SPECS = (
         "naive Bayes",
         "naive Bayes: features independent given the class",
         _NAIVE_BAYES,
-        options=_EM_OPTIONS | {"distributions", "binned"},
+        options=_EM_OPTIONS | {"distributions", "binned", "text"},
         **_WITH_NUMBERS,
     ),
     ModelSpec("lda", "LDA", "Gaussian numbers, one covariance for all classes", _DISCRIMINANT, **_GAUSSIAN),

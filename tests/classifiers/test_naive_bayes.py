@@ -473,9 +473,7 @@ def test_a_distribution_must_fit_the_kind_of_its_column(mixed):
     table, y = mixed
     with pytest.raises(ValueError, match="column 'colour' is categorical, but its distribution 'gaussian'"):
         po.NaiveBayes(distributions={"colour": "gaussian"}).fit(table, y)
-    with pytest.raises(
-        ValueError, match="'weibull' is not a distribution; choose one of binned, categorical, gaussian"
-    ):
+    with pytest.raises(ValueError, match="'weibull' is not a distribution; choose one of binned, categorical, comp"):
         po.NaiveBayes(distributions={"height": "weibull"}).fit(table, y)
     with pytest.raises(ValueError, match=r"column 'height' holds .* in row \d+, but its distribution is poisson"):
         po.NaiveBayes(distributions="poisson").fit(table, y)
@@ -497,3 +495,20 @@ def test_numbers_absurdly_far_away_warn_of_no_overflow():
     model = po.NaiveBayes().fit([[0.0], [1.0], [8.0], [9.0]], [0, 0, 1, 1])
     assert np.isneginf(model.explain([[1e200]]).log_factors).all()
     assert (model.predict_joint_log_proba([[1e154], [1e154], [-1e154]]) < -1e300).all()
+
+
+def test_more_categories_than_16_bits_count(tmp_path):
+    many, y = np.tile(np.arange(66_000), 2), np.arange(132_000) % 3 % 2
+    X = many.reshape(-1, 1)
+    model = po.NaiveBayes(categorical_features=[0]).fit(X, y)
+    counts = np.stack([np.bincount(many[y == z], minlength=66_000) for z in range(2)])
+    joint = (counts + 1) / (counts.sum(axis=1, keepdims=True) + 66_000) * np.bincount(y)[:, np.newaxis]
+    rows = slice(65_000, 66_000)
+    expected = (joint / joint.sum(axis=0)).T[rows]
+    assert_allclose(model.predict_proba(X[rows]), expected, rtol=1e-9)
+    halves = po.NaiveBayes(categorical_features=[0]).partial_fit(X[:66_000], y[:66_000], [0, 1])
+    assert_allclose(halves.partial_fit(X[66_000:], y[66_000:]).predict_proba(X[rows]), expected, rtol=1e-9)
+    po.save(model, tmp_path / "m.posteriori")
+    assert_allclose(po.load(tmp_path / "m.posteriori").predict_proba(X[rows]), expected, rtol=1e-9)
+    drawn = model.sample(2000, random_state=0)[0][:, 0]
+    assert drawn.max() > 65_535

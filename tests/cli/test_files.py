@@ -275,7 +275,7 @@ def of_small_files():
 
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
 def test_a_file_that_cannot_be_written_to_the_end(large, folder, name):
-    arguments = ("predict", large / "m.posteriori", large / "rows.parquet", "--proba", "--output", name)
+    arguments = ("predict", "--quiet", large / "m.posteriori", large / "rows.parquet", "--proba", "--output", name)
     process = begun(*arguments, preexec_fn=of_small_files)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (2, "", f"error: cannot use '{name}': file too large\n")
@@ -284,9 +284,11 @@ def test_a_file_that_cannot_be_written_to_the_end(large, folder, name):
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this platform has no device /dev/full")
 def test_a_full_disk_behind_stdout(large):
-    command = [sys.executable, "-c", START, "predict", str(large / "m.posteriori"), str(large / "rows.parquet")]
+    arguments = ["predict", "--quiet", str(large / "m.posteriori"), str(large / "rows.parquet")]
     with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", START, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
     assert (done.returncode, done.stderr) == (2, "error: cannot use 'stdout': no space left on device\n")
 
 

@@ -13,7 +13,7 @@ import posteriori as po
 from posteriori import densities
 from posteriori.densities import AveragedOneDependence, BackOff, Grouped, KDependence, Tree
 from posteriori.densities.grouped import GroupedParameters
-from posteriori.model_cost import MOST_GROUPS
+from posteriori.model_cost import MANY_CATEGORIES, MOST_GROUPS
 from posteriori.statistics.grouped import CountCategories, CountGrouped, Groups
 from posteriori.tables.batch import Assignment, Codes, Mixed, Numbers
 
@@ -173,7 +173,7 @@ def test_estimators_group_many_categories(name):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_few_categories_are_not_grouped(name):
-    X, y = table(k=MOST_GROUPS)
+    X, y = table(k=MANY_CATEGORIES)
     assert not isinstance(ESTIMATORS[name]().fit(X, y).model_.blocks[0].density, Grouped)
 
 
@@ -356,3 +356,21 @@ def test_cost_does_not_follow_products_of_categories():
     for estimator in (po.TreeAugmentedNaiveBayes(), po.AveragedOneDependence()):
         model = estimator.fit(X, y)
         assert model.model_.parameters[0].coarse.cardinalities[0] <= MOST_GROUPS
+
+
+def test_codes_of_32_bits_are_grouped_and_equal_the_groups_as_categories():
+    rng = np.random.default_rng(0)
+    many = rng.permutation(np.tile(np.arange(66_000), 2))
+    X = np.column_stack([many, rng.integers(0, 3, len(many))])
+    y = (rng.random(len(many)) < 0.1 + 0.8 * (many % 4 == 0)).astype(int)
+    model = po.TreeAugmentedNaiveBayes(categorical_features=[0, 1]).fit(X, y)
+    assert model.schema_.code_dtype == np.uint32
+    groups = np.array(model.model_.blocks[0].density.groups.of_categories[0])
+    assert groups.max() > 0
+    of_groups = po.TreeAugmentedNaiveBayes(categorical_features=[0, 1]).fit(np.column_stack([groups[many], X[:, 1]]), y)
+    rows = slice(0, 2000)
+    expected = of_groups.predict_proba(np.column_stack([groups[many[rows]], X[rows, 1]]))
+    assert_allclose(model.predict_proba(X[rows]), expected, rtol=1e-12)
+    drawn = model.sample(2000, random_state=0)[0][:, 0]
+    assert drawn.max() > 65_535
+    assert set(drawn.tolist()) <= set(range(66_000))

@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 import posteriori as po
 from posteriori.sources import local_source, table_source
 from posteriori.tables import infer_schema, read_table
-from posteriori.tables.schema import MAX_CATEGORIES, categorical_column
+from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import decode, write_column, write_table
 
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
@@ -303,7 +303,7 @@ def test_integers_and_floats_of_one_value_are_one_category():
 
 
 def test_codes_are_as_narrow_as_the_categories_allow():
-    for n_categories, dtype in ((255, np.uint8), (256, np.uint16), (MAX_CATEGORIES, np.uint16)):
+    for n_categories, dtype in ((255, np.uint8), (256, np.uint16), (65_535, np.uint16), (65_536, np.uint32)):
         X = np.arange(n_categories).reshape(-1, 1)
         codes = whole_batch(X, categorical=[0]).codes.values
         assert codes.dtype == dtype
@@ -544,18 +544,36 @@ def test_extending_a_column_leaves_no_trace_of_the_order():
         assert first.categories == ("a", "b", "c", "d")
 
 
-def test_more_categories_than_codes():
-    many = np.arange(MAX_CATEGORIES + 1)
+@pytest.mark.parametrize("kind", ["array", "array of floats", "pandas category", "pandas object", "polars"])
+def test_categories_beyond_16_bits_are_read_from_every_table(kind):
+    known, rows = np.arange(65_540), np.array([65_539, 65_535, 65_536, 1, -1])
+    make = {
+        "array": lambda cells: cells.reshape(-1, 1),
+        "array of floats": lambda cells: cells.reshape(-1, 1) + 0.5,
+        "pandas category": lambda cells: pd.DataFrame({"x0": pd.Categorical(cells.astype(str))}),
+        "pandas object": lambda cells: pd.DataFrame({"x0": cells.astype(str).astype(object)}),
+        "polars": lambda cells: pl.DataFrame({"x0": cells.astype(str)}),
+    }[kind]
+    schema = infer_schema(read_table(make(known)), categorical=[0])
+    batch = whole_batch(make(rows), schema)
+    read = [None if code == 0 else schema.columns[0].categories[code - 1] for code in batch.codes.values[:, 0]]
+    assert read == [*np.asarray(make(rows[:-1]))[:, 0].tolist(), None]
+    assert batch.unseen == {"x0": 1}
+
+
+def test_more_categories_than_codes(monkeypatch):
+    monkeypatch.setattr("posteriori.tables.schema.MAX_CATEGORIES", 99)
+    many = np.arange(100)
     declared = pd.DataFrame({"a": pd.Categorical.from_codes([0, 1], many.astype(str))})
     for X, categorical in ((many.reshape(-1, 1), [0]), (pl.DataFrame({"a": many.astype(str)}), None), (declared, None)):
-        with pytest.raises(ValueError, match=r"column '(x0|a)' has 65,536 categories, more than 65,535; leave it out"):
+        with pytest.raises(ValueError, match=r"column '(x0|a)' has 100 categories, more than 99; leave it out"):
             po.NaiveBayes(categorical_features=categorical).fit(X, np.arange(len(X)) % 2)
-    with pytest.raises(ValueError, match="column 'y' has 65,536 categories"):
+    with pytest.raises(ValueError, match="column 'y' has 100 categories"):
         po.NaiveBayes().fit(np.zeros((len(many), 1)), many)
     full = pd.DataFrame({"a": pd.Categorical.from_codes([0, 1], many[:-1].astype(str))})
     for X in (full, pd.DataFrame({"a": many[:-1].astype(str)})):
         model = po.NaiveBayes().partial_fit(X, np.arange(len(X)) % 2)
-        with pytest.raises(ValueError, match="column 'a' has 65,536 categories"):
+        with pytest.raises(ValueError, match="column 'a' has 100 categories"):
             model.partial_fit(pd.DataFrame({"a": ["new"]}), [0])
 
 

@@ -24,7 +24,7 @@ from posteriori.densities import BackOff, Binned, Density, FullJoint, Grouped, K
 from posteriori.deprecation import renamed_parameters
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
-from posteriori.model_cost import MOST_GROUPS
+from posteriori.model_cost import MANY_CATEGORIES
 from posteriori.statistics import JointStatistics
 from posteriori.statistics.joint_counts import MAX_CELLS
 from posteriori.tables import Column, Schema, quote
@@ -65,7 +65,7 @@ class DependenceEstimator(GenerativeEstimator):
         """Return the density, through groups of categories if a column has many categories."""
         density = self._density()
         coded = [j for j in schema.modelled if schema.columns[j].kind == "categorical" or j in binned]
-        many = [position for position, j in enumerate(coded) if len(schema.columns[j].categories) > MOST_GROUPS]
+        many = [position for position, j in enumerate(coded) if len(schema.columns[j].categories) > MANY_CATEGORIES]
         return Grouped(density, tuple(many)) if many and self._groups_categories else density
 
     def _binned(self, schema: Schema) -> tuple[int, ...]:
@@ -122,7 +122,7 @@ class KDependenceBayes(DependenceEstimator):
     In `explain`, the factor of a feature with a missing parent is log p(x_j | observed features before it, y), in the
     order of the parents, so that the factors of a row add up to log p(x | y).
 
-    A column with more than 64 categories enters the dependences through groups of its categories:
+    A column with more than 30 categories enters the dependences through groups of its categories:
     p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at
     most 64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md
     has the details.
@@ -224,7 +224,7 @@ class AveragedOneDependence(DependenceEstimator):
 
     The published rule drops parents whose value occurs in fewer than 30 rows; back-off reduces their effect gradually.
 
-    A column with more than 64 categories enters the dependences through groups of its categories:
+    A column with more than 30 categories enters the dependences through groups of its categories:
     p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j). The groups minimise the MODL criterion of Boullé (2005), and there are at
     most 64. `partial_fit` keeps them, and a new category joins the group with the most categories. docs/dependence.md
     has the details.

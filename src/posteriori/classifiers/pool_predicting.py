@@ -108,7 +108,7 @@ class PredictingPool(WritesSQL, MeasuresImportance, TableClassifier):
                 for position, column in enumerate(columns):
                     drawn[position][rows] = column
         for j in self.schema_.of_kind("categorical"):
-            drawn[j] = drawn[j].astype(np.uint16)
+            drawn[j] = drawn[j].astype(self.schema_.columns[j].code_type)
         return drawn, labels
 
     def _models_in_sql(self) -> tuple[Mapping[str, GenerativeModel], Pool]:

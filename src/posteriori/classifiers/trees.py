@@ -168,7 +168,7 @@ class TreeAugmentedNaiveBayes(_TreeEstimator):
     parents remain those learned from the labelled rows.
 
     The statistics are counts of all pairs of columns, over the rows in which both cells are observed: one pass,
-    O(n·d²), and 8·C·Σ_ij (K_i + 1)(K_j + 1) bytes. A column with more than 64 categories enters the dependences through
+    O(n·d²), and 8·C·Σ_ij (K_i + 1)(K_j + 1) bytes. A column with more than 30 categories enters the dependences through
     groups of its categories, p(x | y) = p(g(x) | y)·Π_j p(x_j | g_j), so that K is at most 64, and there is a second
     pass. The groups minimise the MODL criterion of Boullé (2005). `partial_fit` keeps them, and a new category joins
     the group with the most categories. There are no groups if

@@ -147,7 +147,7 @@ class AveragedOneDependence:
     def sample(self, parameters: AveragedParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw codes from 1, (n, d): first a uniform parent, then its value, then the other columns given it."""
         d = len(parameters.cardinalities)
-        codes = np.zeros((len(component), d), np.uint16)
+        codes = np.zeros((len(component), d), np.uint32)
         parent = rng.integers(0, d, len(component))
         for i in range(d):
             rows = np.flatnonzero(parent == i)

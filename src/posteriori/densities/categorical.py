@@ -170,7 +170,7 @@ class Categorical:
 
     def sample(self, parameters: CategoricalParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw codes from 1, (n, d); 0 only in a column without categories."""
-        codes = np.zeros((len(component), len(parameters.cardinalities)), np.uint16)
+        codes = np.zeros((len(component), len(parameters.cardinalities)), np.uint32)
         for j, cardinality in enumerate(parameters.cardinalities):
             if not cardinality:
                 continue

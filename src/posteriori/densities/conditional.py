@@ -117,11 +117,11 @@ def draw(log_probability: Array, rng: np.random.Generator) -> Array:
     """Draw one code from 1 for each row of log-probabilities (n, K); 0 if K is 0."""
     n, k = log_probability.shape
     if not k:
-        return np.zeros(n, np.uint16)
+        return np.zeros(n, np.uint32)
     cumulative = np.cumsum(np.exp(log_probability), axis=1)
     u = rng.random(n) * cumulative[:, -1]
     position = (cumulative <= u[:, np.newaxis]).sum(axis=1)
-    return np.asarray(np.minimum(position, k - 1) + 1).astype(np.uint16)
+    return np.asarray(np.minimum(position, k - 1) + 1).astype(np.uint32)
 
 
 def with_sums(counts: Array) -> Array:

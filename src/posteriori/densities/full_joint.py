@@ -119,7 +119,7 @@ class FullJoint:
     def sample(self, parameters: FullJointParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw codes from 1, (n, d), each column given those before it."""
         d = len(parameters.cardinalities)
-        codes = np.zeros((len(component), d), np.uint16)
+        codes = np.zeros((len(component), d), np.uint32)
         for j in range(d):
             given = (component, *codes[:, :j].T)
             codes[:, j] = draw(parameters.log_probability[(*given, slice(1, None), *[0] * (d - 1 - j))], rng)

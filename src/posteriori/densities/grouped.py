@@ -12,9 +12,9 @@ import numpy as np
 from posteriori.densities.conditional import ROUNDING
 from posteriori.densities.within_ranges import Box, draw_within
 from posteriori.invariants import check_equal, check_numbers, require
-from posteriori.model_cost import MOST_GROUPS
+from posteriori.model_cost import MANY_CATEGORIES
 from posteriori.statistics.counts import Counts, slot_offsets
-from posteriori.statistics.grouped import CountCategories, CountGrouped, GroupedStatistics, Groups
+from posteriori.statistics.grouped import CountCategories, CountGrouped, CountGroups, GroupedStatistics, Groups
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.value_grouping import group_values
 from posteriori.tables.batch import Assignment, Mixed
@@ -74,7 +74,7 @@ class Grouped:
     factor is the distribution of a category within its group, p(x_j | g_j) = (n_x + 1) / (n_g + K_g). All components
     share it, so the posterior depends on the groups alone.
 
-    Columns with at most 64 categories have no groups. The categories of other columns are grouped by class
+    Columns with at most 30 categories have no groups. The categories of other columns are grouped by class
     distribution (`group_values`), into at most 64 groups.
 
     Parameters
@@ -153,17 +153,19 @@ class Grouped:
         groups = self.groups
         if groups is None:
             groups = self._choose_groups(statistics)
-            statistics = look(CountGrouped(self.coarse.sufficient_statistics, groups))
+            # The categories are counted already: only the groups are left.
+            coarse_sums = look(CountGroups(self.coarse.sufficient_statistics, groups))
+            statistics = replace(statistics, groups=groups, coarse=coarse_sums)
         coarse, sums = self.coarse, statistics.coarse
         if hasattr(coarse, "refine"):
-            coarse, sums = coarse.refine(sums, lambda factory: look(CountGrouped(factory, groups)).coarse)
+            coarse, sums = coarse.refine(sums, lambda factory: look(CountGroups(factory, groups)))
         return replace(self, coarse=coarse, groups=groups), replace(statistics, coarse=sums)
 
     def _choose_groups(self, statistics: GroupedStatistics) -> Groups:
         chosen = []
         for j in range(len(statistics.coded)):
             counts = statistics.column(j)
-            many = j in self.columns and np.count_nonzero(counts.sum(axis=0)) > MOST_GROUPS
+            many = j in self.columns and np.count_nonzero(counts.sum(axis=0)) > MANY_CATEGORIES
             chosen.append(tuple(group_values(counts).tolist()) if many else ())
         return Groups(tuple(chosen))
 

@@ -159,7 +159,7 @@ class KDependence:
 
     def sample(self, parameters: FamilyTables, component: Array, rng: np.random.Generator) -> Array:
         """Draw codes from 1, (n, d), parents before children (ancestral sampling)."""
-        codes = np.zeros((len(component), len(parameters.parents)), np.uint16)
+        codes = np.zeros((len(component), len(parameters.parents)), np.uint32)
         for j in parameters.families.order.tolist():
             given = tuple(codes[:, i] for i in parameters.parents[j])
             codes[:, j] = draw(parameters.table(j)[(component, *given)][:, 1:], rng)

@@ -18,7 +18,7 @@ def add_joint_counts(codes, component, weight, widths, members, starts, offsets,
     """
     n, d = codes.shape
     n_scopes = len(starts) - 1
-    columns = np.empty((d, _ROWS), np.uint16)
+    columns = np.empty((d, _ROWS), np.uint32)
     prefix = np.empty(_ROWS, np.uint32)
     cells = np.empty((4, _ROWS), np.uint32)
     for first in range(0, n, _ROWS):

@@ -10,6 +10,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.tables.batch import Assignment, Codes
+from posteriori.tables.schema import smallest_code_type
 from posteriori.typing import Array
 
 
@@ -70,7 +71,7 @@ class DistinctRows:
     def reindexed(self, columns: Sequence[Sequence[int]]) -> DistinctRows:
         """Return the rows in other codes; columns lists the current index of each category of the result, or −1."""
         cardinalities = tuple(len(positions) for positions in columns)
-        dtype = np.uint8 if max(cardinalities, default=0) < 256 else np.uint16
+        dtype = smallest_code_type(max(cardinalities, default=0))
         codes = np.empty(self._whole[0].shape, dtype)
         for j, positions in enumerate(columns):
             moved = np.zeros(self.cardinalities[j] + 1, dtype)

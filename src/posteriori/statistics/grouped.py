@@ -14,7 +14,7 @@ from posteriori.statistics.counts import Counts
 from posteriori.statistics.left_out import less
 from posteriori.statistics.moments import Moments
 from posteriori.tables.batch import Assignment, Codes, Mixed
-from posteriori.tables.schema import Column
+from posteriori.tables.schema import Column, smallest_code_type
 from posteriori.typing import Array
 
 
@@ -31,6 +31,14 @@ class Groups:
 
     of_categories: tuple[tuple[int, ...], ...]
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """The hash of the groups, kept because they are part of the key of many look-ups."""
+        return hash(self.of_categories)
+
     def check(self) -> None:
         """Raise ValueError unless the groups of each column are numbered from 0 without gaps."""
         for groups in self.of_categories:
@@ -46,7 +54,8 @@ class Groups:
     def _code_of_code(self) -> tuple[Array, ...]:
         """Per column the code of the group of each code, 0 for a missing cell; empty without groups."""
         return tuple(
-            np.array([0, *(g + 1 for g in groups)] if groups else [], np.uint16) for groups in self.of_categories
+            np.array([0, *(g + 1 for g in groups)] if groups else [], smallest_code_type(len(groups)))
+            for groups in self.of_categories
         )
 
     def n_groups(self, j: int, cardinality: int) -> int:
@@ -68,7 +77,7 @@ class Groups:
             return tile
         cardinalities = self.cardinalities(codes.cardinalities)
         # As in tables without large columns, codes take a byte if they can: kernels are compiled for each type.
-        values = codes.values.astype(np.uint8 if max(cardinalities) < 256 else codes.values.dtype)
+        values = codes.values.astype(smallest_code_type(max(cardinalities)))
         for j, table in enumerate(self._code_of_code):
             if len(table):
                 values[:, j] = table[codes.values[:, j]]
@@ -207,8 +216,27 @@ class CountCategories:
 
 
 @dataclass(frozen=True)
+class CountGroups:
+    """The statistics factory of the second pass: it computes the coarse statistics over groups alone.
+
+    Attributes
+    ----------
+    coarse : StatisticsFactory
+        Computes the statistics over groups.
+    groups : Groups
+    """
+
+    coarse: Any
+    groups: Groups
+
+    def of(self, tile: Any, assignment: Assignment) -> Any:
+        """Return the statistics of the rows of a tile."""
+        return self.coarse.of(self.groups.coarse(tile), assignment)
+
+
+@dataclass(frozen=True)
 class CountGrouped:
-    """The statistics factory of the second pass: it counts categories, and computes coarse statistics over groups.
+    """The statistics factory once groups are known: it counts categories, and computes coarse statistics over groups.
 
     Attributes
     ----------
@@ -234,7 +262,7 @@ class CountGrouped:
     def of(self, tile: Any, assignment: Assignment) -> GroupedStatistics:
         """Return the statistics of the rows of a tile."""
         coded, codes = _coded(tile)
-        coarse = self.coarse.of(self.groups.coarse(tile), assignment)
+        coarse = CountGroups(self.coarse, self.groups).of(tile, assignment)
         return GroupedStatistics(coded, Counts.of(codes, assignment), self.groups, coarse)
 
 

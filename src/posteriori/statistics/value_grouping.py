@@ -109,10 +109,8 @@ def _by_class(counts: Array, most: int) -> Array:
 
 def _similar(counts: Array) -> Array:
     """Return groups of categories (Z, K) to start from: at most about 128, of equal or similar class distribution."""
-    share = counts / counts.sum(axis=0)
     # Rounding must not separate equal distributions, such as 1 of 3 and 2 of 6.
-    _, group = np.unique(np.round(share, 12), axis=1, return_inverse=True)
-    group = group.reshape(-1)
+    group = _equal(np.round(counts / counts.sum(axis=0), 12))
     n_groups = int(group.max()) + 1
     if n_groups <= _MOST_VALUES:
         return group
@@ -131,3 +129,15 @@ def _similar(counts: Array) -> Array:
     start[order[:kept]] = np.arange(kept)
     start[rare] = kept - 1 + chunk
     return start[group]
+
+
+def _equal(shares: Array) -> Array:
+    """Return the number of each distinct column of an array (Z, K), (K,); the columns are numbered in their order.
+
+    This is `numpy.unique` along axis 1, which sorts whole columns as bytes and takes 20 times as long.
+    """
+    order = np.lexsort(shares[::-1])
+    ordered = shares[:, order]
+    number = np.empty(len(order), np.int64)
+    number[order] = np.concatenate([[0], np.cumsum((ordered[:, 1:] != ordered[:, :-1]).any(axis=0))])
+    return number

@@ -37,7 +37,7 @@ class Numbers:
 class Codes:
     """Categorical and binned cells: codes (n, d), C-contiguous, 0 where missing, k + 1 for category or bin k.
 
-    Of type uint8 or uint16.
+    Of the type `Schema.code_dtype`: uint8, uint16 or uint32.
     """
 
     values: Array

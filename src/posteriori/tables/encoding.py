@@ -88,7 +88,7 @@ def encode_numbers(values: Array, column: Column) -> tuple[Array, int]:
         if kind == "f":
             fits = (values >= low) & (values <= low + len(lookup) - 1) & (values == np.floor(values))
             values = np.where(fits, values, 0).astype(np.int64)
-        codes = np.empty((len(values), 1), np.uint16)
+        codes = np.empty((len(values), 1), column.code_type)
         starts = np.array([0, len(lookup)])
         kernels.encode_integers(_integers(values.reshape(-1, 1)), np.array([low]), lookup, starts, codes)
         codes = codes[:, 0]
@@ -105,14 +105,14 @@ def _search(values: Array, column: Column) -> Array:
         values = values.astype(np.float64)
     known, code = column.numbers_as(values.dtype.newbyteorder("="))
     if not len(known):
-        return np.zeros(len(values), np.uint16)
+        return np.zeros(len(values), column.code_type)
     position = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    return np.where(known[position] == values, code[position], 0).astype(np.uint16)
+    return np.where(known[position] == values, code[position], 0).astype(column.code_type)
 
 
 def encode_present(values: Array, present: Array, column: Column) -> tuple[Array, int]:
     """Return the codes of a column from its present cells, and the number of cells of an unseen category."""
-    codes = np.zeros(len(present), np.uint16)
+    codes = np.zeros(len(present), column.code_type)
     codes[present], unmatched = encode_numbers(values, column)
     return codes, unmatched
 
@@ -134,7 +134,7 @@ def encode_integer_tile(values: Array, columns: Sequence[Column], codes: Array) 
 
 def encode_distinct(distinct: Sequence[Any], column: Column) -> Array:
     """Return the code of each distinct cell, and 0 as the last entry, which a local code of −1 reads."""
-    return np.array([*(column.lookup.get(cell, 0) for cell in distinct), 0], np.uint16)
+    return np.array([*(column.lookup.get(cell, 0) for cell in distinct), 0], column.code_type)
 
 
 def _integers(values: Array) -> Array:

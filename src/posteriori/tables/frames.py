@@ -15,8 +15,10 @@ from posteriori.tables.encoding import distinct_numbers, encode_distinct, encode
 from posteriori.tables.objects import (
     encode_objects,
     hash_strings,
+    no_text,
     object_column,
     object_numbers,
+    object_strings,
     plain_cell,
     whole_numbers,
 )
@@ -114,6 +116,15 @@ class PolarsTable:
     def times(self, j: int, wanted: TimeType, rows: slice) -> Array:
         """Return column j of some rows as times (n,) of the type that a model has, NaT where missing."""
         return times_of_polars(_cells(self._part(rows), j), wanted, self.names[j])
+
+    def texts(self, j: int, rows: slice) -> list[str | None]:
+        """Return column j of some rows as strings, None where missing; ValueError if it does not hold strings."""
+        series = _cells(self._part(rows), j)
+        if series.dtype == pl.Object:
+            return object_strings(series.to_list(), self.names[j])
+        if not _is_string(series.dtype) and series.null_count() < len(series):
+            raise no_text(self.names[j], str(series.dtype))
+        return series.cast(pl.String).to_list()
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
@@ -248,6 +259,10 @@ class PandasTable:
         """Return column j of some rows as times (n,) of the type that a model has, NaT where missing."""
         return times_of_pandas(self._column(j).iloc[rows], wanted, self.names[j])
 
+    def texts(self, j: int, rows: slice) -> list[str | None]:
+        """Return column j of some rows as strings, None where missing; ValueError if it does not hold strings."""
+        return object_strings(self._column(j).iloc[rows].tolist(), self.names[j])
+
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
         if self._is_uniform:
@@ -369,7 +384,7 @@ def _polars_numbers(series: pl.Series, column: Column, start: int) -> Array:
 def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
     dtype, n_missing = series.dtype, series.null_count()
     if n_missing == len(series):
-        return np.zeros(len(series), np.uint16), 0
+        return np.zeros(len(series), column.code_type), 0
     if dtype == pl.Object or _is_wide(dtype):
         return encode_objects(series.to_list(), column)
     if _is_string(dtype):
@@ -378,8 +393,9 @@ def _polars_codes(series: pl.Series, column: Column) -> tuple[Array, int]:
         known = series if dtype == column.strings else series.cast(column.strings, strict=False)
         n_without = known.null_count()
         present = known.is_not_null().to_numpy() if n_without else slice(None)
-        codes = np.zeros(len(series), np.uint16)
-        codes[present] = np.add(known.drop_nulls().to_physical().to_numpy(), 1, dtype=np.uint16, casting="unsafe")
+        codes = np.zeros(len(series), column.code_type)
+        places = known.drop_nulls().to_physical().to_numpy()
+        codes[present] = np.add(places, 1, dtype=codes.dtype, casting="unsafe")
         return codes, n_without - n_missing
     if dtype != pl.Boolean and not dtype.is_numeric():
         raise unusable(column.name, str(dtype))
@@ -421,7 +437,7 @@ def _pandas_codes(series: Any, column: Column) -> tuple[Array, int]:
     distinct = [plain_cell(cell, column.name) for cell in distinct]
     lookup = encode_distinct(distinct, column)
     if np.array_equal(lookup[:-1], np.arange(1, len(lookup))):
-        return np.add(local, 1, dtype=np.uint16, casting="unsafe"), 0  # a missing cell is −1
+        return np.add(local, 1, dtype=column.code_type, casting="unsafe"), 0  # a missing cell is −1
     codes = lookup[local]
     unmatched = int(np.count_nonzero(local >= 0) - np.count_nonzero(codes))
     if unmatched:

@@ -58,7 +58,7 @@ class LazyTable(ABC):
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
     ) -> tuple[Array, dict[str, int]]:
-        """Return columns of some rows as codes, uint8 or uint16, and the number of unseen categories per column."""
+        """Return columns of some rows as codes (`Schema.code_dtype`), and the number of unseen cells per column."""
 
     @cached_property
     def _distinct(self) -> dict[str, Table]:
@@ -115,6 +115,11 @@ class LazyTable(ABC):
         """Raise ValueError, as `numbers`."""
         del wanted
         return self.numbers([j], [], rows)
+
+    def texts(self, j: int, rows: slice) -> list[str | None]:
+        """Raise ValueError, as `numbers`."""
+        self.numbers([j], [], rows)
+        return []
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Raise ValueError: only `StreamedTable.parts` and partitions give numbers."""
@@ -219,7 +224,7 @@ class StreamedTable(LazyTable):
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
     ) -> tuple[Array, dict[str, int]]:
-        """Return columns of some rows as codes, uint8 or uint16, and the number of unseen categories per column."""
+        """Return columns of some rows as codes (`Schema.code_dtype`), and the number of unseen cells per column."""
         positions = list(range(len(columns)))
         starts = range(0, self.n_rows, _CODED_ROWS)
         slices = [slice(start, min(start + _CODED_ROWS, self.n_rows)) for start in starts]

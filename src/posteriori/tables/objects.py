@@ -97,8 +97,9 @@ def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
     ValueError
         A cell of an unseen category is of a kind that no category has.
     """
+    found = map(column.lookup.get, cells, itertools.repeat(0))
     try:
-        codes = np.fromiter(map(column.lookup.get, cells, itertools.repeat(0)), dtype=np.uint16, count=len(cells))
+        codes = np.fromiter(found, dtype=column.code_type, count=len(cells))
     except TypeError:  # an unhashable cell, which `plain_cell` names
         for cell in cells:
             if not is_missing(cell):
@@ -110,6 +111,25 @@ def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
     unseen = [cell for cell in (cells[i] for i in unmatched) if not is_missing(cell)]
     column.require_kinds({kind_of(plain_cell(cell, column.name)) for cell in unseen})
     return codes, len(unseen)
+
+
+def object_strings(cells: list[Any], name: str) -> list[str | None]:
+    """Return the strings of a column of text, None where missing.
+
+    Raises
+    ------
+    ValueError
+        A cell is not a string.
+    """
+    for row, cell in enumerate(cells):
+        if not isinstance(cell, str) and not is_missing(cell):
+            raise no_text(name, f"{reprlib.repr(cell)} in row {row} of a batch")
+    return [cell if isinstance(cell, str) else None for cell in cells]
+
+
+def no_text(name: str, found: str) -> ValueError:
+    """Return the error for a column of text that holds something else."""
+    return ValueError(f"column {name!r} is read as text, which is strings, but holds {found}; convert it to strings")
 
 
 def whole_numbers(cells: list[Any]) -> Array | None:

@@ -93,7 +93,7 @@ class PartitionedTable(LazyTable):
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
     ) -> tuple[Array, dict[str, int]]:
-        """Return columns of some rows as codes, uint8 or uint16, and the number of unseen categories per column."""
+        """Return columns of some rows as codes (`Schema.code_dtype`), and the number of unseen cells per column."""
         blocks, unseen = [], Counter[str]()
         for codes, counts in self.run(_Encode(schema, tuple(schema_columns)), columns):
             blocks.append(codes)

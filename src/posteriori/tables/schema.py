@@ -13,7 +13,9 @@ import numpy as np
 
 from posteriori.invariants import require
 from posteriori.lazy_polars import pl
+from posteriori.tables.bags import Bags
 from posteriori.tables.parts import CATEGORIES, DatePart
+from posteriori.tables.tokenizer import Tokenizer
 from posteriori.tables.vocabulary import extended_words
 from posteriori.typing import Array
 
@@ -21,7 +23,7 @@ Kind = Literal["continuous", "categorical", "counts", "ignored"]
 CellKind = Literal["continuous", "categorical", "counts", "mixed"]  # the cells that a density reads
 Cell = str | bool | int | float
 
-MAX_CATEGORIES = 65_535  # codes are 16 bits wide, and code 0 is "missing"
+MAX_CATEGORIES = (1 << 22) - 1  # their names and their counts per class must fit in memory
 _DENSE_RANGE = 1 << 20  # integers within a range of this width are encoded by a direct lookup
 _EXACT = 1 << 53  # beyond it floats skip integers
 
@@ -51,6 +53,8 @@ class Column:
         V, the number of words of a column of counts, each cell of which is a bag of words (`Bags`); 0 for other kinds.
     words : tuple of str
         The names of its words; empty if they have none, and are known by their positions.
+    text : Tokenizer or None
+        How the cells of a column of text are cut into these words; None for sparse blocks of counts and other kinds.
     part : DatePart or None
         Which part it is of a column of dates, times of day or durations of the table; None for a column of the table.
     """
@@ -66,6 +70,16 @@ class Column:
     part: DatePart | None = None
     width: int = 0
     words: tuple[str, ...] = ()
+    text: Tokenizer | None = None
+
+    @property
+    def shown_kind(self) -> str:
+        """The kind in tables and messages: "text" for counts of the words of a column of text."""
+        return self.kind if self.text is None else "text"
+
+    def __hash__(self) -> int:
+        # Not of all categories: a schema is a key of many look-ups, and may hold a hundred thousand of them.
+        return hash((self.name, self.kind, self.cuts, self.part, self.cardinality, self.width))
 
     @property
     def source(self) -> str:
@@ -92,6 +106,7 @@ class Column:
         require((self.width > 0) == (self.kind == "counts"), f"column {name!r} has a wrong number of words")
         require(len(self.words) in (0, self.width), f"column {name!r} has not one name for each word")
         require(len(set(self.words)) == len(self.words), f"a word of column {name!r} occurs twice")
+        require(self.text is None or len(self.words) > 0, f"column {name!r} of text has no words")
         if self.part is not None:
             self._check_part(self.part)
         if cells:
@@ -123,6 +138,14 @@ class Column:
         """K, the number of categories or bins."""
         return len(self.categories) if self.cuts is None else len(self.cuts) + 1
 
+    @property
+    def code_type(self) -> type[np.unsignedinteger[Any]]:
+        """The integers by which its cells are encoded one column at a time: 16 bits wide, or 32 if these are too few.
+
+        A tile takes them into the type of all its columns (`Schema.code_dtype`).
+        """
+        return smallest_code_type(max(self.cardinality, 256))
+
     @cached_property
     def labels(self) -> tuple[Cell, ...]:
         """The meaning of each code from 1 on: a category, or a bin written as an interval."""
@@ -146,6 +169,15 @@ class Column:
     def word_places(self) -> dict[str, int]:
         """The position of each word that has a name."""
         return {word: position for position, word in enumerate(self.words)}
+
+    def count_words(self, texts: Sequence[str | None]) -> Bags:
+        """Return the counts of the words of the vocabulary in some texts; a missing text has none."""
+        return Bags.of_matrix(self._counter.transform([text or "" for text in texts]), slice(0, len(texts)))
+
+    @cached_property
+    def _counter(self) -> Any:
+        assert self.text is not None  # the caller has a column of text
+        return self.text.counter(self.word_places)
 
     def word(self, position: int) -> str:
         """Return the name of a word of a column of counts."""
@@ -178,11 +210,11 @@ class Column:
         if len(numbers) < len(self.categories) or not all(map(_is_whole, numbers)):
             return None
         if not numbers:
-            return 0, np.zeros(1, np.uint16)
+            return 0, np.zeros(1, self.code_type)
         low, high = int(min(numbers)), int(max(numbers))
         if high - low >= _DENSE_RANGE or low < -_EXACT or high > _EXACT:
             return None
-        codes = np.zeros(high - low + 1, np.uint16)
+        codes = np.zeros(high - low + 1, self.code_type)
         codes[np.array([int(x) for x in numbers]) - low] = np.arange(1, len(numbers) + 1)
         return low, codes
 
@@ -197,7 +229,7 @@ class Column:
             else:
                 numbers = [float(cell) for cell in numbers if _is_float(cell)]
             numbers.sort()
-            known = np.array(numbers, dtype), np.array([self.lookup[cell] for cell in numbers], np.uint16)
+            known = np.array(numbers, dtype), np.array([self.lookup[cell] for cell in numbers], self.code_type)
             self._numbers_as[dtype] = known
         return known
 
@@ -229,6 +261,11 @@ class Column:
                 f"column {self.name!r} was {self.kind} in training but is {other.kind} now; "
                 "convert it, or name it in categorical_features from the first call on"
             )
+        if self.text != other.text:
+            raise ValueError(
+                f"column {self.name!r} was {self.shown_kind} in training but is {other.shown_kind} now, or cut into "
+                "words by other settings; give it as it was"
+            )
         if self.kind == "counts":
             words = extended_words(self.name, self.word_places, self.width, other.words, other.width)
             return self if len(words) == len(self.words) else replace(self, words=words, width=len(words))
@@ -241,6 +278,13 @@ class Column:
         if self.declared:
             return categorical_column(self.name, [*self.categories, *sort_cells(new)], dtype, declared=True)
         return replace(categorical_column(self.name, [*self.categories, *new], dtype), part=self.part)
+
+
+def smallest_code_type(largest: int) -> type[np.unsignedinteger[Any]]:
+    """Return the smallest unsigned integer that holds the codes from 0 (missing) to `largest`."""
+    if largest <= np.iinfo(np.uint8).max:
+        return np.uint8
+    return np.uint16 if largest <= np.iinfo(np.uint16).max else np.uint32
 
 
 def kind_of(cell: Cell) -> str:
@@ -433,8 +477,7 @@ class Schema:
     @cached_property
     def code_dtype(self) -> type[np.unsignedinteger[Any]]:
         """The smallest unsigned integer that holds every code."""
-        largest = max(self.coded_cardinalities, default=0)
-        return np.uint8 if largest < 256 else np.uint16
+        return smallest_code_type(max(self.coded_cardinalities, default=0))
 
     def with_values_in(self, seen: Sequence[bool]) -> Schema:
         """Return the schema that marks continuous columns without a value: those that `seen` (d,) does not mark."""
