@@ -181,7 +181,8 @@ def test_a_line_names_the_step_and_the_time_left():
     assert progress.line_of(estimate) == "predicting, 50% done, about 1 min 30 s left"
 
 
-def test_quiet_prints_no_progress(monkeypatch):
+def test_quiet_prints_no_progress(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(progress, "_PERIOD", 0.0)
     table().write_parquet("t.parquet")
     for command in (["fit", "t.parquet", "--target", "y", "--model", "nb"], ["predict", "t.posteriori", "t.parquet"]):
