@@ -20,9 +20,9 @@ def _takes_none(X: Any) -> bool:
     return False
 
 
-def of_package(name: str) -> Callable[[Any], bool]:
-    """Return whether the class of an object is defined in a package, as a test that does not import the package."""
-    return lambda X: type(X).__module__.partition(".")[0] == name
+def of_package(*names: str) -> Callable[[Any], bool]:
+    """Return whether the class of an object is defined in one of some packages, as a test that imports none of them."""
+    return lambda X: type(X).__module__.partition(".")[0] in names
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ ENGINES: dict[str, Engine] = {
     "duckdb": Engine(tables="posteriori.tables.database:Query", source="posteriori.sources.database:DatabaseSource"),
     "dask": Engine(
         tables="posteriori.tables.dask:DaskTable",
-        takes=of_package("dask"),
+        takes=of_package("dask", "dask_expr"),  # data frames were in a package of their own before 2025.1
         opens="posteriori.tables.dask:dask_table",
         source=PARTITIONED,
         predicts_lazily=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -130,7 +130,7 @@ def cell_text(cell: Any, longest: int | None = 40) -> str:
     Parameters
     ----------
     cell : object
-        None is a missing cell. Floats are shown with six significant digits.
+        None is a missing cell. Floats are shown with six significant digits, counts by word as the number of words.
     longest : int or None, default 40
         Number of characters after which the text is cut; None for no limit.
 
@@ -143,6 +143,8 @@ def cell_text(cell: Any, longest: int | None = 40) -> str:
         return "missing"
     if isinstance(cell, bool | np.bool_):
         return str(cell).lower()
+    if isinstance(cell, Mapping):
+        return plural(sum(cell.values()), "word")
     text = f"{cell:.6g}" if isinstance(cell, float) else str(cell)
     return text if longest is None else shortened(text, longest)
 

@@ -55,6 +55,7 @@ _DATACLASSES = {
     "DatePart": "posteriori.tables.parts",
     "TimeType": "posteriori.tables.times",
     "Schema": "posteriori.tables",
+    "Tokenizer": "posteriori.tables.tokenizer",
     "TargetCuts": "posteriori.tables",
 }
 # Names of these dataclasses in files of version 0.1.

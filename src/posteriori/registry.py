@@ -87,7 +87,7 @@ class ModelSpec:
     options : frozenset of str
         What it can be asked for beyond its parameters: "distributions" (a density per column), "binned" (numbers
         cut into bins), "missing" (informative missing cells), "feature_weights" (weighted factors), "unlabelled" (rows
-        without label), "label_noise" (noisy labels and mixtures as classes).
+        without label), "label_noise" (noisy labels and mixtures as classes), "text" (columns of text).
     cost : callable
         Takes a `TableSummary` to a `Cost`.
     decline : callable
@@ -155,7 +155,7 @@ _SPECS = (
         "naive Bayes",
         "naive Bayes: features independent given the class",
         _NAIVE_BAYES,
-        options=_EM_OPTIONS | {"distributions", "binned"},
+        options=_EM_OPTIONS | {"distributions", "binned", "text"},
         **_WITH_NUMBERS,
     ),
     ModelSpec("lda", "LDA", "Gaussian numbers, one covariance for all classes", _DISCRIMINANT, **_GAUSSIAN),

@@ -1,5 +1,6 @@
 """What a pool asks of its members: class priors, missing cells, rows without label, and densities of columns."""
 
+import datetime
 import warnings
 
 import numpy as np
@@ -192,6 +193,9 @@ def test_two_whole_numbers_are_categories(rows):
     assert kinds["visits"] == "continuous"
     alone = po.NaiveBayes(categorical_features=["flag", "sign"]).fit(flags, y)
     assert_allclose(model.members_["nb"].predict_proba(flags), alone.predict_proba(flags), atol=1e-12)
+    dates = [datetime.date(2024, 12, 31), datetime.date(2025, 1, 1)]  # two numbers of days, which are no codes
+    dated = po.GenerativeClassifier(["nb"], folds=2).fit(X.with_columns(when=pl.Series(rng.choice(dates, len(y)))), y)
+    assert {column.name: column.kind for column in dated.schema_.columns}["when.days"] == "continuous"
     plain = po.GenerativeClassifier(["nb"], categorical_features="from_dtype").fit(flags, y)
     assert plain.schema_.columns[-1].kind == "continuous"
     named = po.GenerativeClassifier(["nb"], distributions={"flag": "gaussian"}).fit(flags, y)

@@ -34,6 +34,8 @@ def test_json_says_what_the_library_says(run):
     facts = json.loads(out)
     found = po.compare(load_penguins(), "species", ["nb", "logistic"], sizes=[10, 60], repeats=2, random_state=3)
     assert facts["generative"] == ["naive Bayes"]
+    names = {"naive Bayes": "nb", "logistic regression": "logistic"}
+    assert {one["model"]: one["name"] for one in facts["models"]} == names
     assert (facts["rows"], facts["test_rows"], facts["repeats"]) == (344, 86, 2)
     assert [row["log_loss"] for row in facts["scores"]] == pytest.approx(found.scores["log_loss"].to_list())
     assert len(facts["summary"]) == 4
@@ -43,6 +45,7 @@ def test_json_says_what_the_library_says(run):
 def test_tables_and_sentences(run, folder):
     code, out, _ = run(*FEW, "--plot", "curves.png")
     assert code == 0
+    assert "\nnb: naive Bayes, logistic: logistic regression\n" in out
     for piece in ("86 of them test rows", "accuracy", "log-loss (nats per row)", "seconds to fit", "10 rows", "±"):
         assert piece in out
     assert any(words in out for words in ("overtakes", "leads", "do not differ"))

@@ -9,7 +9,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
+from posteriori.cli.hints import hints
 from posteriori.datasets import load_penguins
+from posteriori.statistics.description import describe_scan
+from posteriori.tables import IgnoredColumnWarning
 from tests.cli.command_line import CommandLine
 
 COMMAND_LINE = CommandLine()
@@ -88,3 +91,32 @@ def test_rows_without_labels_and_rows_in_other_order():
 )
 def test_refused_rows(rows, part):
     assert part in refused("explain", "nb", "rows.csv", "--row", rows)
+
+
+def test_words_are_shown_where_a_column_is_text():
+    rng = np.random.default_rng(0)
+    kinds = np.where(rng.random(60) < 0.5, "spam", "ham")
+    share = {"spam": np.r_[np.full(10, 9.0), np.ones(20)] / 110, "ham": np.full(30, 1 / 30)}
+    words = np.array([f"w{j:02}" for j in range(30)])
+    texts = [" ".join(rng.choice(words, 12, p=share[kind])) for kind in kinds]
+    rows = pl.DataFrame({"message": texts, "size": rng.normal(size=60), "kind": kinds})
+    rows.write_csv("mail.csv")
+    out = succeeds("fit", "mail.csv", "-t", "kind", "--text", "message", "-o", "mail.posteriori", "--folds", "2")
+    assert re.search(r"^message +text +0 +30 words", out, re.MULTILINE)
+    model = po.load("mail.posteriori")
+    (found,) = json.loads(succeeds("explain", "mail.posteriori", "mail.csv", "--row", "7", "--json"))["rows"]
+    facts = found["features"][0]
+    odds = model.explain(rows[7]).log_odds(label=found["log_odds"]["class"], against=found["log_odds"]["against"])
+    assert facts["n_words"] == 12
+    assert {one["word"]: one["log_odds"] for one in facts["words"]} == dict(list(odds.words["message"].items())[:10])
+    shown = succeeds("show", "mail.posteriori")
+    (line,) = re.findall(r"speak for spam: (.*)", shown)
+    assert {f"w{j:02}" for j in range(10)} >= set(re.findall(r"w\d\d", line))
+    assert "of it w" in succeeds("explain", "mail.posteriori", "mail.csv", "--row", "7")
+    scan = po.scan("mail.csv", target="kind")
+    with pytest.warns(IgnoredColumnWarning):
+        schema = po.GaussianDiscriminant().fit(scan).schema_
+    (hint,) = hints(scan, describe_scan(scan, ["message", "size"], "kind"), schema)
+    assert hint.endswith("to use it, add --text message")
+    error = refused("fit", "mail.csv", "-t", "kind", "--model", "lda", "--text", "message", "-o", "lda.posteriori")
+    assert error == "--text needs --model nb, not lda; remove it"

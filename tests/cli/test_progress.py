@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import posteriori as po
+from posteriori import compilation
 from posteriori.cli import main, progress
 from posteriori.cli.work_estimate import WorkEstimate
 from posteriori.learning.work_steps import first_steps, fitting_steps
@@ -53,7 +54,9 @@ def test_the_time_left_is_true_at_half_time(n_rows):
                 spent = clock.now - 100.0
                 if abs(spent - whole / 2) < whole / 200:
                     assert estimate.seconds_left == pytest.approx(whole - spent, rel=0.3)
-                assert estimate.seconds_left < 1.5 * whole
+                assert estimate.seconds_left is None or estimate.seconds_left < 1.5 * whole
+                assert (estimate.seconds_left is None) <= (spent < whole / 5)
+    assert shares == sorted(shares)
     assert max(shares) < 1.0  # never at 100 % before the end
     assert shares[-1] > 0.95
 
@@ -75,6 +78,41 @@ def test_steps_that_are_not_needed_or_not_expected():
     clock.now += 1.0
     assert estimate.title == "d"
     assert 0.0 < estimate.share < 1.0
+
+
+def test_no_time_is_promised_before_a_twentieth_of_the_work():
+    clock = Clock()
+    estimate = WorkEstimate(clock)
+    estimate.plan([Step("a", 1.0), Step("b", 39.0)])
+    advance = estimate.begin("a", 10)
+    clock.now += 60.0  # an import, say: alone it would promise 40 minutes
+    advance(10)
+    assert (estimate.seconds_left, estimate.share) == (None, 0.0)
+    advance = estimate.begin("b", 100)
+    clock.now += 1.0
+    advance(10)
+    assert estimate.seconds_left == pytest.approx(9.0)
+    shown = estimate.share
+    clock.now += 500.0  # nothing is done meanwhile
+    assert estimate.share == shown
+
+
+def test_the_clock_stands_still_while_a_kernel_is_compiled(monkeypatch):
+    real = Clock()
+    monkeypatch.setattr("posteriori.compilation.time.monotonic", real)
+    before = progress._clock()
+    estimate = WorkEstimate(progress._clock)
+    advance = estimate.begin("statistics", 10)
+    real.now += 5.0
+    advance(5)
+    compilation.begin()
+    compilation.begin()  # a kernel that it calls
+    real.now += 20.0
+    assert progress.line_of(estimate) == "statistics, 50% done, compiling"
+    compilation.end()
+    compilation.end()
+    assert progress._clock() - before == pytest.approx(5.0)
+    assert progress.line_of(estimate) == "statistics, 50% done, about 5 s left"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(3.4, "3 s"), (75, "1 min 15 s"), (7300, "2 h 01 min")])

@@ -47,9 +47,10 @@ from posteriori.statistics import Scatter
 from posteriori.tables import Assignment, Codes, Column, Numbers
 
 MODULE = "posteriori.densities.exponential"
+COUNTS = {"complement", "compound", "multinomial", "presence"}
 PROTOCOLS = {
-    DescribedDensity: {"gaussian", "multivariate gaussian", "poisson", "tree", "grouped"},
-    LinearDensity: {"gaussian", "multivariate gaussian", "poisson", "categorical", "missingness"},
+    DescribedDensity: {"gaussian", "multivariate gaussian", "poisson", "tree", "grouped", *COUNTS},
+    LinearDensity: {"gaussian", "multivariate gaussian", "poisson", "categorical", "missingness", "multinomial"},
     TabularDensity: {"categorical", "grouped", "k-dependence", "tree"},
     CorrelatedDensity: {"multivariate gaussian"},
     MarginDensity: {"multivariate gaussian"},

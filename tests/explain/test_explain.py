@@ -6,10 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from scipy.special import softmax
 
 import posteriori as po
 from posteriori.datasets import load_penguins
+from posteriori.explain.words import characteristic_words
 
 
 @pytest.fixture(scope="module")
@@ -187,3 +189,42 @@ def test_linear_contributions_add_up_to_the_scores():
     X, y = rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
     form = po.explain.linear_form(po.GaussianDiscriminant().fit(X, y))
     assert_allclose(form.bias + form.contributions(X).sum(axis=2), form.scores(X))
+
+
+def test_the_words_of_a_text_multiply_to_its_factor():
+    texts = [
+        "win cash now please reply",
+        "meet me at noon today",
+        "win a prize now today",
+        "me and you meet at lunch",
+    ] * 8
+    rows, y = pl.DataFrame({"message": texts}), ["spam", "ham"] * 16
+    model = po.NaiveBayes(text=["message"]).fit(rows, y)
+    long = " ".join(model.schema_.columns[0].words)
+    explanation = model.explain(pl.DataFrame({"message": [long]}))
+    lines = re.findall(r"^(× p\(message|    of it \S+).* (\S+) +(\S+)$", explanation.bayes_table(), re.MULTILINE)
+    numbers = np.array([[float(cell) for cell in line[1:]] for line in lines])
+    assert lines[-1][0].split()[-1] == str(len(model.schema_.columns[0].words) - 10)  # the other words
+    assert_allclose(numbers[1:].prod(axis=0), numbers[0], rtol=1e-4)
+    odds = explanation.log_odds(label="ham", against="spam")
+    assert_allclose(sum(odds.words["message"].values()), odds.factors["message"])
+    share = np.exp(model.word_log_prob_["message"])
+    assert_allclose(share.sum(axis=1), 1.0)
+    first = next(iter(odds.words["message"]))
+    ratio = np.log(share[0] / share[1])
+    assert first == model.schema_.columns[0].words[int(np.argmax(np.abs(ratio)))]
+
+
+def test_characteristic_words_are_those_with_the_greatest_count_times_log_odds():
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(rng.gamma(0.5, 2.0, (3, 30)).repeat(20, axis=0))
+    y = np.repeat(["a", "b", "c"], 20)
+    model = po.NaiveBayes().fit(csr_array(counts), y)
+    (found,) = characteristic_words(model.model_, model.statistics_, 4).values()
+    totals = np.stack([counts[y == label].sum(axis=0) for label in "abc"])
+    share = (totals + 1) / (totals.sum(axis=1, keepdims=True) + 30)
+    for c, words in enumerate(found):
+        others = np.delete(share, c, axis=0).mean(axis=0)
+        score = totals[c] * np.log(share[c] / others)
+        assert [one.word for one in words] == [f"x{j}" for j in np.argsort(-score)[:4]]
+        assert_allclose([one.count for one in words], np.sort(score)[::-1][:4] / [one.log_odds for one in words])

@@ -60,8 +60,13 @@ def test_no_boxes_overlap_and_every_edge_goes_down(graph):
         above = abs(y - v) >= (size[one][1] + size[other][1]) / 2 - 1e-6
         assert apart or above
     for parent, child in edges:
-        heights = [layout.centre[parent][1], *(y for _, y in layout.way[parent, child]), layout.centre[child][1]]
-        assert all(one > other for one, other in itertools.pairwise(heights))
+        points = [layout.centre[parent], *layout.way[parent, child], layout.centre[child]]
+        for (xa, ya), (xb, yb) in itertools.pairwise(points):
+            assert ya > yb
+            for name in size.keys() - {parent, child}:  # an edge passes through no box
+                (x, y), (width, height) = layout.centre[name], size[name]
+                beside = max(xa, xb) <= x - width / 2 + 1e-6 or min(xa, xb) >= x + width / 2 - 1e-6
+                assert beside or yb >= y + height / 2 - 1e-6 or ya <= y - height / 2 + 1e-6
     for name, (x, y) in layout.centre.items():
         assert x - size[name][0] / 2 >= -1e-6
         assert x + size[name][0] / 2 <= layout.width + 1e-6

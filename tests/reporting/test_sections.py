@@ -16,9 +16,11 @@ from posteriori.reporting import features
 from posteriori.reporting.changes import smallest_changes
 from posteriori.reporting.charts import Panel, nice_ticks, scale_ticks
 from posteriori.reporting.column_charts import ColumnChart
+from posteriori.reporting.columns import column_facts
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.held_out import predict_held_out
 from posteriori.reporting.labels import labels_section
+from posteriori.reporting.rows import explained_section, strangest_section
 from posteriori.reporting.scores import scores_section
 from posteriori.reporting.thresholds import thresholds_section
 
@@ -132,3 +134,16 @@ def test_ticks_are_round_numbers_within_the_range():
         10.0,
         100.0,
     ]
+
+
+def test_a_model_of_text_lists_the_words_of_each_class():
+    spam, ham = ["win cash now please reply", "win a prize now"], ["meet me at noon today", "me and you meet at lunch"]
+    texts = [cell for pair in zip(spam, ham, strict=True) for cell in pair] * 8
+    rows = pl.DataFrame({"message": texts, "kind": ["spam", "ham"] * 16})
+    subject = ReportData.of(po.NaiveBayes(text=["message"]).fit(rows, "kind"), rows, "kind")
+    evaluated = predict_held_out(subject, None)
+    written = text(features.features_section(subject, evaluated.importance))
+    assert "Words of message: the most characteristic of 14 words" in written
+    assert re.search(r"ham at \(× [\d.]+, 16\); me \(× [\d.]+, 16\); meet", written)
+    assert "of it win × " in text(explained_section(subject, evaluated))
+    strangest_section(subject, column_facts(subject.estimator, rows))  # no cell of words is unusual

@@ -174,7 +174,8 @@ def test_columns_of_one_name_are_refused(frame):
 
 def test_dates_are_python_objects_only_in_memory(frame):
     born = pd.Series([pd.Timestamp("2020-01-01").date()] * len(frame), dtype=object)
-    with pytest.raises(TypeError, match="column 'born' holds a date"):
+    no_strings = dask.config.set({"dataframe.convert-string": False})  # older versions read dates as strings otherwise
+    with no_strings, pytest.raises(TypeError, match="column 'born' holds a date"):
         po.NaiveBayes().fit(in_parts(frame.assign(born=born), 10), "y")
 
 

@@ -256,6 +256,23 @@ def test_squares_that_overflow_are_told_of():
         po.NaiveBayes().fit(po.scan_sql(database_of(large), "plants"), "y")
 
 
+def test_sums_that_are_out_of_range_are_left_to_streaming(database, monkeypatch):
+    """DuckDB before version 2 answers a variance that overflows with an error."""
+    from posteriori.tables.database import OutOfRangeError, Query
+
+    ask = Query.ask
+
+    def ask_older(query, columns, *rest, **options):
+        if any("var_pop" in column for column in columns):
+            raise OutOfRangeError("VARPOP is out of range!")
+        return ask(query, columns, *rest, **options)
+
+    monkeypatch.setattr(Query, "ask", ask_older)
+    found, expected = sums_of(po.NaiveBayes(), po.scan_sql(database, "SELECT height, width, y FROM plants"))
+    assert found is None
+    assert expected.weight.sum() == 5000
+
+
 def test_what_is_wrong_with_a_query_is_one_sentence(database, tmp_path):
     with pytest.raises(ValueError, match=r"the query fails: .*nope") as error:
         po.scan_sql(database, "SELECT nope FROM plants")

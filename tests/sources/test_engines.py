@@ -91,6 +91,12 @@ def test_the_engine_of_the_recipe_is_read_by_the_source_of_its_entry(frames_engi
     assert engines.engine_of(cut_up(mixed_frame)).tables.endswith(":FrameList")
 
 
+@pytest.mark.parametrize("module", ["dask.dataframe.core", "dask_expr._collection", "dask.array.core"])
+def test_collections_of_older_versions_of_dask_are_taken(module):
+    collection = type("DataFrame", (), {"__module__": module})()
+    assert engines.engine_of(collection) is engines.ENGINES["dask"]
+
+
 def test_without_the_entry_a_list_of_frames_is_no_table(mixed_frame):
     assert engines.engine_of(cut_up(mixed_frame)) is None
     with pytest.raises((ValueError, TypeError)):

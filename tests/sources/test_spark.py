@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import posteriori as po
@@ -19,6 +20,8 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of py4j
+    pytest.mark.filterwarnings("ignore:distutils Version classes:DeprecationWarning"),  # PySpark 3
+    pytest.mark.filterwarnings("ignore:is_datetime64tz_dtype:DeprecationWarning"),  # PySpark 3
 ]
 
 
@@ -52,9 +55,19 @@ def in_parts(spark):
         cuts = [0, *cuts, frame.height]
         parts = [frame[start:stop].rows() for start, stop in itertools.pairwise(cuts)]
         rows = spark.sparkContext.parallelize(parts, len(parts)).flatMap(lambda part: part)
-        return spark.createDataFrame(rows, spark.createDataFrame(frame[:1].to_arrow()).schema).cache()
+        return spark.createDataFrame(rows, spark_schema(frame)).cache()
 
     return build
+
+
+def spark_schema(frame):
+    """Return the columns of a polars frame as those of Spark, whose strings are those of other engines, too."""
+    from pyspark.sql.pandas.types import from_arrow_type
+    from pyspark.sql.types import StructField, StructType
+
+    fields = frame.to_arrow(compat_level=pl.CompatLevel.oldest()).schema
+    types = {pa.large_string(): pa.string(), pa.dictionary(pa.uint32(), pa.large_string()): pa.string()}
+    return StructType([StructField(f.name, from_arrow_type(types.get(f.type, f.type))) for f in fields])
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +86,15 @@ def agree(model, other, rows):
 
 
 def column(table, name):
-    return table.toArrow()[name].to_pylist()
+    return [row[name] for row in table.select(name).collect()]
+
+
+def in_memory(table):
+    """Return the rows of a Spark DataFrame as a polars frame."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    rows = [row.asDict() for row in table.collect()]
+    return pl.from_arrow(pa.Table.from_pylist(rows, to_arrow_schema(table.schema)))
 
 
 # The same model, predictions, warnings -------------------------------------------------------------------------------
@@ -200,10 +221,10 @@ def test_types_of_sql_are_read(spark, frame):
         "SELECT CAST(id AS DECIMAL(9, 2)) AS price, CAST(id % 7 AS TINYINT) AS day, id % 2 = 0 AS even, "
         "IF(id % 5 = 0, NULL, CONCAT('s', id % 3)) AS shop, CAST(id % 4 < 2 AS INT) AS y FROM range(0, 400, 1, 3)"
     )
-    here = pl.from_arrow(table.toArrow())
+    here = in_memory(table)
     agree(*(po.NaiveBayes(categorical_features=["day"]).fit(one, "y") for one in (table, here)), here)
     table = table.selectExpr("price", "y", "DATE_ADD('2020-01-01', CAST(price AS INT)) AS born")
-    here = pl.from_arrow(table.toArrow())
+    here = in_memory(table)
     agree(*(po.NaiveBayes().fit(one, "y") for one in (table, here)), here)
 
 

@@ -1,6 +1,7 @@
 """A model as a SELECT: what it says in a database is what `predict_log_proba` says."""
 
 import itertools
+import re
 import sqlite3
 import sys
 import warnings
@@ -17,18 +18,22 @@ import posteriori as po
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.densities.binned import Binned
-from posteriori.sql import correlated
+from posteriori.sql import correlated, relations
+
+DEPTH = {"most": 1000}  # levels of an expression, in both databases
 
 
 def in_duckdb(select, frame, name="rows"):
     connection = duckdb.connect()
     connection.register("arrow", frame.to_arrow())
     connection.execute(f"CREATE TABLE {name} AS SELECT * FROM arrow")
+    connection.execute(f"SET max_expression_depth TO {DEPTH['most']}")
     return fetched(connection.execute(select))
 
 
 def in_sqlite(select, frame, name="rows"):
     connection = sqlite3.connect(":memory:")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_EXPR_DEPTH, DEPTH["most"])
     names = ", ".join('"' + one.replace('"', '""') + '"' for one in frame.columns)
     connection.execute(f"CREATE TABLE {name} ({names})")
     connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * frame.width)})", frame.rows())
@@ -58,7 +63,9 @@ def require_agreement(model, frame, database):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of unseen categories and impossible rows
         wanted, predicted = model.predict_log_proba(frame), model.predict(frame)
-    out = DATABASES[database](model.to_sql(dialect=database, columns=[]), frame)
+    numbered = frame.with_row_index("the row").with_columns(pl.col("the row").cast(pl.Int64))
+    out = DATABASES[database](model.to_sql(dialect=database, columns=["the row"]), numbered)
+    out = out.sort("the row").drop("the row")  # a SELECT has no order
     logs = logs_of(out)
     np.testing.assert_allclose(logs, wanted, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(
@@ -107,6 +114,9 @@ MODELS = {
         PENGUINS,
     ),
     "chow-liu of Gaussians": (po.ChowLiuClassifier(continuous="gaussian"), PENGUINS),
+    "kdb with weights": (po.KDependenceBayes(bins=4, feature_weights="conditional", missing="informative"), PENGUINS),
+    "kdb 3 without smoothing": (po.KDependenceBayes(k=3, bins=2, backoff=None, alpha=0.0), PENGUINS),
+    "aode": (po.AveragedOneDependence(), PENGUINS),
 }
 
 
@@ -139,6 +149,8 @@ PATTERNS = {
     "tan": (po.TreeAugmentedNaiveBayes(bins=3), 2, 3),
     "tan of Gaussians": (po.TreeAugmentedNaiveBayes(continuous="gaussian"), 4, 1),
     "chow-liu": (po.ChowLiuClassifier(continuous="gaussian"), 3, 2),
+    "kdb": (po.KDependenceBayes(bins=3), 2, 3),
+    "aode": (po.AveragedOneDependence(bins=3), 2, 3),
 }
 
 
@@ -161,7 +173,7 @@ def test_every_pattern_of_missing_cells_is_integrated_out(name, database):
     seed=st.integers(0, 2**32 - 1),
     shape=st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(1, 4)),
     alpha=st.sampled_from([0.0, 1.0]),
-    kind=st.sampled_from(["bayes", "binned", "tan", "forest"]),
+    kind=st.sampled_from(["bayes", "binned", "tan", "forest", "kdb", "aode"]),
 )
 def test_it_agrees_on_tables_of_any_shape(seed, shape, alpha, kind):
     numbers, categories, n_classes = shape
@@ -172,6 +184,8 @@ def test_it_agrees_on_tables_of_any_shape(seed, shape, alpha, kind):
         "binned": po.NaiveBayes(distributions={f"x{j}": "binned" for j in range(numbers)}, alpha=alpha),
         "tan": po.TreeAugmentedNaiveBayes(continuous="gaussian", backoff=None, alpha=alpha),
         "forest": po.ChowLiuClassifier(bins=3, backoff=None, alpha=alpha),
+        "kdb": po.KDependenceBayes(bins=3, backoff=None, alpha=alpha),
+        "aode": po.AveragedOneDependence(bins=3, backoff=None, alpha=alpha),
     }[kind]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of constant columns
@@ -195,18 +209,26 @@ def test_an_offset_loses_no_digit(offset, database):
 def test_a_column_without_any_category_tells_nothing(database):
     frame, y = mixed_rows(np.random.default_rng(6), 60, 1, 2, 2)
     empty = frame.with_columns(none=pl.lit(None, dtype=pl.String)).select("none", *frame.columns)
-    for model in (po.NaiveBayes(), po.TreeAugmentedNaiveBayes(bins=3)):
+    models = (
+        po.NaiveBayes(),
+        po.TreeAugmentedNaiveBayes(bins=3),
+        po.KDependenceBayes(bins=3),
+        po.AveragedOneDependence(bins=3),
+    )
+    for model in models:
         wanted = model.fit(frame, y).predict_log_proba(frame)
         with pytest.warns(UserWarning, match="none"):
             model.fit(empty, y)
         out = DATABASES[database](model.to_sql(dialect=database), empty)
-        np.testing.assert_allclose(logs_of(out), wanted, rtol=1e-9, atol=1e-9)
+        if isinstance(model, po.AveragedOneDependence):  # whose average has one tree more
+            wanted = model.predict_log_proba(empty)
+        np.testing.assert_allclose(*(np.sort(one, axis=0) for one in (logs_of(out), wanted)), rtol=1e-9, atol=1e-9)
 
 
 def test_a_cell_at_a_cut_is_above_it(database):
-    cuts = np.sort(np.random.default_rng(5).normal(size=300) * 10.0 ** np.arange(300).repeat(1).clip(0, 12))
+    cuts = np.sort(np.random.default_rng(5).normal(size=60) * 10.0 ** np.arange(60).clip(0, 12))
     frame = pl.DataFrame({"x": np.concatenate([cuts, np.nextafter(cuts, -np.inf)])})
-    y = np.arange(600) // 300
+    y = np.arange(120) // 60
     model = po.NaiveBayes(distributions={"x": Binned(tuple(cuts))})
     require_agreement(model.fit(frame, y), frame, database)
 
@@ -286,12 +308,13 @@ def test_a_column_that_is_absent_is_an_error(database):
         DATABASES[database](model.to_sql(dialect=database), FEATURES.drop("island"))
 
 
-def test_many_columns_and_classes_are_no_deep_expression(database):
+def test_many_columns_and_classes_are_no_deep_expression(database, monkeypatch):
+    monkeypatch.setitem(DEPTH, "most", 100)
     rng = np.random.default_rng(4)
-    y = np.arange(260) % 130
-    frame = pl.DataFrame({"x": rng.normal(size=260) + y})
+    y = np.arange(220) % 110
+    frame = pl.DataFrame({"x": rng.normal(size=220) + y})
     require_agreement(po.NaiveBayes().fit(frame, y), frame[:20], database)
-    wide = pl.DataFrame({f"x{j}": rng.normal(size=50) for j in range(1100 if database == "sqlite" else 200)})
+    wide = pl.DataFrame({f"x{j}": rng.normal(size=50) for j in range(110)})
     require_agreement(po.NaiveBayes().fit(wide, np.zeros(50, int)), wide[:5], database)
 
 
@@ -322,6 +345,8 @@ def test_other_dialects_can_read_what_is_written_for_them(dialect):
         po.NaiveBayes(distributions={"bill_depth_mm": "binned", "year": "poisson"}, missing="informative"),
         po.GaussianDiscriminant(pooling=0.5),
         po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+        po.KDependenceBayes(bins=3),
+        po.AveragedOneDependence(bins=3),
     ):
         select = model.fit(rows, "species").to_sql(dialect=dialect)
         parsed = sqlglot.parse_one(select, dialect=dialect)
@@ -330,11 +355,11 @@ def test_other_dialects_can_read_what_is_written_for_them(dialect):
 
 
 def test_what_has_no_select_is_refused():
-    categories = FEATURES.select("island", "sex")
+    categories = FEATURES.select("island", "sex", "year")
     species = PENGUINS["species"]
     for model in (
-        po.KDependenceBayes(),
-        po.AveragedOneDependence(),
+        po.FullJointClassifier(),
+        po.NaiveBayes(missing="informative", distributions={"year": "multinomial"}),
         po.TreeAugmentedNaiveBayes(feature_weights="conditional"),
     ):
         model.fit(categories, species)
@@ -383,6 +408,30 @@ def test_a_discriminant_of_too_many_expressions_is_refused_with_their_number(mon
         model.to_sql()
 
 
+@pytest.mark.parametrize("estimator", [po.KDependenceBayes, po.AveragedOneDependence])
+def test_groups_of_categories_are_joined_by_their_codes(estimator, database):
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, 2, 300)
+    city = (rng.integers(0, 40, 300) + 40 * (rng.random(300) < 0.3 + 0.4 * y)).astype(str)
+    kind = np.array(list("abc"))[(y + rng.integers(0, 2, 300)) % 3]
+    frame = pl.DataFrame({"city": city, "kind": kind})
+    model = estimator().fit(frame, y)
+    require_agreement(model, pl.concat([frame.head(50), with_holes(frame.tail(50), 0.4, rng)]), database)
+
+
+def test_tables_of_too_many_numbers_are_refused_with_their_count(monkeypatch):
+    frame, y = mixed_rows(np.random.default_rng(0), 40, 0, 3, 2)
+    for model in (po.KDependenceBayes(k=1), po.AveragedOneDependence()):
+        monkeypatch.setattr(relations, "MOST_NUMBERS", 20)
+        with pytest.raises(ValueError, match=r"tables of up to [0-9,]+ numbers, more than 20; fit fewer") as caught:
+            model.fit(frame, y).to_sql()
+        most = int(re.findall("up to ([0-9,]+)", str(caught.value))[0].replace(",", ""))
+        monkeypatch.setattr(relations, "MOST_NUMBERS", most)
+        tables = re.findall(r"VALUES ([^A-Z]*)", model.to_sql())
+        n_numbers = [len(re.findall(r"[0-9.]+(?:e[-0-9]+)?", one)) for one in tables]
+        assert 20 < max(n_numbers) <= sum(n_numbers) <= most
+
+
 def test_a_wide_discriminant_is_refused_at_once():
     y = np.repeat([0, 1], 200)
     model = po.GaussianDiscriminant().fit(np.random.default_rng(0).normal(size=(400, 300)) + y[:, np.newaxis], y)
@@ -417,8 +466,8 @@ def pool():
     members = {
         "lda": po.GaussianDiscriminant(missing="informative"),
         "tan": po.TreeAugmentedNaiveBayes(bins=4),
-        "binned": po.NaiveBayes(distributions="binned", bins=3, feature_weights="conditional"),
-        "gaussian tan": po.TreeAugmentedNaiveBayes(continuous="gaussian"),
+        "kdb": po.KDependenceBayes(bins=3, feature_weights="conditional"),
+        "aode": po.AveragedOneDependence(bins=3),
         "sharp": po.NaiveBayes(alpha=0.0, variance_smoothing=0.0),
     }
     columns = ["bill_length_mm", "body_mass_g", "island", "sex", "species"]
@@ -438,7 +487,8 @@ def test_a_pool_is_one_select(pool, database, tmp_path, capsys):
 
 
 def test_a_member_without_sql_is_named():
-    model = po.GenerativeClassifier({"nb": po.NaiveBayes(distributions="binned"), "aode": "aode"}, penalty=1e6, folds=2)
-    model.fit(PENGUINS.select("sex", "species"), "species")
-    with pytest.raises(ValueError, match=r"the member 'aode' holds the density .* members="):
+    members = {"nb": po.NaiveBayes(distributions="binned"), "words": po.NaiveBayes(distributions="multinomial")}
+    model = po.GenerativeClassifier(members, penalty=1e6, folds=2)
+    model.fit(PENGUINS.select("year", "species"), "species")
+    with pytest.raises(ValueError, match=r"the member 'words' holds the density .* members="):
         model.to_sql()

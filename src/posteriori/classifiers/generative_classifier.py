@@ -154,8 +154,7 @@ class GenerativeClassifier(UpdatingPool):
 
     A pool has no `components_per_class`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
     possible classes: fit one of the models that have them, or give it as a member, with its own parameters. `to_sql`
-    writes pools of naive Bayes, discriminant analysis and trees, such as ``members=["nb", "lda shrunk", "tan 5"]``;
-    k-dependence and averaged one-dependence have no SELECT. `linear_form` takes pools of linear members, such as
+    writes every candidate of "auto". `linear_form` takes pools of linear members, such as
     ``members=["lda"]``. Sparse counts are read by `NaiveBayes`. `partial_fit`, `unlearn` and `merge` update those
     members whose statistics are sums over rows; each says what becomes of the weights.
 

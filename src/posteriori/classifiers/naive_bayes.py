@@ -32,6 +32,7 @@ from posteriori.densities import (
     named_densities,
 )
 from posteriori.deprecation import renamed_parameters
+from posteriori.explain.words import single_word_factors
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.statistics import JointStatistics
@@ -64,6 +65,13 @@ class NaiveBayes(GenerativeEstimator):
         is for the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is ``"multinomial"``; if
         there are none, it is for all continuous columns together.
     .. shared:: categorical_features, keep, dates
+    text : "auto", list of names or mapping, optional, default "auto"
+        Columns of text, which are cut into words and modelled by the counts of these. "auto" recognises columns of
+        strings that have 5 words per cell or more, whose cells hardly repeat and whose words do; a list names the
+        columns; a mapping gives each the settings of scikit-learn's `CountVectorizer` (``{"message":
+        {"ngram_range": (1, 2)}}``): analyzer, lowercase, strip_accents, ngram_range, stop_words, token_pattern, binary,
+        min_df, max_df and max_features (default: the 131,072 words that most rows hold). None reads all strings as
+        categories, and so does "auto" with columns that `categorical_features` or `keep` names. See docs/text.md.
     .. shared:: priors, prior_alpha
     alpha : float, default 1.0
         Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum
@@ -98,6 +106,9 @@ class NaiveBayes(GenerativeEstimator):
     cuts_ : dict
         Cut points of each binned column, by name, in data units. A cell equal to a cut point is in the bin above it.
     rate_ : ndarray (C, number of Poisson columns)
+    word_log_prob_ : dict of ndarray (C, V)
+        What one occurrence of each word adds to log p(x | y) in nats, by the name of the column of counts or text: its
+        log share, with the default distribution "multinomial". The words are `schema_.columns[j].words`.
     .. shared:: component_classes_, label_confusion_, feature_weights_
     log_likelihood_trace_ : ndarray
         Log-likelihood before each M-step of EM, in nats; empty if no label was missing.
@@ -162,6 +173,7 @@ class NaiveBayes(GenerativeEstimator):
         "ddof": [Options(Integral, {0, 1})],
         "rate_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "missing": [StrOptions({"at_random", "informative"})],
+        "text": [None, StrOptions({"auto"}), list, tuple, Mapping],
         **PRIOR_CONSTRAINTS,
         **COLUMN_CONSTRAINTS,
         **EM_CONSTRAINTS,
@@ -175,6 +187,7 @@ class NaiveBayes(GenerativeEstimator):
         categorical_features: Any = "from_dtype",
         keep: Any = None,
         dates: Any = "parts",
+        text: Any = "auto",
         priors: Any = None,
         prior_alpha: float = 0.0,
         alpha: float = 1.0,
@@ -198,6 +211,7 @@ class NaiveBayes(GenerativeEstimator):
         self.categorical_features = categorical_features
         self.keep = keep
         self.dates = dates
+        self.text = text
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.alpha = alpha
@@ -365,6 +379,14 @@ class NaiveBayes(GenerativeEstimator):
         """Log p(x_j = k | y) in nats of each categorical or binned column, (C, K)."""
         parameters = self._parameters(CategoricalParameters)
         return [parameters.column(j) for j in range(len(parameters.cardinalities))]
+
+    @property
+    def word_log_prob_(self) -> dict[str, Array]:
+        """Log factor of one occurrence of each word in nats, (C, V), by the name of the column of counts or text."""
+        found = single_word_factors(self._fitted)
+        if not found:
+            raise AttributeError("this NaiveBayes has no column of counts whose factor is a product over its words")
+        return found
 
     @property
     def category_count_(self) -> list[Array]:

@@ -24,7 +24,8 @@ class WritesSQL:
     def to_sql(self, table: str = "rows", dialect: str = "duckdb", columns: Sequence[str] | None = None) -> str:
         """Return a SELECT statement that scores the rows of a table in a database.
 
-        It is available for naive Bayes, Gaussian discriminants and trees (TAN, Chow-Liu), and for a pool of these. Its
+        It is available for naive Bayes of numbers and categories, Gaussian discriminants, trees (TAN, Chow-Liu),
+        k-dependence and averaged one-dependence, and for a pool of these, which every default pool is. Its
         log p(y | x) equals `predict_log_proba` up to rounding. NULL, NaN and unseen categories are missing cells and
         are integrated out.
 
@@ -36,7 +37,8 @@ class WritesSQL:
         dialect : str, default "duckdb"
             A dialect of sqlglot: "sqlite", "postgres", "mysql", "bigquery", "snowflake", "spark", "tsql" and others.
         columns : sequence of str, optional
-            Columns of the table to return with the scores, such as a key. Default: the features.
+            Columns of the table to return with the scores, such as a key: the rows of a SELECT are in no order, and
+            its joins change it. Default: the features.
 
         Returns
         -------
@@ -51,8 +53,8 @@ class WritesSQL:
         ------
         ValueError
             The dialect is unknown; a density of the model, or of a member of the pool, has no SQL; the SELECT would
-            hold more than 200,000 expressions; the table cannot follow FROM; two columns of the result would have the
-            same name.
+            hold more than 200,000 expressions, or tables of more than 1,000,000 numbers; the table cannot follow FROM;
+            two columns of the result would have the same name.
         ImportError
             sqlglot is absent: ``pip install sqlglot``.
 
@@ -62,6 +64,12 @@ class WritesSQL:
         with its mathematical functions; SQL Server 2022 or newer. A covariance takes d³/6 short expressions for rows
         with missing cells, at most 200,000 (about 100 columns). A tree takes about as many literals as it has
         parameters, and twice as many if inner cells may be missing.
+
+        k-dependence and averaged one-dependence stand in the SELECT as tables (VALUES), which are joined by the codes
+        of the cells. They hold about as many numbers as the model has parameters, at most 1,000,000. Rows with equal
+        codes are scored once. A row with missing cells takes as many lines as the missing parents have combinations of
+        values; the SELECT sums over all of them, also where `predict_log_proba` warns that it drops columns. SQLite reads
+        about 60 columns of k-dependence, because it limits the depth of statements.
 
         Examples
         --------

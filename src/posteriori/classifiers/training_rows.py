@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -11,7 +11,13 @@ import numpy as np
 from sklearn.base import clone
 
 from posteriori.classifiers.model_estimator import ModelEstimator
-from posteriori.classifiers.validation import components_of, labels_to_learn, make_label_model, reject_quantity
+from posteriori.classifiers.validation import (
+    components_of,
+    find_column,
+    labels_to_learn,
+    make_label_model,
+    reject_quantity,
+)
 from posteriori.learning.em import EMOptions, FitResult
 from posteriori.learning.training import Plan, TrainingRows
 from posteriori.model import FactorWeights, GenerativeModel, Prior
@@ -33,6 +39,8 @@ from posteriori.tables import (
 )
 from posteriori.tables.missing import is_missing
 from posteriori.tables.schema import categorical_column
+from posteriori.tables.texts import Texts
+from posteriori.tables.tokenizer import Tokenizer
 
 
 class TrainingRowReader(ModelEstimator):
@@ -43,6 +51,7 @@ class TrainingRowReader(ModelEstimator):
     components_per_class: Any = None
     label_noise: Any = None
     feature_weights: Any = None
+    text: Any = None
     _classes_closed: bool
     _reads_counts: ClassVar[bool] = False  # whether a sparse block is a column of counts, or an error
 
@@ -90,7 +99,14 @@ class TrainingRowReader(ModelEstimator):
         keep = None if kept is None else [columns[j] for j in kept]
         declared = [columns[j] for j in chosen]
         schema = infer_schema(
-            table, columns, declared, labels.name, keep=keep, dates=self.dates, reads_counts=self._reads_counts
+            table,
+            columns,
+            declared,
+            labels.name,
+            keep=keep,
+            dates=self.dates,
+            reads_counts=self._reads_counts,
+            texts=self._texts(columns, names, chosen),
         )
         target = _declared_classes(classes, labels)
         return self._assemble(table, schema, schema.spread(columns), labels, target, sample_weight, complete)
@@ -206,6 +222,17 @@ class TrainingRowReader(ModelEstimator):
         """Return the label model; None if the label of a row is its component."""
         return make_label_model(self.label_noise, components_of(self.components_per_class, target), partial, target)
 
+    def _texts(self, columns: Sequence[int], names: Sequence[str], categorical: Collection[int]) -> Texts:
+        """Return which columns of a table may be text, or are, from the positions and the names of the features."""
+        if self.text is None or not self._reads_counts:
+            return ()
+        if isinstance(self.text, str):
+            named = self.keep if isinstance(self.keep, list | tuple) else ()
+            others = {*categorical, *(find_column(one, names, "keep") for one in named)}
+            return frozenset(columns[j] for j in range(len(names)) if j not in others)
+        settings: Mapping[Any, Any] = self.text if isinstance(self.text, Mapping) else {key: {} for key in self.text}
+        return {columns[find_column(key, names, "text")]: Tokenizer.of(one) for key, one in settings.items()}
+
     def _extended_schema(self, table: Table, positions: Sequence[int]) -> Schema:
         schema = self.model_.schema
         named = {j for j, place in enumerate(schema.places) if place in self._categorical(schema.given)}
@@ -216,7 +243,7 @@ class TrainingRowReader(ModelEstimator):
         ]
         known: dict[int, tuple[Column, ...]] = {}
         for position, column in zip(positions, schema.columns, strict=True):
-            if column.is_ignored or column.part is not None:
+            if column.is_ignored or column.part is not None or column.text is not None:
                 known[position] = (*known.get(position, ()), column)
         columns = list(dict.fromkeys(positions))
         read = infer_schema(table, columns, categorical, known=known, reads_counts=self._reads_counts)

@@ -113,6 +113,7 @@ def compare(
             random_state=seed,
             progress=progress,
         )
+    name_of = dict(zip(comparison.models, names, strict=True))
     found = {
         "command": "compare",
         "table": str(table),
@@ -122,6 +123,7 @@ def compare(
         "test_rows": comparison.n_test,
         "generative": list(comparison.generative),
         "discriminative": list(comparison.discriminative),
+        "models": [{"model": title, "name": name} for title, name in name_of.items()],
         "summary": comparison.summary.to_dicts(),
         "crossings": comparison.crossings.to_dicts(),
         "scores": comparison.scores.to_dicts(),
@@ -175,16 +177,17 @@ def _draw(comparison: Comparison, path: Path) -> None:
 
 
 def _print(comparison: Comparison, found: dict[str, Any]) -> None:
-    from posteriori.cli.tables import console, label_text, print_grid
+    from posteriori.cli.tables import console, label_text, model_text, print_grid
     from posteriori.comparison.writing import crossing_sentence
     from posteriori.formatting import plural
 
     out = console()
     out.print(
         f"{found['table']}: {found['rows']:,} rows, {comparison.n_test:,} of them test rows, "
-        f"{plural(comparison.repeats, 'repeat')}\n",
+        f"{plural(comparison.repeats, 'repeat')}",
         soft_wrap=True,
     )
+    out.print(", ".join(model_text(one["name"], one["model"]) for one in found["models"]) + "\n")
     cells = {(row["model"], row["n_rows"]): row for row in found["summary"]}
     for measure, title in _MEASURES.items():
         grid = [[_cell(cells[model, size], measure) for model in comparison.models] for size in comparison.sizes]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import kept_columns, parts_of_dates, read_labelled
+from posteriori.cli.checks import columns_named, kept_columns, parts_of_dates, read_labelled
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import (
     AsJson,
@@ -20,6 +20,7 @@ from posteriori.cli.options import (
     TablePath,
     Target,
     TargetIsClass,
+    Text,
     models_option,
     split_names,
 )
@@ -57,6 +58,7 @@ def cv(
     ignore: Ignore = None,
     keep: Keep = None,
     dates: Dates = None,
+    text: Text = None,
     seed: SplitSeed = 0,
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
@@ -103,6 +105,7 @@ def cv(
             categorical_features=data.categorical or "from_dtype",
             keep=kept_columns(keep, data.features),
             dates=parts_of_dates(dates),
+            text=columns_named(text, data.features, "--text") or "auto",
             random_state=seed,
             progress=progress,
         )
@@ -123,7 +126,7 @@ def cv(
 
         print_json(facts)
         return
-    from posteriori.cli.tables import console, new_table, print_table
+    from posteriori.cli.tables import console, model_text, new_table, print_table
 
     out = console()
     out.print(f"{table}: {frame.height:,} rows, {folds}-fold cross-validation of {target}\n")
@@ -131,8 +134,7 @@ def cv(
     for row in rows:
         first, others = list(_SHOWN)[:2], list(_SHOWN)[2:]
         cells = [f"{row[name]:.3f} ± {row[f'{name}_se']:.3f}" for name in first]
-        shown = row["model"] if row["model"] == row["name"] else f"{row['name']}: {row['model']}"
-        page.add_row(shown, *cells, *(f"{row[name]:.3f}" for name in others))
+        page.add_row(model_text(row["name"], row["model"]), *cells, *(f"{row[name]:.3f}" for name in others))
     print_table(out, page)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from posteriori.cli.score_tables import bar
 from posteriori.cli.tables import NAME, console, label_text, new_table
 from posteriori.explain import Explanation
 from posteriori.explain.merging import merge_classes
+from posteriori.explain.sums import LogOdds
 from posteriori.formatting import number, probability, shortened
 from posteriori.typing import Array
 
+_MOST_WORDS = 10  # of a column in a row
 _SIDE = 10  # characters of the longest signed bar
 _SHORTEST_NAME = 6  # characters of a name in a table that has to fit the terminal
 
@@ -57,10 +60,11 @@ def explanation_facts(
                 "features": [
                     {
                         "feature": name,
-                        "value": explanation.values[place, j],
+                        **_value(explanation.values[place, j]),
                         "given": list(explanation.known(place, j)),
                         "log_factor": dict(zip(classes, factors[:, j], strict=True)),
                         "log_odds": None if odds is None else odds.factors[name],
+                        **_words(explanation, place, name, odds),
                     }
                     for j, name in enumerate(explanation.feature_names)
                 ],
@@ -70,6 +74,26 @@ def explanation_facts(
             }
         )
     return facts
+
+
+def _value(cell: Any) -> Facts:
+    """Return a cell, or the number of words of a bag."""
+    return {"n_words": sum(cell.values())} if isinstance(cell, Mapping) else {"value": cell}
+
+
+def _words(explanation: Explanation, place: int, name: str, odds: LogOdds | None) -> Facts:
+    """Return the words of a column of counts or text that add most to the log-odds of the row."""
+    factors = explanation.words_of(place).get(name)
+    if factors is None or odds is None:
+        return {}
+    classes = explanation.classes.tolist()
+    strongest = itertools.islice(odds.words[name].items(), _MOST_WORDS)
+    return {
+        "words": [
+            {"word": word, "log_factor": dict(zip(classes, factors.factors[word], strict=True)), "log_odds": nats}
+            for word, nats in strongest
+        ]
+    }
 
 
 def print_explanation(explanation: Explanation, facts: Facts) -> None:
@@ -139,12 +163,16 @@ def _print_log_odds(out: Console, explanation: Explanation) -> None:
     entries = [(explanation.constant, "", log_odds.prior)]
     cells = zip(log_odds.factors.items(), explanation.values[0], strict=True)
     entries += [(label_text(name), _cell(value), nats) for (name, nats), value in cells]
-    greatest = max((abs(nats) for *_, nats in entries if math.isfinite(nats)), default=0.0)
+    of_words = {label_text(name): words for name, words in log_odds.words.items()}
+    amounts = [*(nats for *_, nats in entries), *(nats for words in of_words.values() for nats in words.values())]
+    greatest = max((abs(nats) for nats in amounts if math.isfinite(nats)), default=0.0)
     one, other = label_text(log_odds.label), label_text(log_odds.against)
     table = new_table("adds to the log-odds", "value", "nats", _sides(other, one))
     table.columns[1].justify = table.columns[3].justify = "left"
     for name, value, nats in sorted(entries, key=lambda entry: -abs(entry[2])):
         table.add_row(name, value, f"{nats:+.4f}", _signed_bar(nats, greatest))
+        for word, part in itertools.islice(of_words.get(name, {}).items(), _MOST_WORDS):
+            table.add_row("", label_text(word), f"{part:+.4f}", _signed_bar(part, greatest))
     table.add_section()
     table.add_row("log-odds", "", f"{log_odds.total:+.4f}", "")
     out.print(f"{one} against {other}: log p({one} | x) − log p({other} | x)")

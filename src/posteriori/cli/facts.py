@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from posteriori.classifiers.pool_verdict import pool_verdict
 from posteriori.densities import CorrelatedDensity, DescribedDensity, UnrestrictedDensity
 from posteriori.explain.column_distributions import column_distributions
+from posteriori.explain.words import CharacteristicWord, characteristic_words
 from posteriori.learning.information import mutual_information
 from posteriori.model_selection import metrics
 from posteriori.model_selection.scores import area_under_curve
@@ -20,6 +21,7 @@ from posteriori.tables.writing import write_column
 
 if TYPE_CHECKING:
     from posteriori.classifiers import GenerativeEstimator
+    from posteriori.model import GenerativeModel
     from posteriori.typing import Array
 
 Facts = dict[str, Any]
@@ -151,14 +153,17 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
     model = estimator.model_
     name_of = column_distributions(model)
     columns: list[Facts] = [
-        {"name": column.name, "kind": column.kind, "distribution": name_of.get(j)}
+        {"name": column.name, "kind": column.shown_kind, "distribution": name_of.get(j)}
         | ({"reason": column.reason} if column.is_ignored else {})
         for j, column in enumerate(model.schema.columns)
     ]
+    words = characteristic_words(model, getattr(estimator, "statistics_", None))
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
         for position, j in enumerate(block.columns):
             if block.models_missingness and parameters.modelled_columns[position]:
                 columns[j]["p_missing"] = np.exp(parameters.log_missing[:, position]).tolist()
+            elif model.schema.columns[j].kind == "counts":
+                columns[j] |= _word_facts(model, j, words, labels_of(estimator))
             elif isinstance(block.density, DescribedDensity) and j not in model.schema.coded:
                 columns[j] |= block.density.describe(parameters, position)
     for j in model.schema.coded:
@@ -190,6 +195,20 @@ def model_facts(estimator: GenerativeEstimator) -> Facts:
         "covariances": covariances,
         "trees": list(_tree_facts(estimator)),
     }
+
+
+def _word_facts(
+    model: GenerativeModel, j: int, words: Mapping[str, list[list[CharacteristicWord]]], labels: Sequence[Any]
+) -> Facts:
+    """Return the number of words of a column of counts or text, and those that distinguish each class."""
+    column = model.schema.columns[j]
+    found: Facts = {"n_words": column.width}
+    if column.name in words:
+        found["words"] = [
+            {"class": label, "words": [{"word": one.word, "log_odds": one.log_odds} for one in of_class]}
+            for label, of_class in zip(labels, words[column.name], strict=True)
+        ]
+    return found
 
 
 def pool_facts(estimator: Any) -> Facts:

@@ -37,6 +37,7 @@ from posteriori.cli.options import (
     TablePaths,
     Target,
     TargetIsClass,
+    Text,
     model_help,
     model_named,
 )
@@ -158,6 +159,7 @@ class FitRequest:
     ignore: list[str] | None
     keep: list[str] | None
     dates: list[str] | None
+    text: list[str] | None
     model: str | None
     pool: Pooling | None
     missing: Missing
@@ -187,6 +189,7 @@ class _TrainingTable(NamedTuple):
     description: ScannedTable
     chosen: dict[str, list[str]]
     keep: Any
+    text: list[str]
     cuts: TargetCuts | None
 
 
@@ -199,6 +202,7 @@ def fit(
     ignore: Ignore = None,
     keep: Keep = None,
     dates: Dates = None,
+    text: Text = None,
     model: ModelName = None,
     pool: PoolKind = None,
     missing: MissingCells = Missing.at_random,
@@ -245,6 +249,7 @@ def fit(
         ignore=ignore,
         keep=keep,
         dates=dates,
+        text=text,
         model=model,
         pool=pool,
         missing=missing,
@@ -298,6 +303,10 @@ def run(request: FitRequest) -> dict[str, Any]:
     learner = _make_estimator(spec, request, data.chosen).set_params(
         keep=data.keep, dates=parts_of_dates(request.dates)
     )
+    if data.text:
+        if "text" not in spec.options:
+            raise UserError(f"--text needs --model {names_with('text')}, not {spec.name}; remove it")
+        learner.set_params(text=data.text)
     estimator, use = label_options.apply_label_options(
         learner,
         spec.name,
@@ -325,7 +334,7 @@ def resolve_model(request: FitRequest) -> ModelSpec:
     """Return the requested model; without --model the pool, or nb if the pool does not support an option."""
     if request.model is not None:
         return model_named("--model", request.model)
-    beyond_pool = (request.weights, request.components_per_class, request.label_noise)
+    beyond_pool = (request.weights, request.components_per_class, request.label_noise, request.text)
     needs_nb = any(option is not None for option in beyond_pool) or label_options.is_held_out(request.unlabelled_weight)
     return model_named("--model", "nb" if needs_nb else "pool")
 
@@ -340,7 +349,7 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
     if cuts is not None:
         scan = scan.with_target_cut(target, cuts)
     features = features_left(scan.names, target, request.ignore, request.title)
-    chosen = _columns_of_options(request, features)
+    chosen, text = _columns_of_options(request, features), columns_named(request.text, features, "--text")
     from posteriori.learning.work_steps import DESCRIBING, first_steps, fitting_steps
     from posteriori.model_selection.folded_data import MOST_EVALUATED, MOST_EVALUATED_BY_ALL
     from posteriori.tables.progress import plan_steps, start_progress
@@ -361,7 +370,7 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
         for name in chosen[option]:
             if not scan.types[name].is_numeric():
                 raise UserError(f"--{option} names {name!r}, which holds no {held}; remove it from the option")
-    return _TrainingTable(scan, description, chosen, kept_columns(request.keep, features), cuts)
+    return _TrainingTable(scan, description, chosen, kept_columns(request.keep, features), text, cuts)
 
 
 def _columns_of_options(request: FitRequest, features: list[str]) -> dict[str, list[str]]:

@@ -75,7 +75,7 @@ def _column_facts(description: ScannedTable, estimator: GenerativeEstimator) -> 
         cells = description.columns[column.source].cells
         found: Facts = {
             "name": column.name,
-            "kind": column.kind,
+            "kind": column.shown_kind,
             "distribution": None if column.is_ignored else name_of.get(j, "pooled"),
             "missing": cells.missing,
             "missing_share": cells.missing / description.n_rows,
@@ -87,6 +87,8 @@ def _column_facts(description: ScannedTable, estimator: GenerativeEstimator) -> 
         elif column.kind == "categorical":
             found["n_categories"] = len(column.categories)
             found["first_categories"] = list(column.categories[:_FIRST_CATEGORIES])
+        elif column.kind == "counts":
+            found["n_words"] = column.width
         else:
             found |= _moments(cells, column.part)
             if column.cuts is not None:

@@ -85,6 +85,8 @@ def _values(column: Facts) -> str:
         first = ", ".join(map(label_text, column["first_categories"]))
         more = ", …" if column["n_categories"] > len(column["first_categories"]) else ""
         return f"{column['n_categories']}: {first}{more}" if first else "none"
+    if "n_words" in column:
+        return plural(column["n_words"], "word")
     if column["mean"] is None:
         return "none"
     spread = f" ± {number(column['sd'])}" if column["sd"] is not None else ""

@@ -11,6 +11,7 @@ import polars as pl
 from posteriori.formatting import plural
 from posteriori.tables import Column, Schema, quote
 from posteriori.tables.names import exactly
+from posteriori.tables.texts import SAMPLED, looks_like_text
 from posteriori.tables.written_numbers import is_written_number
 
 if TYPE_CHECKING:
@@ -35,8 +36,10 @@ def hints(scan: Scan, description: ScannedTable, schema: Schema) -> Iterable[str
                 yield f"{quote([column.name])} is ignored: {column.reason}"
             continue
         if column.is_ignored:
+            option = "--text" if _is_text(scan, column) else "--keep"
             yield (
-                f"{quote([column.name])} is ignored: {column.reason}; to use it, add --keep {shlex.quote(column.name)}"
+                f"{quote([column.name])} is ignored: {column.reason}; to use it, add {option} "
+                f"{shlex.quote(column.name)}"
             )
             words = _words_in(scan, column)
             if words:
@@ -84,6 +87,14 @@ def _hint_on_words(scan: Scan, column: Column, words: list[str]) -> str:
         f"{quote([column.name])} would be a number except for {', '.join(map(repr, words))} in "
         f"{plural(n_cells, 'cell')}; if that means missing, write NA or leave the cell empty"
     )
+
+
+def _is_text(scan: Scan, column: Column) -> bool:
+    """Return whether an ignored column is text, which only some models read."""
+    if scan.types[column.name] != pl.String:
+        return False
+    head = scan.frame.select(exactly(column.name).drop_nulls().head(SAMPLED)).collect(engine="streaming")
+    return looks_like_text(head.to_series().to_list())
 
 
 def _words_in(scan: Scan, column: Column) -> list[str]:

@@ -42,6 +42,14 @@ Dates = Annotated[
         show_default=False,
     ),
 ]
+Text = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B",
+        help="Columns of text, for --model nb. Default: found.",
+        show_default=False,
+    ),
+]
 Classes = Annotated[
     int | None,
     typer.Option(

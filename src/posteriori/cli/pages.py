@@ -10,7 +10,7 @@ from rich.console import Console
 from posteriori.cli.facts import Facts
 from posteriori.cli.score_tables import MOST_FEATURES, bar, print_candidates, print_information, print_parameter_count
 from posteriori.cli.tables import console, label_text, new_table, print_grid, print_table
-from posteriori.formatting import count, number, probability
+from posteriori.formatting import count, number, plural, probability
 
 _MOST_CATEGORIES = 20
 
@@ -49,6 +49,8 @@ def print_model(facts: Facts) -> None:
     for column in facts["columns"]:
         if "reason" in column:
             out.print(f"{label_text(column['name'])} is ignored: {column['reason']}\n", soft_wrap=True)
+        elif "n_words" in column:
+            _print_words(out, column)
         elif "probability" not in column:
             numeric.setdefault(column["distribution"], []).append(column)
     for distribution, columns in numeric.items():
@@ -68,6 +70,16 @@ def print_model(facts: Facts) -> None:
     for column in facts["columns"]:
         if column.get("categories"):
             _print_categories(out, column, labels)
+
+
+def _print_words(out: Console, column: Facts) -> None:
+    """Print the words that distinguish each class from the others, with what one occurrence adds to its log-odds."""
+    name = label_text(column["name"])
+    out.print(f"{name}: {column['distribution']}, {plural(column['n_words'], 'word')}")
+    for one in column.get("words", ()):
+        words = ", ".join(f"{label_text(word['word'])} {word['log_odds']:+.2f}" for word in one["words"])
+        out.print(f"  speak for {label_text(one['class'])}: {words or 'none'}", soft_wrap=True)
+    out.print()
 
 
 def _print_tree(out: Console, facts: Facts) -> None:

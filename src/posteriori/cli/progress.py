@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from posteriori import compilation
 from posteriori.cli.work_estimate import WorkEstimate
 
 if TYPE_CHECKING:
@@ -18,13 +19,18 @@ _DELAY = 1.0  # seconds of work before a bar appears
 _PERIOD = 5.0  # seconds between lines, and before the first one
 
 
+def _clock() -> float:
+    """Return seconds without those of compilation, which are not repeated in the rest of the work."""
+    return time.monotonic() - compilation.seconds()
+
+
 @contextmanager
 def progress_bar(label: str, rows: int, wanted: bool = True) -> Iterator[Callable[[int], None] | None]:
     """Show the progress of one pass over rows, and yield the function that advances it; None if it is not wanted."""
     if not wanted:
         yield None
         return
-    estimate = WorkEstimate(time.monotonic)
+    estimate = WorkEstimate(_clock)
     advance = estimate.begin(label, rows)
     with _shown(estimate):
         yield advance
@@ -38,7 +44,7 @@ def work_progress(wanted: bool = True) -> Iterator[None]:
         return
     from posteriori.tables.progress import report_progress
 
-    estimate = WorkEstimate(time.monotonic)
+    estimate = WorkEstimate(_clock)
     with report_progress(estimate.begin, estimate.plan), _shown(estimate):
         yield
 
@@ -64,9 +70,16 @@ def _print_lines(estimate: WorkEstimate, ended: threading.Event) -> None:
 
 def line_of(estimate: WorkEstimate) -> str:
     """Return the step, the share that is done and the time left as one line."""
+    share = f", {estimate.share:.0%} done" if estimate.share else ""
+    return f"{estimate.title}{share}{_time_left(estimate, ', ')}"
+
+
+def _time_left(estimate: WorkEstimate, before: str = "") -> str:
+    """Return the time left as text; none while it is unknown, or while kernels are compiled."""
+    if compilation.is_running():
+        return f"{before}compiling"
     left = estimate.seconds_left
-    rest = "" if left is None else f", {estimate.share:.0%} done, about {duration(left)} left"
-    return f"{estimate.title}{rest}"
+    return "" if left is None else f"{before}about {duration(left)} left"
 
 
 def duration(seconds: float) -> str:
@@ -98,8 +111,7 @@ def _new_bar(estimate: WorkEstimate) -> Progress:
 
     class TimeLeft(ProgressColumn):
         def render(self, task: Task) -> Text:
-            left = estimate.seconds_left
-            return Text("" if left is None else f"about {duration(left)} left")
+            return Text(_time_left(estimate))
 
     # stdout may be read by another program: the bar must not change it.
     console = Console(stderr=True)

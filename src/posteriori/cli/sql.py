@@ -32,8 +32,8 @@ def sql(
     """Print a model as one SELECT statement, which scores rows inside a database.
 
     The result has the columns of --with, prediction, and p_CLASS and log_p_CLASS of each class. Missing cells are
-    integrated out. The probabilities are those of predict --proba. For naive Bayes, lda, qda, rda, tan, chow-liu, and
-    a pool of these.
+    integrated out. The probabilities are those of predict --proba. The rows are in no order: name their key with
+    --with. For the pool, nb, lda, qda, rda, tan, chow-liu, kdb and aode.
 
     Example:
 
@@ -42,8 +42,8 @@ def sql(
     estimator = load_model(model)
     if not hasattr(estimator, "to_sql"):
         raise UserError(
-            f"{str(model)!r} holds a {type(estimator).__name__}, which cannot be written as a SELECT; fit --model nb, "
-            "lda, qda, rda, tan or chow-liu"
+            f"{str(model)!r} holds a {type(estimator).__name__}, which cannot be written as a SELECT; fit --model "
+            "pool, nb, lda, qda, rda, tan, chow-liu, kdb or aode"
         )
     kept = None if columns is None else split_names(columns)
     with as_user_errors():

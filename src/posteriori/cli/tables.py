@@ -43,6 +43,11 @@ def label_text(label: Any) -> str:
     return shortened(escaped(text), NAME)
 
 
+def model_text(name: str, title: str) -> str:
+    """Return the name of a model, by which it can be asked for, and its title."""
+    return name if name == title else f"{name}: {title}"
+
+
 def new_table(*headers: str, left: int = 1) -> Table:
     """Return an empty table with one line per row; all columns except the first `left` ones are right-aligned."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _CANDIDATE = " candidate"
 _ALMOST = 0.99  # the largest share that is shown before the work ends
-_ENOUGH = 0.05  # of a step, from which its own speed is known
+_ENOUGH = 0.05  # of a step, from which its own speed is known, and of all steps, from which the time left is
 
 
 @dataclass
@@ -52,6 +52,7 @@ class WorkEstimate:
     _expected: dict[str, Step] = field(default_factory=dict, init=False)
     _finished: list[tuple[float, float]] = field(default_factory=list, init=False)  # cost and seconds of each step
     _current: _Current | None = field(default=None, init=False)
+    _shown: float = field(default=0.0, init=False)  # the largest share so far
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def plan(self, steps: Sequence[Step]) -> None:
@@ -105,14 +106,16 @@ class WorkEstimate:
 
     @property
     def share(self) -> float:
-        """The share of the time of all steps that has passed, below 1."""
+        """The share of the time of all steps that has passed, below 1; it never falls."""
         with self._lock:
             spent, left = self._spent_and_left()
-        return 0.0 if left is None else min(spent / max(spent + left, 1e-9), _ALMOST)
+            if left is not None:
+                self._shown = max(self._shown, min(spent / max(spent + left, 1e-9), _ALMOST))
+            return self._shown
 
     @property
     def seconds_left(self) -> float | None:
-        """Expected seconds until all expected steps are done; None while nothing is known."""
+        """Expected seconds until all expected steps are done; None before a twentieth of the work is done."""
         with self._lock:
             return self._spent_and_left()[1]
 
@@ -124,7 +127,7 @@ class WorkEstimate:
         spent = self.clock() - current.begun
         cost = sum(cost for cost, _ in self._finished) + current.cost * current.share
         seconds = sum(seconds for _, seconds in self._finished) + spent
-        if cost <= 0 or seconds <= 0:
+        if seconds <= 0 or cost < _ENOUGH * (cost + current.cost * (1 - current.share) + later):
             return seconds, None
         per_cost = seconds / cost
         rest = current.cost * (1 - current.share) * per_cost

@@ -79,6 +79,7 @@ def cross_validate(
     categorical_features: Any = "from_dtype",
     keep: Any = None,
     dates: Any = "parts",
+    text: Any = "auto",
     random_state: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> CrossValidation:
@@ -109,6 +110,9 @@ def cross_validate(
         that are refitted. Others that identify rows are ignored.
     dates : "parts", "ignore" or list of parts, default "parts"
         How dates are read, as in `NaiveBayes`; for models given by name, and for all models that are refitted.
+    text : "auto", list of names or mapping, optional, default "auto"
+        Columns of text, as in `NaiveBayes`; for models given by name that read text. Others ignore columns that hardly
+        repeat.
     random_state : int, default 0
         Seed of the shuffle of the rows before they are assigned to folds.
     progress : callable, optional
@@ -141,7 +145,7 @@ def cross_validate(
     >>> result.table["model"].to_list()
     ['naive Bayes', 'LDA']
     """
-    common = {"categorical_features": categorical_features, "keep": keep, "dates": dates}
+    common = {"categorical_features": categorical_features, "keep": keep, "dates": dates, "text": text}
     if isinstance(categorical_features, str) and categorical_features == "from_dtype":
         del common["categorical_features"]  # the pool has another default
     titled = _titled(models, common)

@@ -78,7 +78,7 @@ def _options(**fields: str) -> Mapping[str, str]:
 
 
 REGISTRY: tuple[Registration, ...] = (
-    Registration(AveragedOneDependence, (BackOff,)),
+    Registration(AveragedOneDependence, (BackOff,), sql="posteriori.sql.averaged:averaged_factors"),
     Registration(Binned, options=_options(bins="bins")),
     Registration(Categorical, options=_options(alpha="alpha"), sql="posteriori.sql.factors:categorical_factors"),
     Registration(Complement, options=_options(alpha="alpha"), label="count (complement)"),
@@ -90,7 +90,7 @@ REGISTRY: tuple[Registration, ...] = (
         sql="posteriori.sql.factors:gaussian_factors",
     ),
     Registration(Grouped, (Groups,), sql="posteriori.sql.grouped:grouped_factors"),
-    Registration(KDependence, (BackOff,)),
+    Registration(KDependence, (BackOff,), sql="posteriori.sql.dependence:dependence_factors"),
     Registration(Missingness, sql="posteriori.sql.factors:missingness_factors"),
     Registration(Multinomial, options=_options(alpha="alpha"), label="count (multinomial)"),
     Registration(

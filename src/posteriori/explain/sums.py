@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
 from posteriori.explain.words import WordFactors
-from posteriori.formatting import cell_text, exponential
+from posteriori.formatting import cell_text, exponential, shortened
 from posteriori.model import GenerativeModel, log_sum
 from posteriori.tables import quote
 from posteriori.typing import Array
 
 _MOST_GIVEN = 3  # features named after a bar
+_MOST_WORDS = 10  # of a row, in a table
+_LONGEST_WORD = 30  # characters
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,16 @@ class LogOdds:
         Log-odds of the class prior.
     factors : dict
         Contribution of each feature, by name.
+    words : dict
+        Contributions of the words of each column of counts or text, by its name, the greatest amounts first. They sum
+        to its entry in `factors`, together with what does not depend on the words of the row (`WordFactors.rest`).
     """
 
     label: Any
     against: Any
     prior: float
     factors: dict[str, float]
+    words: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def total(self) -> float:
@@ -131,7 +137,12 @@ class Explanation:
             prior = float(self.log_prior[first] - self.log_prior[second])
             factors = self.log_factors[row, first] - self.log_factors[row, second]
         named = dict(zip(self.feature_names, map(float, factors), strict=True))
-        return LogOdds(self.classes[first], self.classes[second], prior, named)
+        words = {name: one.strongest(first, second) for name, one in self.words_of(row).items()}
+        return LogOdds(self.classes[first], self.classes[second], prior, named, words)
+
+    def words_of(self, row: int) -> Mapping[str, WordFactors]:
+        """Return the factors of the words of a row, by the name of the column of counts or text."""
+        return self.words[row] if self.words else {}
 
     def known(self, row: int, feature: int) -> tuple[str, ...]:
         """Return the names of the present features on which the factor of a feature depends, besides the class."""
@@ -174,10 +185,16 @@ class Explanation:
         str
             One column per class, with lines for the prior, for the likelihood p(x_j | y) of each feature, or
             p(x_j | x_i, y) if features depend on each other, for their product p(x, y), and for the posterior
-            p(x, y) / p(x). Densities are per data unit.
+            p(x, y) / p(x). Densities are per data unit. Below a column of counts or text stand the factors that
+            multiply to its own: those of the 10 words that differ most between the classes, and of the others.
         """
         names = [str(label) for label in self.classes]
-        likelihoods = [(self._factor_name(row, j), factors) for j, factors in enumerate(self.log_factors[row].T)]
+        likelihoods = []
+        for j, factors in enumerate(self.log_factors[row].T):
+            likelihoods.append((self._factor_name(row, j), factors))
+            words = self.words_of(row).get(self.feature_names[j])
+            of_words = () if words is None else words.listed(_MOST_WORDS)
+            likelihoods += [(f"    of it {shortened(word, _LONGEST_WORD)}", factor) for word, factor in of_words]
         log_evidence = float(self.log_evidence[row])
         table = [
             ["given class", *names],

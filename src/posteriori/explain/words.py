@@ -1,16 +1,17 @@
-"""The factor of a column of counts as a sum over the words of a row."""
+"""The words of columns of counts and of text: the factors of those of a row, and those that distinguish classes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from posteriori.densities import WordDensity, implements
-from posteriori.model import GenerativeModel
-from posteriori.tables import Bags, Batch
+from posteriori.model import Block, GenerativeModel
+from posteriori.statistics import JointStatistics, WordCounts, WordRepeats
+from posteriori.tables import Bags, Batch, Column
 from posteriori.typing import Array
 
 
@@ -36,6 +37,31 @@ class WordFactors:
         total: Array = self.rest + sum(self.factors.values(), np.zeros_like(self.rest))
         return total
 
+    def strongest(self, first: int, second: int, most: int | None = None) -> dict[str, float]:
+        """Return what words add to the log-odds of one class against another, in nats, the greatest amounts first.
+
+        Parameters
+        ----------
+        first, second : int
+            The positions of the classes.
+        most : int, optional
+            How many words; default all.
+        """
+        with np.errstate(invalid="ignore"):  # of words that both classes lack
+            nats = {word: float(factors[first] - factors[second]) for word, factors in self.factors.items()}
+        return dict(sorted(nats.items(), key=lambda entry: (-abs(entry[1]), entry[0]))[:most])
+
+    def listed(self, most: int) -> Iterator[tuple[str, Array]]:
+        """Yield names and log factors (C,) that sum to the total: of the words that differ most, and of the others."""
+        order = sorted(self.factors, key=lambda word: (-float(np.ptp(self.factors[word])), word))
+        for word in order[:most]:
+            yield word, self.factors[word]
+        others = [self.factors[word] for word in order[most:]]
+        if others:
+            yield f"{len(others)} other word{'s' if len(others) > 1 else ''}", sum(others, np.zeros_like(self.rest))
+        if self.rest.any():
+            yield "words that the row lacks", self.rest
+
 
 def word_factors(model: GenerativeModel, batch: Batch) -> list[dict[str, WordFactors]]:
     """Return, for each row of a batch, the factors of the words of each column of counts, by the name of the column.
@@ -43,11 +69,8 @@ def word_factors(model: GenerativeModel, batch: Batch) -> list[dict[str, WordFac
     They are empty for classes of several components, whose densities are not products over words.
     """
     rows: list[dict[str, WordFactors]] = [{} for _ in range(len(batch))]
-    for block, parameters in zip(model.blocks, model.parameters, strict=True):
-        column = model.schema.columns[block.columns[0]]
+    for block, parameters, column in _of_words(model):
         density: Any = block.density
-        if column.kind != "counts" or model.of_class or not implements(density, WordDensity):
-            continue
         bags = block.tile(batch)
         assert isinstance(bags, Bags)
         weight = 1.0 if model.weights is None else float(model.weights.weight[block.columns[0]])
@@ -56,3 +79,97 @@ def word_factors(model: GenerativeModel, batch: Batch) -> list[dict[str, WordFac
             cells = range(int(bags.starts[i]), int(bags.starts[i + 1]))
             row[column.name] = WordFactors({column.word(int(bags.words[k])): factors[k] for k in cells}, rest[i])
     return rows
+
+
+def _of_words(model: GenerativeModel) -> Iterator[tuple[Block, Any, Column]]:
+    """Yield the blocks that are columns of counts with factors of words, their parameters and the column."""
+    for block, parameters in zip(model.blocks, model.parameters, strict=True):
+        column = model.schema.columns[block.columns[0]]
+        if column.kind == "counts" and not model.of_class and implements(block.density, WordDensity):
+            yield block, parameters, column
+
+
+def single_word_factors(model: GenerativeModel) -> dict[str, Array]:
+    """Return the log factor of one occurrence of each word in nats, (C, V), by the name of the column of counts.
+
+    It is the log share of the word, with `posteriori.Multinomial`. A model whose classes have several components has
+    none, because its densities are not products over words.
+    """
+    found = {}
+    for block, parameters, column in _of_words(model):
+        density: Any = block.density
+        words = np.arange(column.width)
+        each = Bags(np.arange(column.width + 1), words.astype(np.int32), np.ones(column.width), column.width)
+        found[column.name] = np.ascontiguousarray(density.word_factors(parameters, each)[0].T)
+    return found
+
+
+@dataclass(frozen=True)
+class CharacteristicWord:
+    """A word that speaks for a class.
+
+    Attributes
+    ----------
+    word : str
+    log_odds : float
+        What one occurrence adds to the log-odds of the class against all others, in nats.
+    count : float
+        The weighted sum of its counts in the training rows of the class; NaN if the model has not counted them.
+    """
+
+    word: str
+    log_odds: float
+    count: float
+
+
+def characteristic_words(
+    model: GenerativeModel, statistics: JointStatistics | None, most: int = 10
+) -> dict[str, list[list[CharacteristicWord]]]:
+    """Return the words that distinguish each class from the others, by the name of the column of counts, per class.
+
+    Words are sorted by their count in the class times their log-odds: a rare word with high odds matters in few rows.
+
+    Parameters
+    ----------
+    model : GenerativeModel
+    statistics : JointStatistics or None
+        Those that the model was learned from; None if they are unknown. Then words are sorted by their log-odds.
+    most : int
+        How many words per class.
+    """
+    counts = {} if statistics is None else _counts(model, statistics)
+    prior = np.exp(model.class_log_prior)
+    return {
+        name: [_of_class(model, name, factors, prior, c, counts.get(name), most) for c in range(len(prior))]
+        for name, factors in single_word_factors(model).items()
+    }
+
+
+def _of_class(
+    model: GenerativeModel, name: str, factors: Array, prior: Array, c: int, counts: Array | None, most: int
+) -> list[CharacteristicWord]:
+    others = [k for k in range(len(prior)) if k != c]
+    if not others:
+        return []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_weight = np.log(prior[others] / prior[others].sum())[:, np.newaxis]
+        log_odds = np.nan_to_num(factors[c] - np.logaddexp.reduce(log_weight + factors[others], axis=0))
+    score = log_odds if counts is None else log_odds * counts[c]
+    column = model.schema.columns[model.schema.names.index(name)]
+    order = [int(j) for j in np.argsort(-score, kind="stable")[:most] if score[j] > 0]
+    return [
+        CharacteristicWord(column.word(j), float(log_odds[j]), float("nan") if counts is None else float(counts[c, j]))
+        for j in order
+    ]
+
+
+def _counts(model: GenerativeModel, statistics: JointStatistics) -> dict[str, Array]:
+    """Return the sums of the counts of each word per class, (C, V), by the name of the column."""
+    found = {}
+    for block, sums in zip(model.blocks, statistics.blocks, strict=True):
+        column = model.schema.columns[block.columns[0]]
+        if column.kind == "counts" and isinstance(sums, WordCounts):
+            found[column.name] = sums.count
+        elif column.kind == "counts" and isinstance(sums, WordRepeats):
+            found[column.name] = sums.at_least.sum(axis=2)
+    return found

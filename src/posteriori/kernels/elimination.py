@@ -69,7 +69,7 @@ def sum_out_families(codes, rows, upto, families, log_probability, most_cells, k
     pool = np.empty((1, log_probability.shape[1]))
     for e in range(len(rows)):
         row = codes[rows[e]]
-        factors.dropped[:] = families.cardinalities == 0
+        drop_empty(families, factors)
         m, n_factors = prepare_row(row, upto[e], families, most_cells, factors)
         if len(known):
             _add_known(row, upto[e], families, factors, log_probability, known[e])
@@ -77,7 +77,7 @@ def sum_out_families(codes, rows, upto, families, log_probability, most_cells, k
             n_cells = message_cells(m, families, factors)
             if n_cells > len(pool):
                 pool = np.empty((n_cells, log_probability.shape[1]))
-            eliminate(m, n_factors, 0, families, factors, log_probability, pool, summed[e])
+            eliminate(m, n_factors, np.int64(0), families, factors, log_probability, pool, summed[e])
 
 
 @kernel(is_part=True)
@@ -100,7 +100,7 @@ def columns_dropped(codes, rows, families, most_cells):
     factors = allocate_factors(codes, rows, families)
     result = np.zeros(codes.shape[1], np.bool_)
     for i in rows:
-        factors.dropped[:] = families.cardinalities == 0
+        drop_empty(families, factors)
         prepare_row(codes[i], codes.shape[1], families, most_cells, factors)
         result |= factors.dropped & (families.cardinalities > 0)
     return result
@@ -129,6 +129,13 @@ def allocate_factors(codes, rows, families):
         np.empty(m, np.bool_),
         np.empty(m, np.int64),
     )
+
+
+@kernel(is_part=True)
+def drop_empty(families, factors):
+    """Drop the columns without categories, and no others."""
+    for j in range(len(factors.dropped)):  # not an assignment to the slice, which takes seconds to compile
+        factors.dropped[j] = families.cardinalities[j] == 0
 
 
 @kernel(is_part=True)

@@ -102,16 +102,32 @@ def averaged_tables(cells, offsets, widths, starts, log_single, strength, alpha,
             if i == j:
                 for a in range(widths[i]):
                     for b in range(widths[i]):
-                        out[starts[i] + a, starts[i] + b] = log_single[starts[i] + b]
+                        for z in range(n_components):
+                            out[starts[i] + a, starts[i] + b, z] = log_single[starts[i] + b, z]
                 continue
-            table = cells[offsets[pair] : offsets[pair + 1]]
-            shape = (n_components, widths[i], widths[j])
+            table = np.empty((n_components, widths[i], widths[j]))
+            turned = np.empty((n_components, widths[j], widths[i]))
+            cell = offsets[pair]
+            for z in range(n_components):  # not reshape and transpose, which take seconds to compile
+                for a in range(widths[i]):
+                    for b in range(widths[j]):
+                        table[z, a, b] = turned[z, b, a] = cells[cell]
+                        cell += 1
             below = log_single[starts[j] : starts[j] + widths[j]]
-            _given_parent(table.reshape(shape), below, strength, alpha, backs_off, out, starts[i], starts[j])
+            _given_parent(table, below, strength, alpha, backs_off, out, starts[i], starts[j])
             above = log_single[starts[i] : starts[i] + widths[i]]
-            turned = np.ascontiguousarray(table.reshape(shape).transpose(0, 2, 1))
             _given_parent(turned, above, strength, alpha, backs_off, out, starts[j], starts[i])
             pair += 1
+
+
+@kernel
+def _given_missing(n_parents, log_single, out, first_row, first_column):
+    """Write the log factors of a missing child, which are 0, and of a child with a missing parent."""
+    for z in range(log_single.shape[1]):  # not assignments to slices, which take seconds to compile
+        for a in range(n_parents):
+            out[first_row + a, first_column, z] = 0.0
+        for x in range(len(log_single)):
+            out[first_row, first_column + x, z] = log_single[x, z]
 
 
 @kernel
@@ -119,8 +135,7 @@ def _given_parent(counts, log_single, strength, alpha, backs_off, out, first_row
     """Write log p(x | a, z) to out[first_row + a, first_column + x, z]; counts (Z, codes of a, codes of x)."""
     n_components, n_parents, width = counts.shape
     marginal, pooled, single = np.zeros(width), np.zeros(width), np.exp(log_single)
-    out[first_row : first_row + n_parents, first_column] = 0.0  # a missing child
-    out[first_row, first_column : first_column + width] = log_single  # a missing parent
+    _given_missing(n_parents, log_single, out, first_row, first_column)
     if backs_off:
         total = 0.0
         for x in range(1, width):

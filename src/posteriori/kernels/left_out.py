@@ -9,7 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from posteriori.kernels.compiling import kernel
-from posteriori.kernels.elimination import allocate_factors, eliminate, message_cells, prepare_row, reads_hidden
+from posteriori.kernels.elimination import (
+    allocate_factors,
+    drop_empty,
+    eliminate,
+    message_cells,
+    prepare_row,
+    reads_hidden,
+)
 
 _ROUNDING = 1e-12  # a difference below this share of the total is rounding error
 
@@ -66,21 +73,22 @@ def sum_out_left_out(codes, component, weight, rows, upto, families, counts, mos
     pool = np.empty((1, n_components))
     for e in range(len(rows)):
         i = rows[e]
-        factors.dropped[:] = families.cardinalities == 0
+        drop_empty(families, factors)
         m, n_factors = prepare_row(codes[i], upto[e], families, most_cells, factors)
         if not m:
             continue
         n_cells = 0
-        for f in range(n_factors):
-            n_cells += _factor_cells(f, m, families, factors)
+        for each in range(n_factors):
+            n_cells += _factor_cells(each, m, families, factors)
         if n_cells + message_cells(m, families, factors) > len(pool):
             pool = np.empty((n_cells + message_cells(m, families, factors), n_components))
-        f, free = 0, 0
+        f = free = np.int64(0)  # not literals, for each of which Numba compiles the calls once more
         for step in range(upto[e]):
             j = families.order[step]
             if (codes[i, j] == 0 and factors.position[j] < 0) or not reads_hidden(j, families, factors):
                 continue
-            asked[:] = codes[i]
+            for column in range(len(asked)):  # an assignment to a slice takes seconds to compile
+                asked[column] = codes[i, column]
             size = _factor_cells(f, m, families, factors)
             factors.base[f], factors.pooled[f] = free, True
             _write_factor(

@@ -57,7 +57,7 @@ def _keeps_machine_code(kernel: Any, sources: Path) -> bool:
 @functools.cache
 def _warn_of_no_folder() -> None:
     warnings.warn(
-        "posteriori compiles its kernels in every process, which takes 2 to 15 seconds, because there is no folder to "
+        "posteriori compiles its kernels in every process, which takes 2 to 30 seconds, because there is no folder to "
         "keep machine code in; set NUMBA_CACHE_DIR to a folder that you can write to",
         UserWarning,
         stacklevel=2,
@@ -69,10 +69,11 @@ class _Notifier(event.Listener):
 
     def on_start(self, event: Any) -> None:
         if event.data["dispatcher"] in _kept:
-            compilation.notify()
+            compilation.begin()
 
     def on_end(self, event: Any) -> None:
-        pass
+        if event.data["dispatcher"] in _kept:
+            compilation.end()
 
 
 _register: Any = event.register  # Numba does not annotate it

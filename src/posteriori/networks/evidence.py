@@ -17,6 +17,8 @@ from posteriori.tables.missing import is_missing
 from posteriori.tables.records import read_records
 from posteriori.typing import Array
 
+_SEVERAL = (set, frozenset, list, tuple, Mapping)  # kinds of findings that name more than one state
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -36,33 +38,36 @@ class Evidence:
     @cached_property
     def hard(self) -> dict[int, int]:
         """The code of the state of each variable whose state is certain, by the index of the variable."""
-        return {
-            position: self.likelihoods[name].tolist().index(1.0)
-            for position, name in enumerate(self.states)
-            if name in self.likelihoods and self._is_certain(name)
-        }
+        return self._hard_and_soft[0]
 
     @cached_property
     def codes(self) -> Array:
         """The codes of certain states, −1 for other variables: (V,)."""
-        codes = np.full(len(self.states), -1, np.int64)
+        codes = [-1] * len(self.states)
         for position, code in self.hard.items():
             codes[position] = code
-        return codes
+        return np.array(codes, np.int64)
 
     @cached_property
     def soft(self) -> dict[int, Array]:
         """The likelihoods of the other variables with a finding, by the index of the variable."""
-        return {
-            position: self.likelihoods[name]
-            for position, name in enumerate(self.states)
-            if name in self.likelihoods and position not in self.hard
-        }
+        return self._hard_and_soft[1]
 
-    def _is_certain(self, name: str) -> bool:
-        # A single likelihood other than 1 scales p(evidence), so that the finding has to stay soft.
-        likelihood: list[float] = self.likelihoods[name].tolist()
-        return likelihood.count(0.0) == len(likelihood) - 1 and max(likelihood) == 1.0
+    @cached_property
+    def _hard_and_soft(self) -> tuple[dict[int, int], dict[int, Array]]:
+        hard: dict[int, int] = {}
+        soft: dict[int, Array] = {}
+        for position, name in enumerate(self.states):
+            likelihood = self.likelihoods.get(name)
+            if likelihood is None:
+                continue
+            numbers: list[float] = likelihood.tolist()
+            # A single likelihood other than 1 scales p(evidence), so that the finding has to stay soft.
+            if numbers.count(0.0) == len(numbers) - 1 and max(numbers) == 1.0:
+                hard[position] = numbers.index(1.0)
+            else:
+                soft[position] = likelihood
+        return hard, soft
 
     def __and__(self, other: Evidence) -> Evidence | None:
         """Return the evidence of both; None if they contradict each other about a variable."""
@@ -99,13 +104,16 @@ def read_evidence(evidence: Mapping[str, Any] | None, states: Mapping[str, State
     likelihoods: dict[str, Array] = {}
     for name, finding in evidence.items():
         require_variable(name, states)
-        if isinstance(finding, Mapping | set | frozenset | list | tuple) or not is_missing(finding):
+        if isinstance(finding, _SEVERAL) or not is_missing(finding):
             likelihoods[name] = _likelihood(name, finding, states[name])
     return Evidence(states, likelihoods)
 
 
 def _likelihood(name: str, finding: Any, states: States) -> Array:
     likelihood = np.zeros(len(states))
+    if isinstance(finding, str):
+        likelihood[state_code(name, finding, states)] = 1
+        return likelihood
     if isinstance(finding, Mapping):
         for state, weight in finding.items():
             likelihood[state_code(name, state, states)] = weight
@@ -120,7 +128,7 @@ def _likelihood(name: str, finding: Any, states: States) -> Array:
                 f"the likelihood of {name!r} is {dict(finding)!r}; give finite numbers of at least 0, not all of them 0"
             )
         return likelihood
-    possible = finding if isinstance(finding, set | frozenset | list | tuple) else [finding]
+    possible = finding if isinstance(finding, _SEVERAL) else [finding]
     if not possible:
         raise ValueError(f"no state of {name!r} is left possible; name at least one, or leave it out")
     for state in possible:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -29,10 +30,12 @@ def encode_evidence(cardinalities: tuple[int, ...], codes: Array, soft: Mapping[
     ValueError
         A code is no state of its variable, or the codes or a likelihood have another shape.
     """
-    codes = np.require(codes, np.int64, ["C", "W"])  # read-only arrays would compile the kernels again
+    codes = np.asarray(codes)
+    if codes.dtype != np.int64 or not codes.flags.carray:  # read-only arrays would compile the kernels again
+        codes = np.require(codes, np.int64, ["C", "W"])
     if codes.ndim != 2 or codes.shape[1] != len(cardinalities):
         raise ValueError(f"the codes have shape {codes.shape}; each of {len(cardinalities)} variables needs a column")
-    out_of_range = codes >= np.array(cardinalities, np.int64)
+    out_of_range = codes >= _as_array(cardinalities)
     if out_of_range.any():
         i, v = np.argwhere(out_of_range)[0]
         raise ValueError(f"code {codes[i, v]} in row {i} is none of the {cardinalities[v]} states of variable {v}")
@@ -50,6 +53,11 @@ def encode_evidence(cardinalities: tuple[int, ...], codes: Array, soft: Mapping[
         likelihoods[:, start:stop] = likelihood
         soft_at[v], start = start, stop
     return Evidence(codes, likelihoods, soft_at)
+
+
+@functools.lru_cache(maxsize=64)
+def _as_array(cardinalities: tuple[int, ...]) -> Array:
+    return np.array(cardinalities, np.int64)
 
 
 def take(evidence: Evidence, rows: slice) -> Evidence:

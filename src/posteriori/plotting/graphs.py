@@ -21,6 +21,7 @@ _LETTER, _LINE, _PAD = 0.085, 0.2, 0.09  # inches, at the font size below
 _POINTS = 9.0
 _BAR = 0.75
 _MOST_WITH_BARS = 45
+_NO_LENGTH = 1e-6  # inches
 _SHORTEST_TITLE = 24  # letters in a line
 
 
@@ -193,7 +194,9 @@ def _draw_edge(
     from matplotlib.path import Path
 
     (x0, y0), (x1, y1) = layout.centre[parent], layout.centre[child]
-    points = [(x0, y0 - size[parent][1] / 2.0), *layout.way[parent, child], (x1, y1 + size[child][1] / 2.0)]
+    ends = [(x0, y0 - size[parent][1] / 2.0), *layout.way[parent, child], (x1, y1 + size[child][1] / 2.0)]
+    # A segment without length would have no direction for the arrowhead.
+    points = [ends[0], *(end for before, end in itertools.pairwise(ends) if abs(end[1] - before[1]) > _NO_LENGTH)]
     vertices, codes = [points[0]], [Path.MOVETO]
     for (xa, ya), (xb, yb) in itertools.pairwise(points):
         middle = (ya + yb) / 2.0
@@ -211,10 +214,10 @@ def _draw_edge(
     )
     ax.add_patch(arrow)
     if note:
-        (xa, ya), (xb, yb) = points[-2:]
+        (_, ya), (xb, yb) = points[-2:]
         ax.text(
-            (xa + xb) / 2.0,
-            (ya + yb) / 2.0,
+            xb,  # above the child, where no other edge has its number
+            ya + 0.7 * (yb - ya),
             note,
             fontsize=0.8 * _POINTS * scale,
             color=INK,

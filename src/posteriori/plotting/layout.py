@@ -27,7 +27,8 @@ class Layout:
     centre : dict from str to tuple of float
         Centre of the box of each node.
     way : dict from tuple of str to list of tuple of float
-        Points where each edge crosses the layers between its ends.
+        Points where each edge enters and leaves each layer: an edge runs straight down within a layer, so that it meets
+        no box there, and bends between two layers.
     width, height : float
     """
 
@@ -63,12 +64,16 @@ def layered(
     _reduce_crossings(rows, above, below)
     width = {node: size[node][0] if isinstance(node, str) else _PASSING for row in rows for node in row}
     x = _places(rows, above, below, width, across)
-    middle, total = _middles(rows, size, down)
+    middle, height, total = _middles(rows, size, down)
     left = min((x[node] - width[node] / 2.0 for node in x), default=0.0)
     right = max((x[node] + width[node] / 2.0 for node in x), default=0.0)
     centre = {node: (x[node] - left, middle[layer[node]]) for node in size}
     way = {
-        edge: [(x[stop] - left, middle[stop[2]]) for stop in chain if isinstance(stop, tuple)]
+        edge: [
+            (x[stop] - left, middle[k] + side * height[k] / 2.0)
+            for stop, k in zip(chain, range(layer[edge[0]], layer[edge[1]] + 1), strict=True)
+            for side in (1.0, -1.0)
+        ][1:-1]
         for edge, chain in chains.items()
     }
     return Layout(centre, way, right - left, total)
@@ -90,14 +95,16 @@ def _rows_and_chains(
     return rows, chains
 
 
-def _middles(rows: list[list[Node]], size: Mapping[str, tuple[float, float]], down: float) -> tuple[list[float], float]:
-    """Return y of the middle of each layer, and the total height, in inches."""
+def _middles(
+    rows: list[list[Node]], size: Mapping[str, tuple[float, float]], down: float
+) -> tuple[list[float], list[float], float]:
+    """Return y of the middle of each layer, the height of each layer, and the total height, in inches."""
     if not rows:
-        return [], 0.0
+        return [], [], 0.0
     heights = [max((size[node][1] for node in row if isinstance(node, str)), default=0.0) for row in rows]
     tops = np.cumsum([0.0, *(height + down for height in heights[:-1])])
     total = float(tops[-1] + heights[-1])
-    return (total - tops - np.array(heights) / 2.0).tolist(), total
+    return (total - tops - np.array(heights) / 2.0).tolist(), heights, total
 
 
 def _layers(nodes: list[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:

@@ -17,6 +17,7 @@ from posteriori.reporting.data import ReportData, take_rows
 from posteriori.reporting.density_strips import MOST_SHADES, plot_density_strips
 from posteriori.reporting.markup import Html, Section, bar, details, element, joined, paragraph, scrolled, table
 from posteriori.reporting.pictures import draw, figure
+from posteriori.reporting.words import word_tables
 
 if TYPE_CHECKING:
     from posteriori.tables import Batch
@@ -53,6 +54,7 @@ def features_section(subject: ReportData, importance: Importance) -> Section:
     more = f", the first {len(rows)} of {len(order)}" if len(rows) < len(order) else ""
     contents = [
         table(f"Feature importance{more}", ["column", "increase of log-loss (nats)", ""], rows),
+        *word_tables(subject),
         *_pictures(subject, [int(j) for j in order], importance),
     ]
     return Section("features", "Feature importance", lead, tuple(contents))

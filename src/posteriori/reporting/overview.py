@@ -128,7 +128,7 @@ def _kind(facts: ColumnFacts) -> str:
     if facts.column.is_ignored:
         return "ignored"
     if facts.column.kind == "counts":
-        return "counts"
+        return facts.column.shown_kind
     if facts.column.kind == "categorical":
         return "category"
     if facts.column.is_binned:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from posteriori.explain import Explanation
 from posteriori.explain.merging import merge_classes
-from posteriori.formatting import cell_text, listed, plural
-from posteriori.plotting.effects import read_batch
+from posteriori.formatting import cell_text, listed, plural, shortened
+from posteriori.plotting.effects import cells_of, read_batch
 from posteriori.plotting.reading import Feature
 from posteriori.reporting.changes import smallest_changes
 from posteriori.reporting.columns import ColumnFacts
@@ -28,6 +28,8 @@ _MOST_CHANGED = 30  # columns whose cells are changed
 _MOST_SHOWN = 4  # changes of a row
 _MOST_STEPS = 8
 _MOST_CLASSES = 4
+_MOST_WORDS = 10  # of a row
+_LONGEST_WORD = 30  # characters
 _RARE = 0.01  # a cell is unusual if at most this share of its column is as unlikely
 
 
@@ -89,21 +91,13 @@ def _reasons(subject: ReportData, facts: Sequence[ColumnFacts], rows: Array) -> 
 
 
 def _log_marginals(subject: ReportData, rows: Array) -> tuple[Array, Array]:
-    """Return log p(x_j), (n, d), NaN where missing; and the cells as numbers or codes."""
+    """Return log p(x_j), (n, d), NaN where missing and for words; and the cells as numbers or codes."""
     estimator = subject.estimator
     source = estimator._source(take_rows(subject.X, rows))
     schema = source.schema
 
     def read(batch: Batch) -> Array:
-        cells = np.full((len(batch), len(schema.columns)), np.nan)
-        for j in schema.modelled:
-            column = schema.columns[j]
-            if column.kind == "continuous":
-                cells[:, j] = batch.numbers.values[:, schema.of_kind("continuous").index(j)]
-            else:
-                codes = batch.codes.values[:, schema.coded.index(j)]
-                cells[:, j] = np.where(codes == 0, np.nan, codes)
-        return cells
+        return np.stack([cells_of(batch, j) for j in range(len(schema.columns))], axis=1)
 
     cells = source.map(read)
     found = np.full(cells.shape, np.nan)
@@ -258,6 +252,13 @@ def _steps(subject: ReportData, explanation: Explanation, row: int, first: int, 
     greatest = max(finite, default=0.0) or 1.0
     total = float(sum(step for _, step in lines))
     rows = [[name, _step(step, one, other), _odds_bar(step / greatest)] for name, step in lines]
+    for name, factors in explanation.words_of(row).items():
+        words = factors.strongest(first, second, _MOST_WORDS)
+        at = next((k for k, line in enumerate(rows) if str(line[0]).startswith(f"{name} = ")), len(rows) - 1)
+        rows[at + 1 : at + 1] = [
+            [f"of it {shortened(word, _LONGEST_WORD)}", _step(step, one, other), _odds_bar(step / greatest)]
+            for word, step in words.items()
+        ]
     rows.append([element("strong", "posterior odds"), element("strong", _step(total, one, other)), ""])
     missing = np.flatnonzero(~present)
     grid = table(f"{one} against {other}", ["evidence", "factor of the odds", ""], rows, text=(0, 1))
@@ -296,7 +297,7 @@ def _odds_bar(share: float) -> Html:
 
 def _written_out(explanation: Explanation, row: int, order: Array) -> str:
     """Write out Bayes' rule; if there are many classes, merge the less probable ones."""
-    one = replace(explanation, log_factors=explanation.log_factors[[row]], values=explanation.values[[row]])
+    one = explanation.row(row)
     with np.errstate(invalid="ignore"):  # the posterior of a row that no class can produce
         if len(order) <= _MOST_CLASSES:
             return one.bayes_table()

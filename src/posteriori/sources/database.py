@@ -25,7 +25,7 @@ from posteriori.statistics.counts import slot_offsets
 from posteriori.statistics.joint_counts import all_pairs
 from posteriori.statistics.pair_moments import PairMoments
 from posteriori.tables import Batch, Column, Labels, Schema
-from posteriori.tables.database import Query, quoted
+from posteriori.tables.database import OutOfRangeError, Query, quoted
 from posteriori.tables.frames import PolarsTable
 from posteriori.tables.progress import start_progress
 from posteriori.typing import Array
@@ -108,7 +108,10 @@ class Sums:
         if totals is None:
             return None
         weight, ranges = totals
-        statistics = tuple(query() for query in queries if query is not None)
+        try:
+            statistics = tuple(query() for query in queries if query is not None)
+        except OutOfRangeError:
+            return None
         if not all(sums.finite().all() for sums in statistics):
             return None
         return JointStatistics(weight, statistics, 0.0, ranges)

@@ -100,10 +100,13 @@ class RowReader:
         return Batch.of(self.schema, start, numbers, codes, unseen, assignment, labelling.fold(rows), bags)
 
     def _bags(self, rows: slice, unseen: dict[str, int]) -> tuple[Bags, ...]:
-        """Return the columns of counts of some rows; add the number of unseen words per column to `unseen`."""
+        """Return the columns of counts and text of some rows; add the number of unseen words per column to `unseen`."""
         read = []
         for j in self.schema.of_kind("counts"):
             column = self.schema.columns[j]
+            if column.text is not None:
+                read.append(column.count_words(self.table.texts(self.positions[j], rows)))
+                continue
             if not isinstance(self.table, TableWithCounts):
                 raise no_counts(column.name)
             bags, n_unseen = self.table.bags(self.positions[j], column, rows)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as Grammar
 
@@ -22,6 +23,8 @@ _UNFIT = ("", "dax", "prql", "solr", "tableau", "oracle")
 _NO_INFINITY = ("doris", "exasol", "fabric", "mysql", "singlestore", "starrocks", "teradata", "tsql")
 _NO_BOOLEANS = ("fabric", "sqlite", "tsql")
 _MATERIALISED = ("materialize", "postgres", "risingwave", "sqlite")
+_PLAIN_VALUES = ("duckdb", "sqlite")  # VALUES is a query, whose columns the common table expression names
+_NAMED_VALUES = ("materialize", "postgres", "redshift", "risingwave", "snowflake", "trino", "tsql")
 _MOST_ARGUMENTS = 60  # arguments of one function
 _EXACT_DIGITS = 15  # decimal digits that SQLite reads exactly
 
@@ -110,6 +113,17 @@ class Dialect:
             node, denominator = exp.Div(this=node, expression=whole(step), typed=True), denominator // step
         return node
 
+    def table_of(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[int | float]]) -> str:
+        """Return a common table expression that holds rows of numbers; floats are of double precision."""
+        lines = [f"({', '.join(_plain(cell) for cell in row)})" for row in rows]
+        names = ", ".join(columns)
+        if self.name in _PLAIN_VALUES:
+            return f"{name}({names}) AS {self.materialised}(\nVALUES {_in_lines(lines)}\n)"
+        body = f"SELECT * FROM (VALUES {_in_lines(lines)}) AS known({names})"
+        if self.name not in _NAMED_VALUES:
+            body = sqlglot.transpile(body, read="duckdb", write=self.name)[0]
+        return f"{name} AS (\n{body}\n)"
+
     def largest(self, nodes: Sequence[Node]) -> Node:
         """Return the largest of some numbers that are not NULL."""
         parts = list(nodes)
@@ -125,6 +139,23 @@ class Dialect:
         """Return log Σ exp(term − peak) of pairs (term, peak)."""
         powers = [exp.Exp(this=self.largest([minus(term, peak), number(SMALLEST_EXPONENT)])) for term, peak in terms]
         return exp.Ln(this=total(powers))
+
+
+def _plain(cell: int | float) -> str:
+    if isinstance(cell, int):
+        return str(cell)
+    text = repr(IMPOSSIBLE if cell == -math.inf else cell)
+    return text if "e" in text else f"{text}e0"
+
+
+def _in_lines(parts: Sequence[str], width: int = 110) -> str:
+    """Return the parts with commas between them, several to a line."""
+    lines = [""]
+    for part in parts:
+        if len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += f"{part}, "
+    return "\n".join(lines).removesuffix(", ")
 
 
 def number(value: float) -> Node:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from posteriori.densities import (
     GaussianParameters,
     MissingnessParameters,
     PoissonParameters,
+    Registration,
 )
 from posteriori.sql.cells import Cells
 from posteriori.sql.dialects import (
@@ -67,6 +69,24 @@ class FactorWriter(Protocol):
 
     def __call__(self, context: FactorContext, columns: Sequence[int], parameters: Any) -> Iterator[Factor]:
         """Yield log factors of the columns with these indices, each 0 where the cell is missing."""
+
+
+def writer_of(registration: Registration | None, density: str, model: str) -> FactorWriter:
+    """Return the function that writes a density.
+
+    Raises
+    ------
+    ValueError
+        There is none.
+    """
+    if registration is None or registration.sql is None:
+        raise ValueError(
+            f"{model} holds the density {density!r}, which no SELECT is written for (`sql` of its registration); "
+            "to_sql takes naive Bayes of numbers and categories, Gaussian discriminants, trees without weights, "
+            'k-dependence and averaged one-dependence, and a pool of these, such as members="auto"'
+        )
+    write: FactorWriter = resolve_name(registration.sql)
+    return write
 
 
 def gaussian_factors(

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pkgutil import resolve_name
 
 from posteriori.densities import REGISTRY, GroupedParameters, Registration
-from posteriori.sql.factors import Factor, FactorContext, FactorWriter
+from posteriori.sql.factors import Factor, FactorContext, writer_of
 
 
 def grouped_factors(context: FactorContext, columns: Sequence[int], parameters: GroupedParameters) -> Iterator[Factor]:
     """Yield the log factors of the groups; p(x_j | g_j) is the same for all components."""
     registration = _registration_of(parameters.coarse)
-    if registration.sql is None:
-        raise ValueError(
-            f"{context.model} holds the density {registration.density.name!r}, which no SELECT is written for "
-            "(`sql` of its registration); to_sql takes naive Bayes, Gaussian discriminants and trees without weights"
-        )
+    write = writer_of(registration, registration.density.name, context.model)
     codes = {
         columns[position]: parameters.groups.code_of_group(j, parameters.cardinalities[j])
         for j, position in enumerate(parameters.coded)
         if parameters.groups.of_categories[j]
     }
-    write: FactorWriter = resolve_name(registration.sql)
     cells = context.cells.with_groups(codes)
     yield from write(replace(context, cells=cells), columns, parameters.coarse)
 

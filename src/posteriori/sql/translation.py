@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pkgutil import resolve_name
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,7 +27,7 @@ from posteriori.sql.dialects import (
     times,
     total,
 )
-from posteriori.sql.factors import Factor, FactorContext, FactorWriter
+from posteriori.sql.factors import Factor, FactorContext, writer_of
 from posteriori.sql.steps import Steps
 from posteriori.tables.schema import kind_of, quote
 from posteriori.typing import Array
@@ -191,13 +190,7 @@ def _factors(model: GenerativeModel, steps: Steps, cells: Cells, name: str) -> I
         if block.shared:
             continue
         registration = find_registration(block.density)
-        if registration is None or registration.sql is None:
-            raise ValueError(
-                f"{name} holds the density {block.density.name!r}, which no SELECT is written for (`sql` of its "
-                "registration); to_sql takes naive Bayes, Gaussian discriminants and trees without weights, and a pool "
-                'of these, such as members=["nb", "lda", "tan"]'
-            )
-        write: FactorWriter = resolve_name(registration.sql)
+        write = writer_of(registration, block.density.name, name)
         yield from write(context, block.columns, parameters)
 
 

@@ -205,6 +205,12 @@ class BlockTable:
             raise ValueError(f"column {self.names[j]!r} was {wanted.title} in training and is a sparse block now")
         return self._columns.times(j, wanted, rows)
 
+    def texts(self, j: int, rows: slice) -> list[str | None]:
+        """Return column j of some rows as strings, None where missing; ValueError if it does not hold strings."""
+        if self._block(j) is not None:
+            raise ValueError(f"column {self.names[j]!r} was text in training and is a sparse block now")
+        return self._columns.texts(j, rows)
+
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
         self._refuse_blocks(columns, schema_columns)

@@ -21,6 +21,10 @@ _SURELY_MORE = 1.5  # a factor on the largest number of categories, as the error
 _URL = "duckdb://"
 
 
+class OutOfRangeError(ValueError):
+    """A number that a query computes is infinite, which is an error in DuckDB before version 2."""
+
+
 @dataclass(frozen=True, eq=False)
 class Query(StreamedTable):
     """The rows of a query, which estimators learn from and predict without holding all rows; made by `scan_sql`.
@@ -70,7 +74,7 @@ class Query(StreamedTable):
         """Yield some columns of all rows, in their order."""
         with self._explained() as cursor:
             listed = ", ".join(map(quoted, names))
-            for batch in cursor.sql(f"SELECT {listed} FROM {self.source}").to_arrow_reader(_READ_AHEAD):
+            for batch in _batches(cursor.sql(f"SELECT {listed} FROM {self.source}")):
                 frame = pl.from_arrow(batch)
                 assert isinstance(frame, pl.DataFrame)
                 yield frame
@@ -92,6 +96,8 @@ class Query(StreamedTable):
             with self.connection.cursor() as cursor:
                 cursor.execute(f"USE {'.'.join(map(quoted, self.home))}")
                 yield cursor
+        except duckdb.OutOfRangeException as error:
+            raise OutOfRangeError(f"the query fails: {first_line(error)}") from None
         except duckdb.Error as error:
             raise ValueError(f"the query fails: {first_line(error)}") from None
 
@@ -114,6 +120,13 @@ class Query(StreamedTable):
 def quoted(name: str) -> str:
     """Return the name of a column as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _batches(relation: Any) -> Iterator[Any]:
+    """Yield the rows of a relation as Arrow batches."""
+    # to_arrow_reader is the name in newer versions, which warn of the older name.
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+    yield from read(_READ_AHEAD)
 
 
 def first_line(error: Exception) -> str:

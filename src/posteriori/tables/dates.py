@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from posteriori.tables.frames import PolarsTable
-from posteriori.tables.lazy import StreamedTable
-from posteriori.tables.partitioned import PartitionedTable, add
+from posteriori.tables.folding import Look, fold_rows
 from posteriori.tables.parts import CATEGORIES, PARTS, DatePart, TimesSeen, parts_of
 from posteriori.tables.schema import Column, IgnoredColumnWarning, UnseenCategoryError, categorical_column, quote
 from posteriori.tables.table import Table
 from posteriori.tables.times import TimeType
 
 Parts = str | Sequence[str]  # "parts", "ignore", or the names of parts
-
-_ROWS = 1 << 16  # that are read at a time
 
 
 def check_dates(dates: Parts) -> None:
@@ -138,18 +133,10 @@ def see_times(table: Table, types: Mapping[int, TimeType]) -> dict[int, TimesSee
     """
     if not types:
         return {}
-    columns, look = list(types), _Look(tuple(types.values()))
-    if isinstance(table, PartitionedTable):
-        total = table.fold(look, columns)
-    elif isinstance(table, StreamedTable):
-        if getattr(table, "from_first_rows", False):
-            raise UnseenCategoryError("the range of dates takes a pass over all rows")
-        frames = table.frames([table.names[j] for j in columns])
-        total = functools.reduce(operator.add, (look.at(PolarsTable(frame), range(len(columns))) for frame in frames))
-    else:
-        total = look.at(table, columns)
-    assert total is not None
-    return dict(zip(columns, total.columns, strict=True))
+    if getattr(table, "from_first_rows", False):
+        raise UnseenCategoryError("the range of dates takes a pass over all rows")
+    total = fold_rows(table, _LookAtTimes(tuple(types.values())), list(types))
+    return dict(zip(types, total.columns, strict=True))
 
 
 @dataclass(frozen=True)
@@ -163,23 +150,11 @@ class _SeenInColumns:
 
 
 @dataclass(frozen=True)
-class _Look:
-    """A task that looks at the columns of times of a partition; the result is None if it has no rows."""
+class _LookAtTimes(Look[_SeenInColumns]):
+    """A task that looks at columns of times."""
 
     types: tuple[TimeType, ...]
 
-    def __call__(self, tables: Iterable[Table], context: None) -> _SeenInColumns | None:
-        del context
-        total: _SeenInColumns | None = None
-        for table in tables:
-            total = add(total, self.at(table, range(len(self.types))))
-        return total
-
-    def at(self, table: Table, columns: Sequence[int]) -> _SeenInColumns:
-        starts = range(0, table.n_rows, _ROWS) or (0,)
-        slices = [slice(start, min(start + _ROWS, table.n_rows)) for start in starts]
-
-        def seen(j: int, type_: TimeType) -> TimesSeen:
-            return functools.reduce(operator.add, (TimesSeen.of(table.times(j, type_, rows), type_) for rows in slices))
-
-        return _SeenInColumns(tuple(seen(j, type_) for j, type_ in zip(columns, self.types, strict=True)))
+    def of_rows(self, table: Table, columns: Sequence[int], rows: slice) -> _SeenInColumns:
+        pairs = zip(columns, self.types, strict=True)
+        return _SeenInColumns(tuple(TimesSeen.of(table.times(j, type_, rows), type_) for j, type_ in pairs))

@@ -15,8 +15,10 @@ from posteriori.tables.encoding import distinct_numbers, encode_distinct, encode
 from posteriori.tables.objects import (
     encode_objects,
     hash_strings,
+    no_text,
     object_column,
     object_numbers,
+    object_strings,
     plain_cell,
     whole_numbers,
 )
@@ -114,6 +116,15 @@ class PolarsTable:
     def times(self, j: int, wanted: TimeType, rows: slice) -> Array:
         """Return column j of some rows as times (n,) of the type that a model has, NaT where missing."""
         return times_of_polars(_cells(self._part(rows), j), wanted, self.names[j])
+
+    def texts(self, j: int, rows: slice) -> list[str | None]:
+        """Return column j of some rows as strings, None where missing; ValueError if it does not hold strings."""
+        series = _cells(self._part(rows), j)
+        if series.dtype == pl.Object:
+            return object_strings(series.to_list(), self.names[j])
+        if not _is_string(series.dtype) and series.null_count() < len(series):
+            raise no_text(self.names[j], str(series.dtype))
+        return series.cast(pl.String).to_list()
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
@@ -247,6 +258,10 @@ class PandasTable:
     def times(self, j: int, wanted: TimeType, rows: slice) -> Array:
         """Return column j of some rows as times (n,) of the type that a model has, NaT where missing."""
         return times_of_pandas(self._column(j).iloc[rows], wanted, self.names[j])
+
+    def texts(self, j: int, rows: slice) -> list[str | None]:
+        """Return column j of some rows as strings, None where missing; ValueError if it does not hold strings."""
+        return object_strings(self._column(j).iloc[rows].tolist(), self.names[j])
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""

@@ -113,6 +113,25 @@ def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
     return codes, len(unseen)
 
 
+def object_strings(cells: list[Any], name: str) -> list[str | None]:
+    """Return the strings of a column of text, None where missing.
+
+    Raises
+    ------
+    ValueError
+        A cell is not a string.
+    """
+    for row, cell in enumerate(cells):
+        if not isinstance(cell, str) and not is_missing(cell):
+            raise no_text(name, f"{reprlib.repr(cell)} in row {row} of a batch")
+    return [cell if isinstance(cell, str) else None for cell in cells]
+
+
+def no_text(name: str, found: str) -> ValueError:
+    """Return the error for a column of text that holds something else."""
+    return ValueError(f"column {name!r} is read as text, which is strings, but holds {found}; convert it to strings")
+
+
 def whole_numbers(cells: list[Any]) -> Array | None:
     """Return the integers among cells of which some are missing; None if another cell is among them, or one too large.
 

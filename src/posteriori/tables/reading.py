@@ -21,6 +21,7 @@ from posteriori.tables.lazy import LazyTable
 from posteriori.tables.records import read_records
 from posteriori.tables.schema import Column, IgnoredColumnWarning, Schema, infinite_cell, quote
 from posteriori.tables.table import Table, name_twice
+from posteriori.tables.texts import Texts, extended_texts, find_texts
 from posteriori.typing import Array
 
 
@@ -150,6 +151,7 @@ def infer_schema(
     dates: Parts | None = None,
     known: Mapping[int, tuple[Column, ...]] | None = None,
     reads_counts: bool = False,
+    texts: Texts = (),
 ) -> Schema:
     """Infer the schema of a table.
 
@@ -171,6 +173,8 @@ def infer_schema(
         read, and parts of dates.
     reads_counts : bool
         Whether the caller reads columns of counts; if not, they are an error.
+    texts : collection of int, or mapping of int to Tokenizer
+        The positions of the columns that may be text, or of those that are (`find_texts`); default: no column is.
 
     Returns
     -------
@@ -193,8 +197,10 @@ def infer_schema(
     declared = set(categorical)
     positions = range(len(table.names)) if columns is None else columns
     found = extended_dates(table, known or {})
+    found |= extended_texts(table, known or {})
     if dates is not None:
         found |= find_dates(table, [j for j in positions if j not in found], dates, declared)
+    found |= find_texts(table, [j for j in positions if j not in found], texts)
     if keep is not None:
         identifiers = _identifiers(table, [j for j in positions if j not in found], declared.union(keep))
         found |= {j: (column,) for j, column in identifiers.items()}

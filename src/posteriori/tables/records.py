@@ -17,6 +17,7 @@ from posteriori.tables.objects import (
     hash_strings,
     object_column,
     object_numbers,
+    object_strings,
     plain_cell,
     whole_numbers,
 )
@@ -86,6 +87,10 @@ class RecordTable:
     def times(self, j: int, wanted: TimeType, rows: slice) -> Array:
         """Return column j of some rows as times (n,) of the type that a model has, NaT where missing."""
         return times_of_objects(self._cells(j, rows), wanted, self.names[j])
+
+    def texts(self, j: int, rows: slice) -> list[str | None]:
+        """Return column j of some rows as strings, None where missing; ValueError if it does not hold strings."""
+        return object_strings(self._cells(j, rows), self.names[j])
 
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""

@@ -13,7 +13,9 @@ import numpy as np
 
 from posteriori.invariants import require
 from posteriori.lazy_polars import pl
+from posteriori.tables.bags import Bags
 from posteriori.tables.parts import CATEGORIES, DatePart
+from posteriori.tables.tokenizer import Tokenizer
 from posteriori.tables.vocabulary import extended_words
 from posteriori.typing import Array
 
@@ -51,6 +53,8 @@ class Column:
         V, the number of words of a column of counts, each cell of which is a bag of words (`Bags`); 0 for other kinds.
     words : tuple of str
         The names of its words; empty if they have none, and are known by their positions.
+    text : Tokenizer or None
+        How the cells of a column of text are cut into these words; None for sparse blocks of counts and other kinds.
     part : DatePart or None
         Which part it is of a column of dates, times of day or durations of the table; None for a column of the table.
     """
@@ -66,6 +70,12 @@ class Column:
     part: DatePart | None = None
     width: int = 0
     words: tuple[str, ...] = ()
+    text: Tokenizer | None = None
+
+    @property
+    def shown_kind(self) -> str:
+        """The kind in tables and messages: "text" for counts of the words of a column of text."""
+        return self.kind if self.text is None else "text"
 
     def __hash__(self) -> int:
         # Not of all categories: a schema is a key of many look-ups, and may hold a hundred thousand of them.
@@ -96,6 +106,7 @@ class Column:
         require((self.width > 0) == (self.kind == "counts"), f"column {name!r} has a wrong number of words")
         require(len(self.words) in (0, self.width), f"column {name!r} has not one name for each word")
         require(len(set(self.words)) == len(self.words), f"a word of column {name!r} occurs twice")
+        require(self.text is None or len(self.words) > 0, f"column {name!r} of text has no words")
         if self.part is not None:
             self._check_part(self.part)
         if cells:
@@ -158,6 +169,15 @@ class Column:
     def word_places(self) -> dict[str, int]:
         """The position of each word that has a name."""
         return {word: position for position, word in enumerate(self.words)}
+
+    def count_words(self, texts: Sequence[str | None]) -> Bags:
+        """Return the counts of the words of the vocabulary in some texts; a missing text has none."""
+        return Bags.of_matrix(self._counter.transform([text or "" for text in texts]), slice(0, len(texts)))
+
+    @cached_property
+    def _counter(self) -> Any:
+        assert self.text is not None  # the caller has a column of text
+        return self.text.counter(self.word_places)
 
     def word(self, position: int) -> str:
         """Return the name of a word of a column of counts."""
@@ -240,6 +260,11 @@ class Column:
             raise ValueError(
                 f"column {self.name!r} was {self.kind} in training but is {other.kind} now; "
                 "convert it, or name it in categorical_features from the first call on"
+            )
+        if self.text != other.text:
+            raise ValueError(
+                f"column {self.name!r} was {self.shown_kind} in training but is {other.shown_kind} now, or cut into "
+                "words by other settings; give it as it was"
             )
         if self.kind == "counts":
             words = extended_words(self.name, self.word_places, self.width, other.words, other.width)

@@ -54,6 +54,9 @@ class Table(Protocol):
     def times(self, j: int, wanted: TimeType, rows: slice) -> Array:
         """Return column j of some rows as times (n,) of the type that a model has, NaT where missing."""
 
+    def texts(self, j: int, rows: slice) -> list[str | None]:
+        """Return column j of some rows as strings, None where missing; ValueError if it does not hold strings."""
+
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Return some continuous columns of some rows as floats (n, d), NaN where missing."""
 

@@ -70,6 +70,7 @@ def write_table(schema: Schema, drawn: list[Any]) -> Any:
         Other numbers are floats of the same width and the same kind of type (NumPy, nullable, Arrow).
         A column without a known category or number, or that the model ignores, is missing throughout. A date is
         that of the drawn days since the first; a time of day is the full hour; without these parts it is missing.
+        A text is the drawn words, each as often as drawn, in alphabetical order.
     """
     writers: dict[str, Callable[[Schema, list[Array]], Any]] = {
         "numpy": _write_array,
@@ -77,14 +78,14 @@ def write_table(schema: Schema, drawn: list[Any]) -> Any:
         "polars": _write_polars,
         "pyarrow": _write_arrow,
     }
-    blocks = {schema.names[j]: drawn[j] for j in schema.of_kind("counts")}
+    blocks = {schema.names[j]: drawn[j] for j in schema.of_kind("counts") if schema.columns[j].text is None}
     if not blocks:
         return writers[schema.container](*_of_table(schema, drawn))
     counts = {name: bags.to_matrix() for name, bags in blocks.items()}
-    words = {column.name: column.words for column in schema.columns if column.words}
+    words = {column.name: column.words for column in schema.columns if column.words and column.text is None}
     if schema.container == "scipy":
         return Blocks(None, counts, words) if schema.named else counts[schema.names[0]]
-    others = [j for j in range(len(drawn)) if schema.columns[j].kind != "counts"]
+    others = [j for j in range(len(drawn)) if schema.names[j] not in blocks]
     rest = replace(schema, columns=tuple(schema.columns[j] for j in others))
     return Blocks(writers[schema.container](*_of_table(rest, [drawn[j] for j in others])), counts, words)
 
@@ -106,9 +107,22 @@ def _of_table(schema: Schema, drawn: list[Array]) -> tuple[Schema, list[Array]]:
             is_numeric = _number_type(column.dtype) is not None
             columns[name] = replace(column, kind="continuous" if is_numeric else "categorical", reason="")
             cells[name] = np.full(len(values), np.nan) if is_numeric else np.zeros(len(values), np.uint16)
+        elif column.text is not None:
+            columns[name], cells[name] = _drawn_texts(column, values)
         else:
             columns[name], cells[name] = column, values
     return replace(schema, columns=tuple(columns.values())), list(cells.values())
+
+
+def _drawn_texts(column: Column, bags: Any) -> tuple[Column, Array]:
+    """Return drawn words as a column that has the text of each row as a category of its own."""
+    words, counts = bags.words.tolist(), bags.counts.astype(np.int64).tolist()
+    texts = [
+        " ".join(" ".join([column.word(word)] * count) for word, count in zip(words[i:k], counts[i:k], strict=True))
+        for i, k in itertools.pairwise(bags.starts.tolist())
+    ]
+    written = replace(column, kind="categorical", categories=tuple(texts), width=0, words=(), text=None)
+    return written, np.arange(1, len(texts) + 1)
 
 
 def _objects(cells: list[Any]) -> Array:

@@ -1,0 +1,87 @@
+"""The log density of averaged one-dependence, as joins of the cells of a row with the table of all pairs of columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+
+from posteriori.densities import AveragedParameters
+from posteriori.sql.dialects import SMALLEST_EXPONENT, Dialect, column, minus, number
+from posteriori.sql.factors import Factor, FactorContext
+from posteriori.sql.relations import CodeRows, require_affordable
+
+
+def averaged_factors(
+    context: FactorContext, columns: Sequence[int], parameters: AveragedParameters
+) -> Iterator[Factor]:
+    """Yield log 1/d·Σ_i Σ_a p(x_i = a | z)·Π_{j≠i} p(x_j | x_i = a, z), over all a where x_i is missing.
+
+    Each cell of a row has a slot: that of its category, or that of code 0 where it is missing. Each cell as a parent
+    has the slots of the categories it may have. The table of pairs holds log p(child | parent, z), and
+    log p(parent | z) at the slots of the parent's own column.
+    """
+    if context.weighted:
+        raise ValueError(f"{context.model} has factor weights on an average of trees, which to_sql cannot write")
+    n_slots, n_components, _ = parameters.log_probability.shape
+    require_affordable(context.model, n_slots * (n_slots + 2) * (n_components + 1))
+    rows = CodeRows(context.steps, [context.cells.code(j) for j in columns], f"a{columns[0]}")
+    d, starts, components = len(columns), parameters.starts.tolist(), range(n_components)
+    base = rows.distinct()
+    positions = rows.add_table("positions", ["j"], [(j,) for j in range(d)])
+    slot_of = " ".join(f"WHEN {j} THEN COALESCE(c{j}, 0) + {start}" for j, start in enumerate(starts))
+    cells = rows.add("cells", f"SELECT r, CASE j {slot_of} END AS slot\nFROM {base} CROSS JOIN {positions}")
+    possible = rows.add_table("possible", ["slot", "parent"], list(_possible_parents(parameters)))
+    parents = rows.add(
+        "parents",
+        f"SELECT r, possible.parent * {n_slots} AS line\nFROM {cells} AS cells\n"
+        f"INNER JOIN {possible} AS possible ON possible.slot = cells.slot",
+    )
+    pairs = rows.add_table("pairs", ["pair", *(f"l{z}" for z in components)], list(_pairs(parameters)))
+    sums = ", ".join(f"SUM(l{z}) AS l{z}" for z in components)
+    terms = rows.add(
+        "terms",
+        f"SELECT parents.r, line, {sums}\nFROM {parents} AS parents\n"
+        f"INNER JOIN {cells} AS cells ON cells.r = parents.r\n"
+        f"INNER JOIN {pairs} AS pairs ON pairs.pair = line + cells.slot\nGROUP BY parents.r, line",
+    )
+    peaks = ", ".join(f"l{z}, MAX(l{z}) OVER (PARTITION BY r) AS m{z}" for z in components)
+    peaked = rows.add("peaked", f"SELECT r, {peaks}\nFROM {terms}")
+    results = {f"z{z}": _log_mean(rows.dialect, z, d) for z in components}
+    for z, name in enumerate(rows.finish(peaked, results, "\nGROUP BY r")):
+        yield z, columns[0], column(name)
+
+
+def _log_mean(dialect: Dialect, z: int, d: int) -> str:
+    """Return log 1/d·Σ exp l as an aggregate, of terms l whose largest is m."""
+    power = exp.Exp(this=dialect.largest([minus(column(f"l{z}"), column(f"m{z}")), number(SMALLEST_EXPONENT)]))
+    log_sum = dialect.written(exp.Ln(this=exp.Sum(this=power)))
+    return f"MAX(m{z}) + {log_sum} - {dialect.written(number(math.log(d)))}"
+
+
+def _slots(parameters: AveragedParameters) -> Iterator[tuple[int, range]]:
+    """Yield the slot of code 0 of each column, and the slots of its values: that of code 0 if it has no category."""
+    for start, k in zip(parameters.starts.tolist(), parameters.cardinalities, strict=True):
+        yield start, range(start + 1, start + k + 1) if k else range(start, start + 1)
+
+
+def _possible_parents(parameters: AveragedParameters) -> Iterator[tuple[int, int]]:
+    """Yield each slot with the slots of the values that the cell may have."""
+    for start, values in _slots(parameters):
+        yield from ((start, value) for value in values)
+        yield from ((value, value) for value in values if value != start)
+
+
+def _pairs(parameters: AveragedParameters) -> Iterator[tuple[int | float, ...]]:
+    """Yield line + slot of each pair, and its log-probability under each component."""
+    of_pair = parameters.by_pair
+    n_slots = len(of_pair)
+    for start, values in _slots(parameters):
+        for parent in values:
+            line = parent * n_slots
+            yield line + start, *of_pair[parent, parent].tolist()
+            for first, children in _slots(parameters):
+                for child in children:
+                    if child != first and (first != start or child == parent):
+                        yield line + child, *of_pair[parent, child].tolist()

@@ -1,0 +1,215 @@
+"""Columns of text: recognise them, and find their vocabularies, in passes that hold some rows at a time."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from posteriori.tables.folding import Look, fold_rows
+from posteriori.tables.frames import PolarsTable
+from posteriori.tables.identifiers import FEWEST_CELLS, Occurrences
+from posteriori.tables.lazy import LazyTable, StreamedTable
+from posteriori.tables.objects import hash_strings
+from posteriori.tables.partitioned import PartitionedTable
+from posteriori.tables.schema import Column, UnseenCategoryError
+from posteriori.tables.table import Table
+from posteriori.tables.tokenizer import Tokenizer
+
+Texts = Collection[int] | Mapping[int, Tokenizer]  # positions in a table: where text is recognised, or columns of text
+
+SAMPLED = 1000  # cells by which text is recognised
+_FEWEST_WORDS = 5.0  # in a cell, on average; names and addresses have fewer
+_UNSEEN_SHARE = 0.5  # of new rows, whose cell as a whole is new; of categories it is less
+_REPEATED_SHARE = 0.5  # of the words of all cells, that occur in two cells or more; of identifiers it is less
+_MOST_COUNTED = 1 << 21  # words whose rows are counted at a time
+_CATEGORICAL = ("Categorical", "Enum", "category", "ordered")  # data types that declare categories
+
+
+def looks_like_text(cells: Sequence[str]) -> bool:
+    """Return whether strings are text: long, hardly repeated as a whole, but of words that repeat.
+
+    Text has 5 words per cell or more on average, separated by spaces; half of new cells or more are new as a whole
+    (`Occurrences.unseen_share`), as those of an identifier are and those of categories are not; and half of the words
+    or more occur in another cell, too, as those of an identifier do not. Fewer than 20 cells are never text.
+    """
+    if len(cells) < FEWEST_CELLS:
+        return False
+    words = [set(cell.lower().split()) for cell in cells]
+    n_words = sum(len(cell.split()) for cell in cells)
+    hashes = hash_strings(list(cells))
+    if n_words < _FEWEST_WORDS * len(cells) or hashes is None or Occurrences.of(hashes).unseen_share < _UNSEEN_SHARE:
+        return False
+    cells_with = Counter(chain.from_iterable(words))
+    repeated = sum(count for count in cells_with.values() if count > 1)
+    return repeated >= _REPEATED_SHARE * sum(cells_with.values())
+
+
+def find_texts(table: Table, positions: Sequence[int], texts: Texts) -> dict[int, tuple[Column, ...]]:
+    """Return the columns of text of a table with their vocabularies, by their positions in the table.
+
+    Parameters
+    ----------
+    table : Table
+    positions : sequence of int
+        The columns to look at.
+    texts : collection of int, or mapping of int to Tokenizer
+        Columns that are text if they look like it (`looks_like_text`), or columns that are, with their settings.
+
+    Raises
+    ------
+    ValueError
+        A named column does not hold strings, or no cell of it has a word.
+    UnseenCategoryError
+        The table is a scan of which only the first rows are to be read.
+    """
+    if isinstance(texts, Mapping):
+        chosen = {j: texts[j] for j in positions if j in texts}
+    else:
+        candidates = [j for j in positions if j in texts and _may_be_text(table, j)]
+        chosen = {j: Tokenizer() for j in _recognised(table, candidates)}
+    seen = see_words(table, chosen)
+    return {j: (_column(table, j, chosen[j], words),) for j, words in seen.items()}
+
+
+def extended_texts(table: Table, known: Mapping[int, tuple[Column, ...]]) -> dict[int, tuple[Column, ...]]:
+    """Return the columns of text of a model, by their positions in another table, with the vocabulary of that table."""
+    tokenizers = {j: column.text for j, (column, *_) in known.items() if column.text is not None}
+    seen = see_words(table, tokenizers)
+    return {j: (_column(table, j, tokenizers[j], words, known[j][0]),) for j, words in seen.items()}
+
+
+def _column(table: Table, j: int, tokenizer: Tokenizer, seen: RowsWithWord, past: Column | None = None) -> Column:
+    words = tokenizer.selected(seen.counts, seen.n_rows)
+    if not words and past is not None:
+        return past  # no row of the new table has a word
+    if not words:
+        raise ValueError(
+            f"no cell of column {table.names[j]!r} has a word for the vocabulary; leave the column out, or change the "
+            "settings of text"
+        )
+    return Column(table.names[j], "counts", dtype=table.data_type(j), width=len(words), words=words, text=tokenizer)
+
+
+def _may_be_text(table: Table, j: int) -> bool:
+    """Return whether the data type of a column may hold text; the cells of a table in memory are looked at, too."""
+    if table.data_type(j) in _CATEGORICAL or table.data_type(j).startswith("dictionary"):
+        return False
+    if not isinstance(table, LazyTable):
+        return table.hashes(j, SAMPLED) is not None
+    return table.holds_identifiers(j) and table.empty_column(j).whole_numbers(0, None) is None
+
+
+def _recognised(table: Table, candidates: Sequence[int]) -> list[int]:
+    """Return which columns of strings are text, by their first cells; of partitions, by those of each partition."""
+    if not candidates:
+        return []
+    look = _Sample(len(candidates))
+    if isinstance(table, PartitionedTable):
+        sample = table.fold(look, candidates)
+    elif isinstance(table, StreamedTable):
+        frame = next(table.frames([table.names[j] for j in candidates]), None)
+        sample = None if frame is None else look.at(PolarsTable(frame), range(len(candidates)))
+    else:
+        sample = look.at(table, candidates)
+    cells = () if sample is None else sample.cells
+    return [j for j, strings in zip(candidates, cells, strict=False) if looks_like_text(strings)]
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The first present cells of several columns; + adds those of the rows that follow."""
+
+    cells: tuple[tuple[str, ...], ...]
+
+    def __add__(self, other: _Cells) -> _Cells:
+        return _Cells(tuple((*a, *b)[:SAMPLED] for a, b in zip(self.cells, other.cells, strict=True)))
+
+
+@dataclass(frozen=True)
+class _Sample(Look[_Cells]):
+    """A task that returns the first present cells of columns of strings; none of a column that holds others."""
+
+    n_columns: int
+
+    def at(self, table: Table, columns: Sequence[int]) -> _Cells:
+        rows = slice(0, min(SAMPLED, table.n_rows))
+        return _Cells(tuple(self._strings(table, j, rows) for j in columns))
+
+    @staticmethod
+    def _strings(table: Table, j: int, rows: slice) -> tuple[str, ...]:
+        if table.hashes(j, rows.stop) is None:
+            return ()
+        return tuple(cell for cell in table.texts(j, rows) if cell is not None)
+
+
+@dataclass(frozen=True)
+class RowsWithWord:
+    """The number of rows in which each word occurs; + adds that of other rows.
+
+    Of more than 2,097,152 words, the rarest are forgotten after each part of the rows, so that memory is bounded. The
+    numbers of the others are then exact, or too small by those of an earlier part (Manku & Motwani 2002, lossy
+    counting).
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    n_rows: int = 0
+
+    @classmethod
+    def of(cls, texts: Sequence[str | None], tokenizer: Tokenizer) -> RowsWithWord:
+        """Return the number of texts that hold each word."""
+        counts: Counter[str] = Counter()
+        for text in texts:
+            if text is not None:
+                counts.update(set(tokenizer.tokens(text)))
+        return cls(dict(counts), len(texts))
+
+    def __add__(self, other: RowsWithWord) -> RowsWithWord:
+        counts = dict(self.counts)
+        for word, count in other.counts.items():
+            counts[word] = counts.get(word, 0) + count
+        if len(counts) > _MOST_COUNTED:
+            counts = dict(heapq.nlargest(_MOST_COUNTED // 2, counts.items(), key=lambda entry: (entry[1], entry[0])))
+        return RowsWithWord(counts, self.n_rows + other.n_rows)
+
+
+@dataclass(frozen=True)
+class _WordsSeen:
+    """The rows of each word, of several columns; + adds those of other rows."""
+
+    columns: tuple[RowsWithWord, ...]
+
+    def __add__(self, other: _WordsSeen) -> _WordsSeen:
+        return _WordsSeen(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
+
+
+@dataclass(frozen=True)
+class _CountWords(Look[_WordsSeen]):
+    """A task that counts the rows of each word of columns of text."""
+
+    tokenizers: tuple[Tokenizer, ...]
+
+    def of_rows(self, table: Table, columns: Sequence[int], rows: slice) -> _WordsSeen:
+        pairs = zip(columns, self.tokenizers, strict=True)
+        return _WordsSeen(tuple(RowsWithWord.of(table.texts(j, rows), tokenizer) for j, tokenizer in pairs))
+
+
+def see_words(table: Table, tokenizers: Mapping[int, Tokenizer]) -> dict[int, RowsWithWord]:
+    """Return the number of rows in which each word of columns of text occurs, by their positions, in one pass.
+
+    Raises
+    ------
+    ValueError
+        A column does not hold strings.
+    UnseenCategoryError
+        The table is a scan of which only the first rows are to be read.
+    """
+    if not tokenizers:
+        return {}
+    if getattr(table, "from_first_rows", False):
+        raise UnseenCategoryError("the words of a text take a pass over all rows")
+    seen: Any = fold_rows(table, _CountWords(tuple(tokenizers.values())), list(tokenizers))
+    return dict(zip(tokenizers, seen.columns, strict=True))

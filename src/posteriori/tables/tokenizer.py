@@ -1,0 +1,132 @@
+"""How a column of text is cut into words: the settings of scikit-learn's CountVectorizer."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from posteriori.invariants import require
+from posteriori.suggestions import similar
+
+_OF_VOCABULARY = ("min_df", "max_df", "max_features")
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """The settings of scikit-learn's `CountVectorizer`, of the same names, and which words become the vocabulary.
+
+    Attributes
+    ----------
+    analyzer : {"word", "char", "char_wb"}
+        Whether the tokens are words, characters, or characters within words.
+    lowercase : bool
+    strip_accents : {"ascii", "unicode"} or None
+    ngram_range : tuple of two int
+        The least and the greatest number of neighbouring tokens that are counted together.
+    stop_words : "english", tuple of str or None
+        Words that are left out.
+    token_pattern : str
+        The regular expression of a word; by default two or more letters, digits or underscores.
+    binary : bool
+        Whether a word counts once per cell, however often it occurs.
+    min_df, max_df : int or float
+        The least and the greatest number of rows (int), or share of rows (float), that a word of the vocabulary
+        occurs in.
+    max_features : int or None
+        V, the greatest number of words: the ones that most rows hold.
+    """
+
+    analyzer: Literal["word", "char", "char_wb"] = "word"
+    lowercase: bool = True
+    strip_accents: Literal["ascii", "unicode"] | None = None
+    ngram_range: tuple[int, ...] = (1, 1)
+    stop_words: str | tuple[str, ...] | None = None
+    token_pattern: str = r"(?u)\b\w\w+\b"
+    binary: bool = False
+    min_df: int | float = 1
+    max_df: int | float = 1.0
+    max_features: int | None = 1 << 17
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Tokenizer:
+        """Return the settings that a mapping states, and the defaults of the others.
+
+        Raises
+        ------
+        ValueError
+            There is no such setting, or it has a wrong value.
+        """
+        from posteriori.conformity import check_fields
+
+        known = [field.name for field in dataclasses.fields(cls)]
+        unknown = next((name for name in options if name not in known), None)
+        if unknown is not None:
+            found = similar(str(unknown), known)
+            hint = f"; do you mean {found!r}?" if found else f"; the settings are {', '.join(known)}"
+            raise ValueError(f"text has no setting {unknown!r}{hint}")
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
+        }
+        check_fields(cls, given)
+        made = cls(**given)
+        made.check()
+        return made
+
+    def check(self) -> None:
+        """Raise ValueError unless the settings have a meaning."""
+        low_to_high = len(self.ngram_range) == 2 and 1 <= self.ngram_range[0] <= self.ngram_range[1]
+        require(low_to_high, f"ngram_range is {self.ngram_range}; give the least and the greatest length, as (1, 2)")
+        named = not isinstance(self.stop_words, str) or self.stop_words == "english"
+        require(named, f'stop_words is {self.stop_words!r}; give "english" or a list of words')
+        for name in ("min_df", "max_df"):
+            value = getattr(self, name)
+            suits = value >= 0 if isinstance(value, int) else 0.0 <= value <= 1.0
+            require(suits, f"{name} is {value}; give a number of rows, or a share of them between 0.0 and 1.0")
+        require(self.max_features is None or self.max_features > 0, "max_features is not positive")
+        try:
+            groups = re.compile(self.token_pattern).groups
+        except re.error as error:
+            raise ValueError(f"token_pattern is {self.token_pattern!r}, which is no pattern: {error}") from None
+        require(groups <= 1, f"token_pattern is {self.token_pattern!r}; it may have one group at most")
+
+    def _vectorizer(self, **vocabulary: Any) -> Any:
+        try:
+            from sklearn.feature_extraction.text import CountVectorizer
+        except ImportError:
+            raise ImportError("a model with a column of text needs scikit-learn: pip install scikit-learn") from None
+        settings = dataclasses.asdict(self)
+        for name in _OF_VOCABULARY:
+            del settings[name]
+        if isinstance(self.stop_words, tuple):
+            settings["stop_words"] = list(self.stop_words)
+        if self.analyzer != "word":  # CountVectorizer warns of settings that only words have
+            del settings["stop_words"], settings["token_pattern"]
+        return CountVectorizer(**settings, **vocabulary)
+
+    def counter(self, places: Mapping[str, int]) -> Any:
+        """Return a vectorizer that counts the words of a vocabulary, given as the position of each."""
+        return self._vectorizer(vocabulary=places)
+
+    @cached_property
+    def _analyze(self) -> Any:
+        return self._vectorizer().build_analyzer()
+
+    def tokens(self, text: str) -> list[str]:
+        """Return the words and n-grams of a text, in order, with repetitions."""
+        found: list[str] = self._analyze(text)
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def selected(self, n_rows_with: Mapping[str, int], n_rows: int) -> tuple[str, ...]:
+        """Return the vocabulary, in alphabetical order, from the number of rows that hold each word."""
+        low, high = (bound if isinstance(bound, int) else bound * n_rows for bound in (self.min_df, self.max_df))
+        kept: Iterable[str] = [word for word, count in n_rows_with.items() if low <= count <= high]
+        if self.max_features is not None:
+            kept = sorted(kept, key=lambda word: (-n_rows_with[word], word))[: self.max_features]
+        return tuple(sorted(kept))
