@@ -46,9 +46,9 @@ def decline_uncertain_covariance(table: TableSummary) -> str | None:
     """Return why one covariance of all classes cannot be estimated from a table; None if it can.
 
     A missing number is predicted from all others, by a regression on the other columns. At 2.5 rows per column the
-    rows outside one fold of five are twice as many as the columns. Measured with 5 % of the numbers missing, three
-    draws each: at 1.5 rows per column, LDA as a member raises the log-loss of the pool on new rows, from 0.156 to 0.161
-    (wdbc), 0.27 to 0.30 (spambase) and 0.75 to 1.57 (satimage); at 2.0, from 0.15 to 0.15 and 0.62 to 0.69.
+    rows outside one fold of five are twice as many as the columns. Measured with 5 % of the numbers missing, mean of
+    three draws, log-loss on new rows of the pool without and with LDA: at 1.5 rows per column 0.156 and 0.161 (wdbc),
+    0.27 and 0.30 (spambase), 0.75 and 1.57 (satimage); at 2.0 rows 0.152 and 0.151 (wdbc), 0.62 and 0.69 (satimage).
     """
     d, n_rows = table.n_continuous, table.n_rows - table.n_classes
     if d and table.n_incomplete and n_rows < ROWS_PER_COLUMN * (d + 1):

@@ -264,7 +264,7 @@ def test_many_categories_take_little_memory_and_tables_that_no_memory_holds_are_
     X, y = rng.integers(0, 4000, (4000, 9)).astype(str), [0, 1] * 2000
     model = po.TreeAugmentedNaiveBayes().fit(X, y)
     assert model.statistics_.blocks[0].coarse.codes.cells.nbytes < 1e7
-    few = rng.integers(0, 60, (400, 260)).astype(str)
+    few = rng.integers(0, 30, (400, 520)).astype(str)
     with pytest.raises(ValueError, match=r"the joint counts would take .* GB, more than 2.1; leave out columns"):
         po.TreeAugmentedNaiveBayes().fit(few, [0, 1, 2] * 133 + [0])
 
