@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.candidates import (
+    OF_COUNTS,
     MemberOptions,
     fit_or_skip,
     resolve_members,
@@ -50,12 +51,6 @@ from posteriori.tables.progress import plan_steps, start_progress, step
 from posteriori.typing import Array
 
 _POOL = "pool"
-
-
-class _Reader(NaiveBayes):
-    """Reads the rows of a pool, in which not all members model blocks of counts."""
-
-    _reads_counts = False
 
 
 @insert_shared_docs
@@ -320,7 +315,7 @@ class GenerativeClassifier(UpdatingPool):
     ) -> tuple[TrainingRows, TableSummary, dict[str, Any]]:
         """Return the training rows, their summary, and the parameters of all members."""
         automatic = isinstance(self.categorical_features, str) and self.categorical_features == "auto"
-        reader = _Reader(
+        reader = NaiveBayes(
             categorical_features="from_dtype" if automatic else self.categorical_features,
             distributions=self.distributions,
             keep=self.keep,
@@ -380,15 +375,16 @@ class GenerativeClassifier(UpdatingPool):
         return selected.estimators, selected.too_costly
 
     def _options(self, schema: Schema, common: Mapping[str, Any]) -> MemberOptions:
-        """Return what members are asked for, with the densities of the columns of numbers by name."""
+        """Return what members are asked for, with the densities of the columns of numbers and of counts by name."""
         names = schema.names
-        numbers = tuple(names[j] for j in schema.of_kind("continuous"))
+        numbers, counts = (tuple(names[j] for j in schema.of_kind(kind)) for kind in ("continuous", "counts"))
         stated = self.distributions or {}
         if isinstance(stated, str):
-            stated = dict.fromkeys(numbers, stated)
+            stated = dict.fromkeys(counts if counts and stated in OF_COUNTS else numbers, stated)
         of_name = {names[column_of(key, schema)]: density for key, density in stated.items()}
-        densities = {name: density for name, density in of_name.items() if name in numbers}
-        return MemberOptions(common, self.missing, self.unlabelled, densities, numbers)
+        densities = {name: density for name, density in of_name.items() if name in (*numbers, *counts)}
+        has_others = bool(schema.dense)
+        return MemberOptions(common, self.missing, self.unlabelled, densities, numbers, counts, has_others)
 
     def _pool_of(
         self, log_posteriors: Array, folded: FoldedData, rows: Any = slice(None), start: Pool | None = None

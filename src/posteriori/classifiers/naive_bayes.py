@@ -60,9 +60,9 @@ class NaiveBayes(GenerativeEstimator):
     distributions : str or mapping, optional
         ``"gaussian"``, ``"binned"`` or ``"poisson"`` for all continuous columns, or a mapping from a column's name (or
         index) to one of these, ``"categorical"`` or a density object. Other columns keep the default of their kind.
-        For counts of words: ``"multinomial"``, ``"complement"``, ``"compound"`` or ``"presence"``. One of these names
-        is for the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is ``"multinomial"``; if
-        there are none, it is for all continuous columns together.
+        For counts of words: ``"multinomial"``, ``"scaled"``, ``"complement"``, ``"compound"`` or ``"presence"``. One of
+        these names is for the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is
+        ``"multinomial"``; if there are none, it is for all continuous columns together.
     .. shared:: categorical_features, keep, dates
     .. shared:: priors, prior_alpha
     alpha : float, default 1.0
@@ -153,7 +153,7 @@ class NaiveBayes(GenerativeEstimator):
     array([[0.083, 0.917]])
     """
 
-    _reads_counts = True
+    reads_counts = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "distributions": [None, str, Mapping, HasMethods("log_density")],
         "alpha": [PSEUDO_COUNT],

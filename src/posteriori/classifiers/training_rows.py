@@ -44,7 +44,8 @@ class TrainingRowReader(ModelEstimator):
     label_noise: Any = None
     feature_weights: Any = None
     _classes_closed: bool
-    _reads_counts: ClassVar[bool] = False  # whether a sparse block is a column of counts, or an error
+    reads_counts: ClassVar[bool] = False
+    """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""
 
     @abstractmethod
     def _prior(self, classes: Column) -> Prior:
@@ -90,7 +91,7 @@ class TrainingRowReader(ModelEstimator):
         keep = None if kept is None else [columns[j] for j in kept]
         declared = [columns[j] for j in chosen]
         schema = infer_schema(
-            table, columns, declared, labels.name, keep=keep, dates=self.dates, reads_counts=self._reads_counts
+            table, columns, declared, labels.name, keep=keep, dates=self.dates, reads_counts=self.reads_counts
         )
         target = _declared_classes(classes, labels)
         return self._assemble(table, schema, schema.spread(columns), labels, target, sample_weight, complete)
@@ -219,7 +220,8 @@ class TrainingRowReader(ModelEstimator):
             if column.is_ignored or column.part is not None:
                 known[position] = (*known.get(position, ()), column)
         columns = list(dict.fromkeys(positions))
-        read = infer_schema(table, columns, categorical, known=known, reads_counts=self._reads_counts)
+        reads_counts = self.reads_counts or bool(schema.of_kind("counts"))  # a member of a pool that leaves them out
+        read = infer_schema(table, columns, categorical, known=known, reads_counts=reads_counts)
         return schema.extended(read, mixed=named)
 
     def _extended_classes(self, classes: Any, labels: Labels | PartialLabels) -> Column:
