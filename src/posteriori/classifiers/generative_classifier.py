@@ -147,11 +147,18 @@ class GenerativeClassifier(UpdatingPool):
     (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); and averaged
     one-dependence on two kinds of bins ("aode 5", "aode 8 bins").
 
+    If X has columns of counts of words (a sparse matrix, or `posteriori.Blocks`), naive Bayes models them too: "nb" as
+    multinomial, and further candidates as counts on a logarithmic scale ("scaled", "scaled 0.1"), by complements of the
+    classes ("complement", "complement 0.1"; of three classes or more), as "compound" and as "presence". Except for "nb"
+    and "compound", they have one weight per column, a column of counts being one, and all but "nb" cut numbers into
+    bins. The other candidates see the other columns only, so that their explanations hold 0 for the words. Such a pool
+    has no log p(x), and draws no rows.
+
     A pool has no `components_per_class`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
     possible classes: fit one of the models that have them, or give it as a member, with its own parameters. `to_sql`
     writes pools of naive Bayes, discriminant analysis and trees, such as ``members=["nb", "lda shrunk", "tan 5"]``;
     k-dependence and averaged one-dependence have no SELECT. `linear_form` takes pools of linear members, such as
-    ``members=["lda"]``. Sparse counts are read by `NaiveBayes`. `partial_fit`, `unlearn` and `merge` update those
+    ``members=["lda"]``. `partial_fit`, `unlearn` and `merge` update those
     members whose statistics are sums over rows; each says what becomes of the weights.
 
     A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if the
