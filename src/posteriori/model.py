@@ -552,6 +552,11 @@ class GenerativeModel:
                 drawn = drawn.to_array()
             for position, column in enumerate(block.columns):
                 columns[column] = drawn[:, position]
+        for j in set(self.schema.of_kind("counts")).difference(*(block.columns for block in self.blocks)):
+            raise ValueError(
+                f"the model has no distribution of {quote([self.schema.names[j]])}, so that no rows can be drawn; use "
+                "NaiveBayes"
+            )
         for j in self.schema.of_kind("categorical"):
             columns[j] = columns[j].astype(np.uint16, copy=False)
         for j, read in enumerate(self.schema.columns):

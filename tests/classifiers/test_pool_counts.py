@@ -117,6 +117,16 @@ def test_the_density_that_is_stated_for_a_block_is_that_of_all_members():
     assert_allclose(model.members_["nb"].predict_proba(ROWS), alone.predict_proba(ROWS), atol=1e-9)
 
 
+def test_a_pool_is_cross_validated_by_refits():
+    pool = po.GenerativeClassifier(["nb", "lda"], folds=2)
+    found = po.cross_validate({"pool": pool}, ROWS, Y, folds=2)
+    inside = found.fold == 0
+    refitted = po.GenerativeClassifier(["nb", "lda"], folds=2).fit(ROWS[~inside], Y[~inside])
+    assert_allclose(found.posteriors["pool"][inside], refitted.predict_proba(ROWS[inside]), atol=1e-9)
+    with pytest.raises(TypeError, match="column 'words' is sparse"):
+        po.cross_validate(["logistic"], ROWS, Y, folds=2)
+
+
 def test_errors_name_the_problem(pool):
     with pytest.raises(ValueError, match="no member models the counts of words in column 'words'; add one"):
         po.GenerativeClassifier(["lda", "tan"]).fit(ROWS, Y)
@@ -124,3 +134,5 @@ def test_errors_name_the_problem(pool):
         pool.score_samples(ROWS)
     with pytest.raises(ValueError, match="no distribution to draw from"):
         pool.sample(2)
+    with pytest.raises(ValueError, match="no distribution of column 'words', so that no rows can be drawn"):
+        pool.members_["lda shrunk"].sample(2)
