@@ -47,9 +47,10 @@ from posteriori.statistics import Scatter
 from posteriori.tables import Assignment, Codes, Column, Numbers
 
 MODULE = "posteriori.densities.exponential"
+WORDS = {"multinomial", "complement", "compound", "presence"}
 PROTOCOLS = {
-    DescribedDensity: {"gaussian", "multivariate gaussian", "poisson", "tree", "grouped"},
-    LinearDensity: {"gaussian", "multivariate gaussian", "poisson", "categorical", "missingness"},
+    DescribedDensity: {"gaussian", "multivariate gaussian", "poisson", "tree", "grouped", *WORDS},
+    LinearDensity: {"gaussian", "multivariate gaussian", "poisson", "categorical", "missingness", "multinomial"},
     TabularDensity: {"categorical", "grouped", "k-dependence", "tree"},
     CorrelatedDensity: {"multivariate gaussian"},
     MarginDensity: {"multivariate gaussian"},
