@@ -97,6 +97,11 @@ tables: .venv ## Measure the figures of docs/ again (minutes; real tables need t
 	$(PYTHON) -m experiments.generative_discriminative
 	$(PYTHON) -m experiments.pool
 
+.PHONY: text
+text: .venv ## Measure models of counts of words for docs/text.md again (10 minutes; downloads vaderSentiment 0.5)
+	$(PYTHON) -m pip download --quiet --no-deps --no-binary :all: --dest build/texts vaderSentiment==0.5
+	$(PYTHON) -m experiments.text build/texts/vaderSentiment-0.5.zip
+
 .PHONY: scale
 scale: .venv ## Measure the figures of docs/scale.md again (minutes)
 	$(PYTHON) -m experiments.scale

@@ -20,7 +20,17 @@ if _typing.TYPE_CHECKING:
     from posteriori.classifiers.merging import merge
     from posteriori.classifiers.prediction_files import predict_to
     from posteriori.comparison import Comparison, compare
-    from posteriori.densities import Binned, Categorical, Complement, Compound, Gaussian, Multinomial, Poisson, Presence
+    from posteriori.densities import (
+        Binned,
+        Categorical,
+        Complement,
+        Compound,
+        Gaussian,
+        Multinomial,
+        Poisson,
+        Presence,
+        ScaledMultinomial,
+    )
     from posteriori.model_selection import leave_one_out
     from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
@@ -68,6 +78,7 @@ _HOMES = {
     "Presence": "densities",
     "Report": "reporting",
     "Query": "tables",
+    "ScaledMultinomial": "densities",
     "Scan": "tables",
     "TargetCuts": "tables",
     "TreeAugmentedNaiveBayes": "classifiers",
@@ -118,6 +129,7 @@ __all__ = [
     "Presence",
     "Query",
     "Report",
+    "ScaledMultinomial",
     "Scan",
     "TargetCuts",
     "TreeAugmentedNaiveBayes",

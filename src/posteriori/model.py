@@ -42,7 +42,7 @@ class Block:
         require(
             min(self.columns) >= 0 and max(self.columns) < d, f"a column of the {name} density is not in the schema"
         )
-        readable = schema.modelled if self.density.kind == "mixed" else schema.read_as(self.density.kind)
+        readable = schema.dense if self.density.kind == "mixed" else schema.read_as(self.density.kind)
         require(set(self.columns) <= set(readable), f"the {name} density cannot read one of its columns")
         alone = len(self.columns) == 1 or not set(self.columns) & set(schema.of_kind("counts"))
         require(alone, f"the {name} density reads a column of counts and others, and it takes one at a time")
@@ -191,13 +191,18 @@ class GenerativeModel:
             block.density.check_fitted(parameters)
 
     def _check_coverage(self) -> None:
-        """Raise ValueError unless each column has one density, and each binned column one more within its bins."""
+        """Raise ValueError unless each column has one density, and each binned column one more within its bins.
+
+        A column of counts may have none: a member of a pool without one leaves it to the others.
+        """
         modelled = sorted(
             j for block in self.blocks if not block.shared and not block.models_missingness for j in block.columns
         )
         binned = [j for j, column in enumerate(self.schema.columns) if column.is_binned]
         within = sorted(j for block in self.blocks if block.shared for j in block.columns)
-        require(modelled == list(self.schema.modelled), "there is not one density for each column")
+        unread = set(self.schema.of_kind("counts")) - set(modelled)
+        wanted = [j for j in self.schema.modelled if j not in unread]
+        require(modelled == wanted, "there is not one density for each column")
         require(within == binned, "a binned column has no density within its bins, or another column has one")
         require(
             sum(block.models_missingness for block in self.blocks) <= 1, "two densities model which cells are missing"
@@ -356,6 +361,11 @@ class GenerativeModel:
                 "EM cannot learn from it; set alpha > 0, or correct a number that lies absurdly far from all others"
             )
         return log_joint, log_likelihood
+
+    @property
+    def has_density(self) -> bool:
+        """Whether the model has a log p(x): no block has scores that are not a density."""
+        return all(getattr(block.density, "is_normalised", True) for block in self.blocks)
 
     def log_evidence(self, batch: Batch) -> Array:
         """Return log p(x) in nats, (n,).
@@ -547,6 +557,11 @@ class GenerativeModel:
                 drawn = drawn.to_array()
             for position, column in enumerate(block.columns):
                 columns[column] = drawn[:, position]
+        for j in set(self.schema.of_kind("counts")).difference(*(block.columns for block in self.blocks)):
+            raise ValueError(
+                f"the model has no distribution of {quote([self.schema.names[j]])}, so that no rows can be drawn; use "
+                "NaiveBayes"
+            )
         for j in self.schema.of_kind("categorical"):
             columns[j] = columns[j].astype(self.schema.columns[j].code_type, copy=False)
         for j, read in enumerate(self.schema.columns):

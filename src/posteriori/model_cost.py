@@ -59,19 +59,25 @@ class TableSummary:
     Attributes
     ----------
     columns : tuple of ColumnSummary
-        The features.
+        The features that are numbers or categories.
     n_rows : int
         Rows of the table.
     n_classes : int
         C.
     n_incomplete : int
         Rows that lack at least one number.
+    n_counts : int
+        Columns of counts.
+    whole_counts : bool
+        Whether all their counts are whole.
     """
 
     columns: tuple[ColumnSummary, ...]
     n_rows: int
     n_classes: int
     n_incomplete: int
+    n_counts: int = 0
+    whole_counts: bool = True
 
     @property
     def n_continuous(self) -> int:

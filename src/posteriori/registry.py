@@ -37,6 +37,27 @@ def _accept(table: TableSummary) -> str | None:
     return None
 
 
+def decline_categories(table: TableSummary) -> str | None:
+    """Return why a model of numbers and counts does not apply to a table of categories; None if it holds others."""
+    return None if table.n_counts else decline_without_numbers(table)
+
+
+def decline_without_others(table: TableSummary) -> str | None:
+    """Return why a model of bins and categories does not apply to counts of words alone; None if there are others."""
+    return None if table.columns else "there is no column but counts of words"
+
+
+def decline_two_classes(table: TableSummary) -> str | None:
+    """Return why complements of classes do not apply: of two classes, each is the other; None if there are more."""
+    two = "of two classes, each is the complement of the other, and multinomial is the same model"
+    return two if table.n_classes == 2 else None
+
+
+def decline_fractions(table: TableSummary) -> str | None:
+    """Return why a model of whole counts of words does not apply; None if all counts are whole."""
+    return None if table.whole_counts else "some counts of words are fractions"
+
+
 def decline_without_numbers(table: TableSummary) -> str | None:
     """Return why a model of numbers does not apply to a table of categories; None if the table holds numbers."""
     return None if table.n_continuous else "no column holds numbers"
@@ -86,14 +107,17 @@ class ModelSpec:
         The parameters that differ from the defaults of the class.
     options : frozenset of str
         What it can be asked for beyond its parameters: "distributions" (a density per column), "binned" (numbers
-        cut into bins), "missing" (informative missing cells), "feature_weights" (weighted factors), "unlabelled" (rows
-        without label), "label_noise" (noisy labels and mixtures as classes), "text" (columns of text).
+        cut into bins), "counts" (columns of counts), "text" (columns of text), "missing" (informative missing cells),
+        "feature_weights" (weighted factors), "unlabelled" (rows without label), "label_noise" (noisy labels and
+        mixtures as classes).
     cost : callable
         Takes a `TableSummary` to a `Cost`.
     decline : callable
         Takes a `TableSummary` to the reason why the model does not apply; to None if it does.
     in_pool : bool
         Whether `GenerativeClassifier(members="auto")` tries it.
+    of_counts : bool
+        Whether the pool tries it only if a column holds counts of words; it takes numbers as binned.
     generative : bool
         Whether it has p(x, y) and can be saved; otherwise it is a peer for comparisons.
     """
@@ -107,6 +131,7 @@ class ModelSpec:
     cost: CostModel = cost_per_column
     decline: Callable[[TableSummary], str | None] = _accept
     in_pool: bool = False
+    of_counts: bool = False
     generative: bool = True
 
     @property
@@ -138,6 +163,8 @@ _AVERAGED: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "cost"
 _SHARED_COVARIANCE: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariance, "in_pool": True}
 _OWN_COVARIANCES: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariances, "in_pool": True}
 _WITH_NUMBERS: dict[str, Any] = {"decline": decline_without_numbers, "in_pool": True}
+# A row of many words gives a block of counts a factor that is far too sure: its weight makes up for it.
+_COUNTS: dict[str, Any] = {"options": _EM_OPTIONS | {"distributions", "counts"}, "in_pool": True, "of_counts": True}
 
 # The order of the candidates (`in_pool`) is the order of `cv_results_`. Candidates are quick and differ in their
 # errors: Gaussians or bins, few parameters or many, factors weighted or not. 8 bins do better on few rows, bins that
@@ -148,15 +175,16 @@ _SPECS = (
         "pool",
         "every suitable model, combined by cross-validated performance",
         "posteriori.classifiers.generative_classifier:GenerativeClassifier",
-        options=frozenset({"distributions", "binned", "missing", "unlabelled"}),
+        options=frozenset({"distributions", "binned", "text", "missing", "unlabelled"}),
     ),
     ModelSpec(
         "nb",
         "naive Bayes",
         "naive Bayes: features independent given the class",
         _NAIVE_BAYES,
-        options=_EM_OPTIONS | {"distributions", "binned", "text"},
-        **_WITH_NUMBERS,
+        options=_EM_OPTIONS | {"distributions", "binned", "counts", "text"},
+        decline=decline_categories,
+        in_pool=True,
     ),
     ModelSpec("lda", "LDA", "Gaussian numbers, one covariance for all classes", _DISCRIMINANT, **_GAUSSIAN),
     ModelSpec(
@@ -216,7 +244,8 @@ _SPECS = (
         "nb with binned numbers and one weight per feature",
         _NAIVE_BAYES,
         {"distributions": "binned", **_WEIGHTED},
-        options=_EM_OPTIONS | {"binned"},
+        options=_EM_OPTIONS | {"binned", "counts"},
+        decline=decline_without_others,
         in_pool=True,
     ),
     ModelSpec(
@@ -243,6 +272,57 @@ _SPECS = (
         {"bins": 8, "backoff": 5.0},
         **_AVERAGED,
         **_WITH_NUMBERS,
+    ),
+    ModelSpec(
+        "scaled",
+        "naive Bayes, scaled counts",
+        "nb weighted, counts of words on a log scale, per length of row",
+        _NAIVE_BAYES,
+        {"distributions": "scaled", **_WEIGHTED},
+        **_COUNTS,
+    ),
+    ModelSpec(
+        "scaled 0.1",
+        "naive Bayes, scaled counts 0.1",
+        "scaled, with pseudo-counts of 0.1",
+        _NAIVE_BAYES,
+        {"distributions": "scaled", **_WEIGHTED, "alpha": 0.1},
+        **_COUNTS,
+    ),
+    ModelSpec(
+        "complement",
+        "naive Bayes, complement",
+        "nb, counts of words scored by the other classes",
+        _NAIVE_BAYES,
+        {"distributions": "complement", **_WEIGHTED},
+        decline=decline_two_classes,
+        **_COUNTS,
+    ),
+    ModelSpec(
+        "complement 0.1",
+        "naive Bayes, complement 0.1",
+        "complement, with pseudo-counts of 0.1",
+        _NAIVE_BAYES,
+        {"distributions": "complement", **_WEIGHTED, "alpha": 0.1},
+        decline=decline_two_classes,
+        **_COUNTS,
+    ),
+    ModelSpec(
+        "compound",
+        "naive Bayes, Dirichlet-multinomial",
+        "nb, counts of words that repeat within a row",
+        _NAIVE_BAYES,
+        {"distributions": "compound"},
+        decline=decline_fractions,
+        **_COUNTS,
+    ),
+    ModelSpec(
+        "presence",
+        "naive Bayes, presence",
+        "nb, words that occur or not",
+        _NAIVE_BAYES,
+        {"distributions": "presence", **_WEIGHTED},
+        **_COUNTS,
     ),
     ModelSpec(
         "logistic",
@@ -308,9 +388,15 @@ def find_model(name: str) -> ModelSpec:
     return MODELS[name]
 
 
-def pool_candidates() -> dict[str, ModelSpec]:
-    """Return the models that `GenerativeClassifier(members="auto")` tries, in the order of `cv_results_`."""
-    return {name: spec for name, spec in MODELS.items() if spec.in_pool}
+def pool_candidates(counts: bool = False) -> dict[str, ModelSpec]:
+    """Return the models that `GenerativeClassifier(members="auto")` tries, in the order of `cv_results_`.
+
+    Parameters
+    ----------
+    counts : bool
+        Whether the table has columns of counts of words.
+    """
+    return {name: spec for name, spec in MODELS.items() if spec.in_pool and (counts or not spec.of_counts)}
 
 
 def member_models() -> dict[str, ModelSpec]:

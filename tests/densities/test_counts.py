@@ -19,6 +19,7 @@ from posteriori.densities import (
     LeaveOneOutDensity,
     Multinomial,
     Presence,
+    ScaledMultinomial,
     WordDensity,
     implements,
 )
@@ -32,7 +33,15 @@ COMPONENT = RNG.integers(0, Z, N).astype(np.int32)
 WEIGHT = RNG.integers(1, 4, N).astype(float)
 LABELS = Assignment(COMPONENT, WEIGHT, Z)
 BAGS, DENSE = Bags.of_matrix(csr_array(COUNTS), slice(0, N)), Numbers(COUNTS)
-DENSITIES = [Multinomial(), Multinomial(0.0), Complement(), Complement(0.5, norm=True), Presence(0.7), Compound(0.3)]
+DENSITIES = [
+    Multinomial(),
+    Multinomial(0.0),
+    Complement(),
+    Complement(0.5, norm=True),
+    Presence(0.7),
+    Compound(0.3),
+    ScaledMultinomial(0.1),
+]
 
 every_density = pytest.mark.parametrize("density", DENSITIES, ids=repr)
 
@@ -84,6 +93,22 @@ def test_statistics_add_up_and_subtract(density):
     assert factory.of(DENSE, LABELS).would_go_negative(whole).shape == (Z, V)
 
 
+def scaled(counts):
+    logs = np.log(1 + counts)
+    return logs / np.maximum(np.linalg.norm(logs, axis=1, keepdims=True), 1e-300)
+
+
+def test_scaled_counts_are_those_of_scikit_learn():
+    X = csr_array(scaled(COUNTS))
+    theirs = MultinomialNB(alpha=0.1).fit(X, COMPONENT, WEIGHT)
+    model = po.NaiveBayes(distributions=ScaledMultinomial(0.1)).fit(csr_array(COUNTS), COMPONENT, WEIGHT)
+    assert_allclose(model.predict_proba(csr_array(COUNTS)), theirs.predict_proba(X), rtol=1e-8)
+    with pytest.raises(ValueError, match="the scaled scores of column 'counts' are not a density"):
+        model.score_samples(csr_array(COUNTS))
+    with pytest.raises(ValueError, match="no rows can be drawn"):
+        model.sample()
+
+
 @every_density
 def test_words_and_components_can_be_moved(density):
     statistics = density.sufficient_statistics.of(BAGS, LABELS)
@@ -124,11 +149,14 @@ def test_a_missing_count_is_the_row_without_the_word(density):
     kept = [0, 1, 3, 4, 5]
     factors = density.log_factors(parameters, Numbers(values))
     assert_array_equal(factors[:, :, 2], 0.0)
-    if isinstance(density, Multinomial):
+    if isinstance(density, Multinomial | ScaledMultinomial):
+        counts = COUNTS[:, kept]
+        if isinstance(density, ScaledMultinomial):
+            counts = scaled(counts)
         with np.errstate(invalid="ignore"):
             log_share = np.log(np.exp(parameters.log_probability[:, kept]))
             log_share -= np.log(np.exp(log_share).sum(axis=1, keepdims=True))
-            expected = np.where(COUNTS[:, None, kept] > 0, COUNTS[:, None, kept] * log_share, 0).sum(axis=2)
+            expected = np.where(counts[:, None] > 0, counts[:, None] * log_share, 0).sum(axis=2)
     elif isinstance(density, Compound):
         smaller = replace(parameters, concentration=parameters.concentration[:, kept])
         expected = density.log_density(smaller, Numbers(COUNTS[:, kept]))

@@ -81,7 +81,7 @@ def test_a_mixed_model_is_the_product_of_its_parts():
     assert explanation.values[0, 2] == {WORDS[j]: COUNTS[0, j] for j in np.flatnonzero(COUNTS[0])}
 
 
-@pytest.mark.parametrize("name", ["multinomial", "complement", "compound", "presence"])
+@pytest.mark.parametrize("name", ["multinomial", "scaled", "complement", "compound", "presence"])
 def test_the_factor_of_a_block_is_a_sum_over_its_words(name):
     explanation = po.NaiveBayes(distributions=name).fit(ROWS, Y).explain(ROWS)
     for i in (0, 40):
@@ -206,9 +206,9 @@ ERRORS = {
         "X is sparse, and this estimator reads dense columns; X.toarray\\(\\) would take 5,040 bytes",
     ),
     "pool": (
-        lambda: po.GenerativeClassifier().fit(SPARSE, Y),
-        TypeError,
-        "X is sparse, and this estimator reads dense",
+        lambda: po.GenerativeClassifier(["lda"]).fit(SPARSE, Y),
+        ValueError,
+        "members holds 'lda', but it reads dense columns, and X holds sparse counts only",
     ),
     "mixture": (lambda: po.MixtureModel(2).fit(SPARSE), TypeError, "X is sparse, and this estimator reads dense col"),
     "fitted dense": (

@@ -11,14 +11,16 @@ import numpy as np
 from sklearn.base import clone
 
 from posteriori.classifiers.base import GenerativeEstimator
+from posteriori.densities import REGISTRY
 from posteriori.model_cost import ColumnSummary, TableSummary
 from posteriori.registry import ModelSpec, find_model, member_models, pool_candidates
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
-from posteriori.tables import Batch
+from posteriori.tables import Batch, quote
 from posteriori.typing import Array
 
 T = TypeVar("T")
+OF_COUNTS = frozenset(entry.density.name for entry in REGISTRY if entry.density.kind == "counts")
 _MOST_VALUES = 16  # of a column, to be counted
 
 
@@ -31,6 +33,7 @@ class _Tally:
     n_missing: Array
     ranges: ColumnRanges
     values: Array  # per column, bit v mod 16 for each whole number v; all bits if the range of the part is wider
+    whole_counts: bool
 
     def __add__(self, other: _Tally) -> _Tally:
         return _Tally(
@@ -39,6 +42,7 @@ class _Tally:
             self.n_missing + other.n_missing,
             self.ranges + other.ranges,
             self.values | other.values,
+            self.whole_counts and other.whole_counts,
         )
 
 
@@ -54,7 +58,8 @@ def _tally(batch: Batch) -> _Tally:
     if categorical:
         missing[categorical] = (batch.codes.values == 0).sum(axis=0)
     ranges = ColumnRanges.of(batch)
-    return _Tally(len(batch), n_incomplete, missing, ranges, _whole_values(batch, ranges))
+    whole_counts = all(bool((bags.counts == np.floor(bags.counts)).all()) for bags in batch.bags)
+    return _Tally(len(batch), n_incomplete, missing, ranges, _whole_values(batch, ranges), whole_counts)
 
 
 def _whole_values(batch: Batch, ranges: ColumnRanges) -> Array:
@@ -99,9 +104,10 @@ def summarise_table(source: LabelledSource, n_classes: int) -> TableSummary:
             int(tally.values[j]).bit_count() if few[j] else 0,
         )
         for j, column in enumerate(source.schema.columns)
-        if not column.is_ignored
+        if j in source.schema.dense
     )
-    return TableSummary(columns, tally.n_rows, n_classes, tally.n_incomplete)
+    n_counts = len(source.schema.of_kind("counts"))
+    return TableSummary(columns, tally.n_rows, n_classes, tally.n_incomplete, n_counts, tally.whole_counts)
 
 
 @dataclass(frozen=True)
@@ -136,9 +142,11 @@ class MemberOptions:
     unlabelled : object
         The parameter of the pool: other than "error", members that learn from rows without label do so.
     densities : mapping
-        The density that the pool's `distributions` names for columns of numbers, by their names.
-    numbers : tuple of str
-        The columns of numbers.
+        The density that the pool's `distributions` names for columns of numbers and of counts, by their names.
+    numbers, counts : tuple of str
+        The columns of numbers and of counts.
+    has_others : bool
+        Whether there are columns of numbers or of categories.
     """
 
     common: Mapping[str, Any] = field(default_factory=dict)
@@ -146,20 +154,33 @@ class MemberOptions:
     unlabelled: Any = "error"
     densities: Mapping[str, Any] = field(default_factory=dict)
     numbers: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
+    has_others: bool = True
 
     def reason_against(self, spec: ModelSpec) -> str | None:
         """Return why a model cannot do what is asked; None if it can."""
+        if not self.has_others and "counts" not in spec.options:
+            return "it reads dense columns, and X holds sparse counts only"
         if self.missing == "informative" and "missing" not in spec.options:
             return "it does not model which cells are missing"
         if "distributions" in spec.make().get_params():
-            return None
+            return self._reason_of_counts(spec)
         own = "binned" if "binned" in spec.options else "gaussian"
-        for name, density in self.densities.items():
+        for name in self.numbers:
+            density = self.densities.get(name, own)
             given = density if isinstance(density, str) else getattr(density, "name", type(density).__name__)
             if density != own:
                 how = "cuts numbers into bins" if own == "binned" else "takes numbers as jointly Gaussian"
                 return f"it {how}, and distributions gives {name!r} the density {given!r}"
         return None
+
+    def _reason_of_counts(self, spec: ModelSpec) -> str | None:
+        """Return why a model with a density of counts of its own cannot do what is asked; None if it can."""
+        own = spec.parameters.get("distributions")
+        stated = [name for name in self.counts if name in self.densities]
+        if own not in OF_COUNTS or not stated:
+            return None
+        return f"it takes counts as {own}, and distributions states the density of {stated[0]!r}"
 
     def make(self, spec: ModelSpec) -> GenerativeEstimator:
         """Return the estimator of a model."""
@@ -169,9 +190,11 @@ class MemberOptions:
             made.set_params(missing=self.missing)
         if not is_default(self.unlabelled) and "unlabelled" in known and known.get("feature_weights") is None:
             made.set_params(unlabelled=self.unlabelled)
-        if self.densities and "distributions" in known:
-            others = known["distributions"] or "gaussian"
-            made.set_params(distributions={name: self.densities.get(name, others) for name in self.numbers})
+        if (self.densities or self.counts) and "distributions" in known:
+            own = known["distributions"]
+            of_counts, others = (own, "binned") if own in OF_COUNTS else ("multinomial", own or "gaussian")
+            default = dict.fromkeys(self.numbers, others) | dict.fromkeys(self.counts, of_counts)
+            made.set_params(distributions=default | dict(self.densities))
         return made
 
 
@@ -190,7 +213,7 @@ def select_candidates(table: TableSummary, options: MemberOptions) -> Candidates
     in covariances, or 100 seconds of EM where numbers are missing.
     """
     estimators, declined, too_costly = {}, {}, {}
-    for name, spec in pool_candidates().items():
+    for name, spec in pool_candidates(counts=table.n_counts > 0).items():
         reason = spec.decline(table) or options.reason_against(spec)
         if reason is not None:
             declined[name] = reason
@@ -212,7 +235,7 @@ def resolve_members(members: Any, options: MemberOptions) -> dict[str, Generativ
     ------
     ValueError
         A member is not the name of a generative model and not an estimator, or cannot do what the options ask for; or
-        the list is empty.
+        the list is empty; or no member models the columns of counts.
     """
     pairs = members.items() if isinstance(members, Mapping) else ((None, member) for member in members)
     estimators: dict[str, GenerativeEstimator] = {}
@@ -238,6 +261,10 @@ def resolve_members(members: Any, options: MemberOptions) -> dict[str, Generativ
         estimators[name] = estimator
     if not estimators:
         raise ValueError('members is empty; leave it "auto", or name at least one model')
+    if options.counts and not any(one.reads_counts for one in estimators.values()):
+        raise ValueError(
+            f'no member models the counts of words in {quote(options.counts)}; add one that does, such as "nb"'
+        )
     return estimators
 
 

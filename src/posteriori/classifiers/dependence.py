@@ -57,14 +57,14 @@ class DependenceEstimator(GenerativeEstimator):
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         binned = self._binned(schema)
-        whole = Block(self._grouped(schema, binned), schema.modelled)
+        whole = Block(self._grouped(schema, binned), schema.dense)
         within = (Block(Binned(self.bins), binned),) if binned else ()
         return (whole, *within, *missingness_of(self.missing, self.alpha, schema))
 
     def _grouped(self, schema: Schema, binned: tuple[int, ...]) -> Density:
         """Return the density, through groups of categories if a column has many categories."""
         density = self._density()
-        coded = [j for j in schema.modelled if schema.columns[j].kind == "categorical" or j in binned]
+        coded = [j for j in schema.dense if schema.columns[j].kind == "categorical" or j in binned]
         many = [position for position, j in enumerate(coded) if len(schema.columns[j].categories) > MANY_CATEGORIES]
         return Grouped(density, tuple(many)) if many and self._groups_categories else density
 
@@ -190,7 +190,7 @@ class KDependenceBayes(DependenceEstimator):
     def parents_(self) -> dict[str, tuple[str, ...]]:
         """Parents of each column by name, the most important first."""
         schema = self._fitted.schema
-        names = [schema.names[j] for j in schema.modelled]
+        names = [schema.names[j] for j in schema.dense]
         parents = coarse_parameters(self._fitted.parameters[0]).parents
         pairs = zip(names, parents, strict=True)
         return {name: tuple(names[position] for position in positions) for name, positions in pairs}
@@ -361,8 +361,8 @@ class FullJointClassifier(DependenceEstimator):
         return FullJoint(self.alpha)
 
     def _check_size(self, schema: Schema, target: Column) -> None:
-        cardinalities = schema.cardinalities(schema.modelled)
-        empty = [schema.columns[j].name for j in schema.modelled if not schema.columns[j].cardinality]
+        cardinalities = schema.cardinalities(schema.dense)
+        empty = [schema.columns[j].name for j in schema.dense if not schema.columns[j].cardinality]
         if empty:
             raise ValueError(f"{quote(empty)} of X has no value, so the full joint has no cells; leave it out")
         cells = len(target.categories) * math.prod(cardinalities)

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.base import GenerativeEstimator
 from posteriori.classifiers.candidates import (
+    OF_COUNTS,
     MemberOptions,
     fit_or_skip,
     resolve_members,
@@ -50,12 +51,6 @@ from posteriori.tables.progress import plan_steps, start_progress, step
 from posteriori.typing import Array
 
 _POOL = "pool"
-
-
-class _Reader(NaiveBayes):
-    """Reads the rows of a pool, in which not all members model blocks of counts."""
-
-    _reads_counts = False
 
 
 @insert_shared_docs
@@ -100,7 +95,7 @@ class GenerativeClassifier(UpdatingPool):
     categorical_features : "auto", "from_dtype", mask, indices or names, default "auto"
         Numeric columns to treat as categorical. "auto" selects columns of two distinct whole numbers at most 15 apart,
         such as 0 and 1, unless `distributions` names them; "from_dtype" selects none.
-    .. shared:: keep, dates
+    .. shared:: keep, dates, text
     random_state : int, default 0
         Seed of the assignment of rows to folds.
     n_jobs : int, optional
@@ -152,11 +147,18 @@ class GenerativeClassifier(UpdatingPool):
     (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); and averaged
     one-dependence on two kinds of bins ("aode 5", "aode 8 bins").
 
+    If X has columns of text, or of counts of words (a sparse matrix, or `posteriori.Blocks`), naive Bayes models them
+    too: "nb" as multinomial, and further candidates as counts on a logarithmic scale ("scaled", "scaled 0.1"), by
+    complements of the classes ("complement", "complement 0.1"; of three classes or more), as "compound" and as
+    "presence". Except for "nb" and "compound", they have one weight per column, a column of counts being one, and all
+    but "nb" cut numbers into bins. The other candidates see the other columns only, so that their explanations hold 0
+    for the words. Such a pool has no log p(x), and draws no rows.
+
     A pool has no `components_per_class`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
     possible classes: fit one of the models that have them, or give it as a member, with its own parameters. `to_sql`
-    writes every candidate of "auto". `linear_form` takes pools of linear members, such as
-    ``members=["lda"]``. Sparse counts are read by `NaiveBayes`. `partial_fit`, `unlearn` and `merge` update those
-    members whose statistics are sums over rows; each says what becomes of the weights.
+    writes every candidate of "auto" for tables without counts. `linear_form` takes pools of linear members, such as
+    ``members=["lda"]``. `partial_fit`, `unlearn` and `merge` update those members whose statistics are sums over rows;
+    each says what becomes of the weights.
 
     A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if the
     table has too few rows for it (covariances per class with more than two parameters per number of the table; missing
@@ -203,6 +205,7 @@ class GenerativeClassifier(UpdatingPool):
         "categorical_features": [None, str, "array-like"],
         "keep": [None, StrOptions({"all"}), list, tuple],
         "dates": [StrOptions({"parts", "ignore"}), list, tuple],
+        "text": [None, StrOptions({"auto"}), list, tuple, Mapping],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
@@ -225,6 +228,7 @@ class GenerativeClassifier(UpdatingPool):
         categorical_features: Any = "auto",
         keep: Any = None,
         dates: Any = "parts",
+        text: Any = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -240,6 +244,7 @@ class GenerativeClassifier(UpdatingPool):
         self.categorical_features = categorical_features
         self.keep = keep
         self.dates = dates
+        self.text = text
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -319,11 +324,12 @@ class GenerativeClassifier(UpdatingPool):
     ) -> tuple[TrainingRows, TableSummary, dict[str, Any]]:
         """Return the training rows, their summary, and the parameters of all members."""
         automatic = isinstance(self.categorical_features, str) and self.categorical_features == "auto"
-        reader = _Reader(
+        reader = NaiveBayes(
             categorical_features="from_dtype" if automatic else self.categorical_features,
             distributions=self.distributions,
             keep=self.keep,
             dates=self.dates,
+            text=self.text,
             unlabelled=self.unlabelled,
             unlabelled_weight=self.unlabelled_weight,
             n_jobs=self.n_jobs,
@@ -379,15 +385,16 @@ class GenerativeClassifier(UpdatingPool):
         return selected.estimators, selected.too_costly
 
     def _options(self, schema: Schema, common: Mapping[str, Any]) -> MemberOptions:
-        """Return what members are asked for, with the densities of the columns of numbers by name."""
+        """Return what members are asked for, with the densities of the columns of numbers and of counts by name."""
         names = schema.names
-        numbers = tuple(names[j] for j in schema.of_kind("continuous"))
+        numbers, counts = (tuple(names[j] for j in schema.of_kind(kind)) for kind in ("continuous", "counts"))
         stated = self.distributions or {}
         if isinstance(stated, str):
-            stated = dict.fromkeys(numbers, stated)
+            stated = dict.fromkeys(counts if counts and stated in OF_COUNTS else numbers, stated)
         of_name = {names[column_of(key, schema)]: density for key, density in stated.items()}
-        densities = {name: density for name, density in of_name.items() if name in numbers}
-        return MemberOptions(common, self.missing, self.unlabelled, densities, numbers)
+        densities = {name: density for name, density in of_name.items() if name in (*numbers, *counts)}
+        has_others = bool(schema.dense)
+        return MemberOptions(common, self.missing, self.unlabelled, densities, numbers, counts, has_others)
 
     def _pool_of(
         self, log_posteriors: Array, folded: FoldedData, rows: Any = slice(None), start: Pool | None = None

@@ -61,18 +61,10 @@ class NaiveBayes(GenerativeEstimator):
     distributions : str or mapping, optional
         ``"gaussian"``, ``"binned"`` or ``"poisson"`` for all continuous columns, or a mapping from a column's name (or
         index) to one of these, ``"categorical"`` or a density object. Other columns keep the default of their kind.
-        For counts of words: ``"multinomial"``, ``"complement"``, ``"compound"`` or ``"presence"``. One of these names
-        is for the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is ``"multinomial"``; if
-        there are none, it is for all continuous columns together.
-    .. shared:: categorical_features, keep, dates
-    text : "auto", list of names or mapping, optional, default "auto"
-        Columns of text, which are cut into words and modelled by the counts of these. "auto" recognises columns of
-        strings that have 5 words per cell or more, whose cells hardly repeat and whose words do; a list names the
-        columns; a mapping gives each the settings of scikit-learn's `CountVectorizer` (``{"message":
-        {"ngram_range": (1, 2)}}``): analyzer, lowercase, strip_accents, ngram_range, stop_words, token_pattern, binary,
-        min_df, max_df and max_features (default: the 131,072 words that most rows hold). None reads all strings as
-        categories, and so does "auto" with columns that `categorical_features` or `keep` names. See docs/text.md.
-    .. shared:: priors, prior_alpha
+        For counts of words: ``"multinomial"``, ``"scaled"``, ``"complement"``, ``"compound"`` or ``"presence"``. One of
+        these names is for the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is
+        ``"multinomial"``; if there are none, it is for all continuous columns together.
+    .. shared:: categorical_features, keep, dates, text, priors, prior_alpha
     alpha : float, default 1.0
         Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum
         likelihood, 1 gives Laplace smoothing.
@@ -164,7 +156,7 @@ class NaiveBayes(GenerativeEstimator):
     array([[0.083, 0.917]])
     """
 
-    _reads_counts = True
+    reads_counts = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "distributions": [None, str, Mapping, HasMethods("log_density")],
         "alpha": [PSEUDO_COUNT],

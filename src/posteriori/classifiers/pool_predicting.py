@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,13 @@ from posteriori.classifiers.importance import MeasuresImportance
 from posteriori.classifiers.partition_methods import supports_partitions
 from posteriori.classifiers.sql_export import WritesSQL
 from posteriori.classifiers.table_classifier import ExplanationTerms, TableClassifier
+from posteriori.explain.words import pooled_word_factors
 from posteriori.invariants import check_not_negative, check_numbers, require
 from posteriori.learning.importance import Predictor
 from posteriori.learning.pool import Pool
 from posteriori.model import GenerativeModel
 from posteriori.scoring import ModelRows, Posterior, Scorer
-from posteriori.tables import Batch, Column, Schema
+from posteriori.tables import Batch, Column, Schema, quote
 from posteriori.typing import Array
 
 
@@ -68,6 +70,7 @@ class PredictingPool(WritesSQL, MeasuresImportance, TableClassifier):
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,), of the mixture of the members: lower for more unusual rows."""
+        self._check_one_law("log p(x)")
         models = self._models()
         with np.errstate(divide="ignore"):  # partial_fit may give a member the weight 0
             log_share = np.log(self._shares)
@@ -91,9 +94,11 @@ class PredictingPool(WritesSQL, MeasuresImportance, TableClassifier):
             return total
 
         bias = self.class_bias_ + sum(weight * model.bias for model, weight in zip(models, weights, strict=True))
-        return ExplanationTerms(bias, factors, weighted=True)
+        words = partial(pooled_word_factors, models, weights) if self.schema_.of_kind("counts") else None
+        return ExplanationTerms(bias, factors, weighted=True, words=words)
 
     def _draw(self, n: int, y: Any, rng: np.random.Generator, respect_ranges: bool) -> tuple[list[Array], Array]:
+        self._check_one_law("distribution to draw from")
         member = rng.choice(len(self.members_), size=n, p=self._shares)
         if y is None and self.priors is not None:
             y = rng.choice(self.classes_, size=n, p=self.class_prior_)
@@ -110,6 +115,15 @@ class PredictingPool(WritesSQL, MeasuresImportance, TableClassifier):
         for j in self.schema_.of_kind("categorical"):
             drawn[j] = drawn[j].astype(self.schema_.columns[j].code_type)
         return drawn, labels
+
+    def _check_one_law(self, what: str) -> None:
+        """Raise ValueError if the members may be distributions of different things."""
+        names = [self.schema_.names[j] for j in self.schema_.of_kind("counts")]
+        if names:
+            raise ValueError(
+                f"the members of a pool take the counts of words in {quote(names)} as occurrences, as presence, as "
+                f'scores or not at all, so that the pool has no {what}; use NaiveBayes(distributions="multinomial")'
+            )
 
     def _models_in_sql(self) -> tuple[Mapping[str, GenerativeModel], Pool]:
         return {f"the member {name!r}": one.model_ for name, one in self.members_.items()}, self._pool

@@ -55,6 +55,13 @@ dates : "parts", "ignore" or list of parts, default "parts"
     ``seconds`` (continuous). The part ``month`` of column ``when`` is the column ``when.month`` of the model, in
     `schema_`, explanations and `distributions`. A list names the parts to read, whatever their values, as models
     that are to be merged need it. "ignore" leaves such columns unread. `partial_fit` decides on its first call.
+text : "auto", list of names or mapping, optional, default "auto"
+    Columns of text, which are cut into words and modelled by the counts of these. "auto" recognises columns of
+    strings that have 5 words per cell or more, whose cells hardly repeat and whose words do; a list names the
+    columns; a mapping gives each the settings of scikit-learn's `CountVectorizer` (``{"message":
+    {"ngram_range": (1, 2)}}``): analyzer, lowercase, strip_accents, ngram_range, stop_words, token_pattern, binary,
+    min_df, max_df and max_features (default: the 131,072 words that most rows hold). None reads all strings as
+    categories, and so does "auto" with columns that `categorical_features` or `keep` names. See docs/text.md.
 priors : array-like (C,) or mapping, optional
     p(y), in the order of `classes_` or by class. Default: estimated from the rows.
 prior_alpha : float, default 0.0

@@ -53,7 +53,8 @@ class TrainingRowReader(ModelEstimator):
     feature_weights: Any = None
     text: Any = None
     _classes_closed: bool
-    _reads_counts: ClassVar[bool] = False  # whether a sparse block is a column of counts, or an error
+    reads_counts: ClassVar[bool] = False
+    """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""
 
     @abstractmethod
     def _prior(self, classes: Column) -> Prior:
@@ -105,7 +106,7 @@ class TrainingRowReader(ModelEstimator):
             labels.name,
             keep=keep,
             dates=self.dates,
-            reads_counts=self._reads_counts,
+            reads_counts=self.reads_counts,
             texts=self._texts(columns, names, chosen),
         )
         target = _declared_classes(classes, labels)
@@ -224,7 +225,7 @@ class TrainingRowReader(ModelEstimator):
 
     def _texts(self, columns: Sequence[int], names: Sequence[str], categorical: Collection[int]) -> Texts:
         """Return which columns of a table may be text, or are, from the positions and the names of the features."""
-        if self.text is None or not self._reads_counts:
+        if self.text is None or not self.reads_counts:
             return ()
         if isinstance(self.text, str):
             named = self.keep if isinstance(self.keep, list | tuple) else ()
@@ -246,7 +247,8 @@ class TrainingRowReader(ModelEstimator):
             if column.is_ignored or column.part is not None or column.text is not None:
                 known[position] = (*known.get(position, ()), column)
         columns = list(dict.fromkeys(positions))
-        read = infer_schema(table, columns, categorical, known=known, reads_counts=self._reads_counts)
+        reads_counts = self.reads_counts or bool(schema.of_kind("counts"))  # a member of a pool that leaves them out
+        read = infer_schema(table, columns, categorical, known=known, reads_counts=reads_counts)
         return schema.extended(read, mixed=named)
 
     def _extended_classes(self, classes: Any, labels: Labels | PartialLabels) -> Column:

@@ -101,7 +101,7 @@ class _TreeEstimator(DependenceEstimator):
 
     def _parents(self, tree: int) -> dict[str, str | None]:
         schema = self._fitted.schema
-        names = [schema.names[j] for j in schema.modelled]
+        names = [schema.names[j] for j in schema.dense]
         pairs = zip(names, self._tree.parents[tree].tolist(), strict=True)
         return {name: None if parent < 0 else names[parent] for name, parent in pairs}
 

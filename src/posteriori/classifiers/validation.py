@@ -203,7 +203,7 @@ def columns_with_values(model: GenerativeModel, statistics: JointStatistics) -> 
 def warn_of_empty_columns(model: GenerativeModel, statistics: JointStatistics) -> None:
     """Warn of columns without a value in any row of positive weight."""
     seen = columns_with_values(model, statistics)
-    empty = [model.schema.columns[j].name for j in model.schema.modelled if not seen[j]]
+    empty = [model.schema.columns[j].name for j in model.schema.dense if not seen[j]]
     if empty:
         verb = "have" if len(empty) > 1 else "has"
         warnings.warn(

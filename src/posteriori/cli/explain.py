@@ -50,9 +50,9 @@ def explain(
     rows = frame[positions]
     with as_user_errors(), np.errstate(invalid="ignore"):  # the posterior of a row that no class can produce
         explanation = estimator.explain(rows)
-        log_density, strangeness = Strangeness.of(fitted.posterior).of_rows(fitted.source(rows))
+        rarity = Strangeness.of(fitted.posterior).of_rows(fitted.source(rows)) if fitted.posterior.has_density else None
         labels = _labels(whole[positions], estimator)
-        found = explanation_page.explanation_facts(explanation, positions, labels, log_density, strangeness)
+        found = explanation_page.explanation_facts(explanation, positions, labels, rarity)
         if as_json:
             tables.print_json({"command": "explain", "table": str(table), "rows": found})
             return

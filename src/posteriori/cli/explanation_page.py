@@ -26,7 +26,7 @@ _SHORTEST_NAME = 6  # characters of a name in a table that has to fit the termin
 
 
 def explanation_facts(
-    explanation: Explanation, rows: Sequence[int], labels: Sequence[Any] | None, log_density: Array, strangeness: Array
+    explanation: Explanation, rows: Sequence[int], labels: Sequence[Any] | None, rarity: tuple[Array, Array] | None
 ) -> list[Facts]:
     """Return the facts about each explained row.
 
@@ -37,8 +37,8 @@ def explanation_facts(
         The number of each row in its table.
     labels : sequence, optional
         The true classes; None where the table does not have them.
-    log_density, strangeness : ndarray (n,)
-        log p(x) and its rank among rows drawn from the model.
+    rarity : tuple of ndarray (n,), optional
+        log p(x) and its rank among rows drawn from the model; None if the model has no log p(x).
     """
     classes = explanation.classes.tolist()
     constant = "bias" if explanation.weighted else "log_prior"
@@ -53,8 +53,7 @@ def explanation_facts(
                 "prediction": classes[best],
                 **({} if labels is None else {"true": labels[place]}),
                 "posterior": dict(zip(classes, explanation.posterior[place], strict=True)),
-                "log_density": log_density[place],
-                "strangeness": strangeness[place],
+                **({} if rarity is None else {"log_density": rarity[0][place], "strangeness": rarity[1][place]}),
                 "weighted": explanation.weighted,
                 constant: dict(zip(classes, explanation.log_prior, strict=True)),
                 "features": [
@@ -128,7 +127,9 @@ def _print_summary(out: Console, facts: Facts) -> None:
         f"row {facts['row']}: {label_text(facts['prediction'])}, p = {probability(p)}"
         + (f"; true class: {true}" if "true" in facts else "")
     )
-    out.print(f"strangeness {facts['strangeness']:.3f}, log p(x) = {facts['log_density']:.4f}\n")
+    if "strangeness" in facts:
+        out.print(f"strangeness {facts['strangeness']:.3f}, log p(x) = {facts['log_density']:.4f}")
+    out.print()
 
 
 def _print_bayes(out: Console, explanation: Explanation) -> None:

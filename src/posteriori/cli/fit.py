@@ -334,7 +334,7 @@ def resolve_model(request: FitRequest) -> ModelSpec:
     """Return the requested model; without --model the pool, or nb if the pool does not support an option."""
     if request.model is not None:
         return model_named("--model", request.model)
-    beyond_pool = (request.weights, request.components_per_class, request.label_noise, request.text)
+    beyond_pool = (request.weights, request.components_per_class, request.label_noise)
     needs_nb = any(option is not None for option in beyond_pool) or label_options.is_held_out(request.unlabelled_weight)
     return model_named("--model", "nb" if needs_nb else "pool")
 

@@ -159,7 +159,7 @@ def cross_validate(
         classes = np.array(folded.target.categories)
         assigned.append(_HeldOut(folded.y_true, folded.fold, folded.weight, classes))
     if refitted:
-        rows = read_rows(X, y, categorical_features, keep, dates)
+        rows = read_rows(X, y, categorical_features, keep, dates, reads_counts=True)
         given = check_weights(sample_weight, len(rows.y_true))
         fold = assign_folds(rows.y_true, folds, stratified=stratified, groups=groups, seed=random_state)
         for title, model in refitted.items():
@@ -264,15 +264,17 @@ def _refitted_posterior(
         learner = clone(model)
         try:
             if weight is None:
-                learner.fit(rows.frame[others], rows.labels[others])
+                learner.fit(rows.features(others), rows.labels[others])
             else:
-                learner.fit(rows.frame[others], rows.labels[others], sample_weight=weight[others])
+                learner.fit(rows.features(others), rows.labels[others], sample_weight=weight[others])
         except TypeError as error:
+            if weight is None:
+                raise
             raise ValueError(
                 f"{title!r} does not accept sample_weight ({error}); leave out the model or the weights"
             ) from error
         columns = np.array([positions[label] for label in np.asarray(learner.classes_).tolist()])
-        posterior[held_out[:, np.newaxis], columns] = learner.predict_proba(rows.frame[held_out])
+        posterior[held_out[:, np.newaxis], columns] = learner.predict_proba(rows.features(held_out))
         if progress is not None:
             progress(2 * len(held_out))
     return posterior

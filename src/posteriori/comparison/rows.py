@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ import polars as pl
 
 from posteriori.classifiers.validation import categorical_places, kept_places
 from posteriori.comparison.discriminative import require_finite
-from posteriori.tables import Column, Schema, Table, infer_schema, read_labels, read_table
+from posteriori.tables import Blocks, Column, Schema, Table, infer_schema, read_labels, read_table
+from posteriori.tables.blocks import BlockTable
 from posteriori.tables.cells import read_codes, read_numbers
 from posteriori.tables.writing import write_column
 from posteriori.typing import Array
@@ -37,13 +38,39 @@ class Rows:
     y_true: Array
     classes: Array
 
+    def features(self, chosen: Array) -> Any:
+        """Return the features of some rows, by their positions."""
+        return self.frame[chosen]
+
     @property
     def labels(self) -> Array:
         """The label of each row, (n,)."""
         return self.classes[self.y_true]
 
 
-def read_rows(X: Any, y: Any, categorical_features: Any, keep: Any = None, dates: Any = "parts") -> Rows:
+@dataclass(frozen=True)
+class RowsWithCounts(Rows):
+    """Labelled rows with sparse blocks of counts, for models that read these.
+
+    Attributes
+    ----------
+    counts : mapping of str to sparse matrix (n, V)
+    words : mapping of str to sequence of str (V,)
+        As in `Blocks`.
+    """
+
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def features(self, chosen: Array) -> Blocks:
+        """Return the features of some rows, by their positions, with their counts."""
+        table = self.frame if self.frame.width else None
+        return Blocks(table, self.counts, self.words)[chosen]
+
+
+def read_rows(
+    X: Any, y: Any, categorical_features: Any, keep: Any = None, dates: Any = "parts", *, reads_counts: bool = False
+) -> Rows:
     """Read a table and its labels; leave out columns that identify rows, unless `keep` names them.
 
     Raises
@@ -65,6 +92,7 @@ def read_rows(X: Any, y: Any, categorical_features: Any, keep: Any = None, dates
         [positions[j] for j in declared],
         keep=None if kept is None else [positions[j] for j in kept],
         dates=dates,
+        reads_counts=reads_counts,
     )
     target = labels.infer()
     if len(target.categories) < 2:
@@ -73,10 +101,15 @@ def read_rows(X: Any, y: Any, categorical_features: Any, keep: Any = None, dates
         [
             _series(table, schema, j, position)
             for j, position in enumerate(schema.spread(positions))
-            if j in schema.modelled
+            if j in schema.dense
         ]
     )
-    return Rows(frame, labels.components(target, slice(0, table.n_rows)), write_column(target))
+    y_true, classes = labels.components(target, slice(0, table.n_rows)), write_column(target)
+    if not isinstance(table, BlockTable):
+        return Rows(frame, y_true, classes)
+    counts = {block.name: block.matrix for block in table.blocks}
+    words = {block.name: block.words for block in table.blocks if block.words}
+    return RowsWithCounts(frame, y_true, classes, counts, words)
 
 
 def _series(table: Table, schema: Schema, j: int, position: int) -> pl.Series:

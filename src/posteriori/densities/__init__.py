@@ -43,6 +43,7 @@ from posteriori.densities.registry import (
     named_densities,
     stored_classes,
 )
+from posteriori.densities.scaled import ScaledMultinomial
 from posteriori.densities.tree import Tree
 from posteriori.densities.tree_parameters import Forest, TreeParameters
 from posteriori.statistics import Statistics, StatisticsFactory
@@ -97,6 +98,7 @@ __all__ = [
     "Presence",
     "PresenceParameters",
     "Registration",
+    "ScaledMultinomial",
     "SummedDensity",
     "TabularDensity",
     "Tree",

@@ -27,6 +27,7 @@ from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.poisson import Poisson
 from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
 from posteriori.densities.presence import Presence
+from posteriori.densities.scaled import ScaledMultinomial
 from posteriori.densities.shrinkage import (
     Chain,
     Diagonal,
@@ -116,6 +117,7 @@ REGISTRY: tuple[Registration, ...] = (
         label="count (Poisson)",
     ),
     Registration(Presence, options=_options(alpha="alpha"), label="count (presence)"),
+    Registration(ScaledMultinomial, options=_options(alpha="alpha"), label="count (scaled multinomial)"),
     Registration(Tree, (BackOff, Forest), sql="posteriori.sql.trees:tree_factors"),
 )
 

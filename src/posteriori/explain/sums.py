@@ -69,7 +69,7 @@ class Explanation:
         depend on each other: by the chain rule, log p(x_j | x_1 … x_{j−1}, y). Missing features are integrated out.
     words : tuple of dict (n)
         For each row, the factors of columns of counts as sums over their words, by the name of the column; empty
-        without such columns, and in a pool.
+        without such columns.
     """
 
     classes: Array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,3 +173,30 @@ def _counts(model: GenerativeModel, statistics: JointStatistics) -> dict[str, Ar
         elif column.kind == "counts" and isinstance(sums, WordRepeats):
             found[column.name] = sums.at_least.sum(axis=2)
     return found
+
+
+def pooled_word_factors(
+    models: Sequence[GenerativeModel], weights: Sequence[float], batch: Batch
+) -> list[dict[str, WordFactors]]:
+    """Return the weighted sums of the word factors of several models; without columns whose words one does not divide.
+
+    A model that has no density for a column of counts adds nothing to its factors.
+    """
+    rows: list[dict[str, WordFactors]] = [{} for _ in range(len(batch))]
+    undivided: set[str] = set()
+    for model, weight in zip(models, weights, strict=True):
+        reads = {model.schema.names[j] for block in model.blocks for j in block.columns}
+        for row, of_row in zip(rows, word_factors(model, batch.with_schema(model.schema)), strict=True):
+            undivided |= (reads - of_row.keys()) & {model.schema.names[j] for j in model.schema.of_kind("counts")}
+            for name, found in of_row.items():
+                row[name] = _added(row.get(name), weight, found)
+    return [{name: found for name, found in row.items() if name not in undivided} for row in rows]
+
+
+def _added(known: WordFactors | None, weight: float, found: WordFactors) -> WordFactors:
+    factors = {word: weight * factor for word, factor in found.factors.items()}
+    if known is None:
+        return WordFactors(factors, weight * found.rest)
+    # Every model has the words of the row, in the same order.
+    summed = {word: factor + factors[word] for word, factor in known.factors.items()}
+    return WordFactors(summed, known.rest + weight * found.rest)

@@ -105,8 +105,13 @@ class ReportData:
         return np.flatnonzero(self.components >= 0)
 
     @cached_property
-    def log_evidence(self) -> Array:
-        """Log p(x) of each row in nats, (n,)."""
+    def log_evidence(self) -> Array | None:
+        """Log p(x) of each row in nats, (n,); None if the model has none."""
+        members = getattr(self.estimator, "members_", None)
+        pooled = members is not None and bool(self.estimator.schema_.of_kind("counts"))
+        models = [self.estimator.model_] if members is None else [member.model_ for member in members.values()]
+        if pooled or not all(model.has_density for model in models):
+            return None
         return np.asarray(self.estimator.score_samples(self.X))
 
     def sampled(self, most: int) -> Array:

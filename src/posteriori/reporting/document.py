@@ -196,7 +196,7 @@ def _sections(subject: ReportData, evaluated: HeldOutPredictions, facts: list[Co
     yield from _present(thresholds_section(subject, evaluated))
     yield features_section(subject, evaluated.importance)
     yield from _present(tree_section(subject))
-    yield strangest_section(subject, facts)
+    yield from _present(strangest_section(subject, facts))
     yield from _present(labels_section(subject, evaluated))
     yield explained_section(subject, evaluated)
 

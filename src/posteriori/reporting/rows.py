@@ -33,9 +33,11 @@ _LONGEST_WORD = 30  # characters
 _RARE = 0.01  # a cell is unusual if at most this share of its column is as unlikely
 
 
-def strangest_section(subject: ReportData, facts: Sequence[ColumnFacts]) -> Section:
-    """Return the rows of lowest log p(x), with their unusual cells."""
+def strangest_section(subject: ReportData, facts: Sequence[ColumnFacts]) -> Section | None:
+    """Return the rows of lowest log p(x), with their unusual cells; None if the model has no log p(x)."""
     evidence = subject.log_evidence
+    if evidence is None:
+        return None
     order = np.argsort(evidence, kind="stable")[:_STRANGEST]
     finite = evidence[np.isfinite(evidence)]
     low, middle, high = np.quantile(finite, [0.25, 0.5, 0.75]) if len(finite) else 3 * [np.nan]
@@ -137,14 +139,14 @@ def choose_examples(subject: ReportData, evaluated: HeldOutPredictions) -> list[
     truth, right, sure = evaluated.of_truth, evaluated.right, evaluated.confidence
     ranked = np.sort(evaluated.posterior, axis=1)
     margin = ranked[:, -1] - ranked[:, -2] if evaluated.posterior.shape[1] > 1 else ranked[:, -1]
-    evidence = subject.log_evidence[evaluated.rows]
     wanted = [
         ("A typical row", np.argsort(np.abs(truth - np.median(truth)), kind="stable")),
         ("Most confident and correct", np.argsort(np.where(right, -sure, np.inf), kind="stable")),
         ("Least certain", np.argsort(margin, kind="stable")),
         ("Most confident and wrong", np.argsort(np.where(right, np.inf, -sure), kind="stable")),
-        ("Strongest outlier", np.argsort(evidence, kind="stable")),
     ]
+    if subject.log_evidence is not None:
+        wanted.append(("Strongest outlier", np.argsort(subject.log_evidence[evaluated.rows], kind="stable")))
     if right.all():
         wanted[3] = ("Correct with the lowest probability", np.argsort(truth, kind="stable"))
     taken: list[Example] = []

@@ -44,6 +44,12 @@ class Posterior:
         schema = self.models[0].schema
         return schema if self.pool is None else schema.uncut()
 
+    @property
+    def has_density(self) -> bool:
+        """Whether there is a log p(x). Members of a pool model counts of words as different things, which have none."""
+        of_counts = self.pool is not None and bool(self.schema.of_kind("counts"))
+        return not of_counts and all(model.has_density for model in self.models)
+
     def scores(self, batch: Batch) -> Array:
         """Return log p(y | x) + constant per row in nats, (n, C)."""
         return self.models[0].scores(batch) if self.pool is None else self.log_posterior(batch)

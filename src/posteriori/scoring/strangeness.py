@@ -40,7 +40,18 @@ class Strangeness:
 
     @classmethod
     def of(cls, posterior: Posterior) -> Strangeness:
-        """Draw the rows to compare with."""
+        """Draw the rows to compare with.
+
+        Raises
+        ------
+        ValueError
+            The model has no log p(x).
+        """
+        if not posterior.has_density:
+            raise ValueError(
+                "the model has no log p(x), because not every model of the counts of words is a density; use naive "
+                "Bayes with multinomial counts for the strangeness of rows"
+            )
         return cls(posterior, _draw(posterior, np.random.default_rng(0)))
 
     def log_density(self, batch: Batch) -> Array:

@@ -21,7 +21,7 @@ from posteriori.statistics.row_fingerprints import RowFingerprints
 from posteriori.statistics.row_sample import RowSample
 from posteriori.statistics.scatter import Scatter
 from posteriori.statistics.tail_moments import TailMoments
-from posteriori.statistics.word_counts import WordCounts, WordPresence
+from posteriori.statistics.word_counts import ScaledWordCounts, WordCounts, WordPresence
 from posteriori.statistics.word_repeats import WordRepeats
 from posteriori.tables import Assignment, split_by_component
 from posteriori.typing import Array
@@ -41,6 +41,7 @@ __all__ = [
     "ReversibleStatistics",
     "RowFingerprints",
     "RowSample",
+    "ScaledWordCounts",
     "Scatter",
     "Statistics",
     "StatisticsFactory",

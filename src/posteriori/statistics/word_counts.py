@@ -30,6 +30,17 @@ def presence_of(tile: Bags | Numbers) -> Bags:
     return replace(bags, counts=np.where(np.isnan(bags.counts), np.nan, bags.counts > 0))
 
 
+def scaled_of(tile: Bags | Numbers) -> Bags | Numbers:
+    """Return the rows of a tile with log(1 + x) for each count x, divided by their Euclidean length; NaN stays NaN."""
+    bags = bags_of(tile)
+    logs = np.log1p(bags.counts)
+    length = np.sqrt(bags.sums_per_row(np.nan_to_num(logs) ** 2))
+    scaled = logs / np.where(length > 0, length, 1.0)[bags.row_of_cell]
+    if isinstance(tile, Bags):
+        return replace(tile, counts=scaled)
+    return replace(tile, values=scaled.reshape(tile.values.shape))
+
+
 def n_columns_of(tile: Bags | Numbers) -> int:
     """Return how many columns of the table a tile holds: one of bags, or one for each word."""
     return 1 if isinstance(tile, Bags) else tile.values.shape[1]
@@ -132,3 +143,12 @@ class WordPresence:
     def of(tile: Bags | Numbers, assignment: Assignment) -> WordCounts:
         """Return the weight of the rows of each component in which each word occurs."""
         return replace(WordCounts.of(presence_of(tile), assignment), n_columns=n_columns_of(tile))
+
+
+class ScaledWordCounts(WordPresence):
+    """Makes `WordCounts` of counts on a logarithmic scale, divided by the length of their row."""
+
+    @staticmethod
+    def of(tile: Bags | Numbers, assignment: Assignment) -> WordCounts:
+        """Return the sums of the scaled counts of each word."""
+        return WordCounts.of(scaled_of(tile), assignment)

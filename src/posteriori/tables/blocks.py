@@ -266,7 +266,8 @@ def needs_dense(column: Column, n_rows: int | None, who: str) -> TypeError:
     size = f"{8 * (n_rows or 1) * column.width:,} bytes" + (" per row" if n_rows is None else "")
     return TypeError(
         f"{what} is sparse, and {who} reads dense columns; {source}.toarray() would take {size} as float64. "
-        "NaiveBayes reads sparse counts, by the distributions multinomial, complement, compound and presence"
+        "NaiveBayes reads sparse counts, by the distributions multinomial, scaled, complement, compound and presence; "
+        "GenerativeClassifier pools them"
     )
 
 

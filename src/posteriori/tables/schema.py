@@ -405,6 +405,11 @@ class Schema:
         return tuple(j for j, column in enumerate(self.columns) if not column.is_ignored)
 
     @cached_property
+    def dense(self) -> tuple[int, ...]:
+        """The positions of the columns of numbers and of categories."""
+        return tuple(j for j in self.modelled if self.columns[j].kind != "counts")
+
+    @cached_property
     def _positions(self) -> dict[Kind, tuple[int, ...]]:
         kinds: tuple[Kind, ...] = ("continuous", "categorical", "counts", "ignored")
         return {kind: tuple(j for j, column in enumerate(self.columns) if column.kind == kind) for kind in kinds}
