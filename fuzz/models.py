@@ -277,7 +277,7 @@ def _rows_for(model: Any) -> Any:
     """Return rows that the model that was crafted may be asked about."""
     names = list(model.schema_.given) if hasattr(model, "schema_") else list(model.one_class_.schema_.given)
     if names == ["shop", "sky", "visits"]:
-        return [["shop 1", "fog", 2], ["shop 9", None, None]] * 3
+        return pl.DataFrame([["shop 1", "fog", 2], ["shop 9", None, None]] * 3, schema=names, orient="row")
     if "when" in names and set(names) <= set((dated := _with_dates(mixed_table(6, seed=4))).columns):
         return dated.select(names)
     if set(names) <= {"height", "weight", "sky", "windy", "visits"}:

@@ -365,7 +365,10 @@ def test_distributions(distributions, names):
 @pytest.mark.parametrize(
     ("distributions", "match"),
     [
-        ("normal", "'normal' is not a distribution; choose one of binned, categorical, gaussian, poisson"),
+        (
+            "normal",
+            "'normal' is not a distribution; choose one of binned, categorical, complement, compound, gaussian, ",
+        ),
         ({"height": "normal"}, "'normal' is not a distribution; choose one of"),
         ({"height": 3}, "3 is not a distribution; choose one of"),
         ({"snow": "gaussian"}, r"distributions names 'snow', which is not a feature of X \(columns 'height', 'sky'\)"),

@@ -23,6 +23,7 @@ from posteriori.model_selection import out_of_fold
 from posteriori.model_selection.metrics import log_loss
 
 REASONS = {
+    "check_estimator_sparse_tag": "sparse rows are counts, and the tag would also promise negative cells",
     "check_fit_score_takes_y": "weights take all rows at once, and it calls partial_fit",
     "check_estimators_partial_fit_n_features": "weights take all rows at once",
     "check_n_features_in_after_fitting": "weights take all rows at once, and it calls partial_fit",

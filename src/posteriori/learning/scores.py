@@ -5,6 +5,7 @@ from posteriori.deprecation import renamed_module_attributes
 _MOVED = (
     "Scores",
     "area_under_curve",
+    "loss_difference",
     "scores_of",
 )
 

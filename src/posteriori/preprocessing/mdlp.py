@@ -147,7 +147,7 @@ class MDLPDiscretizer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "cuts_")
         table = read_table(X)
-        positions = matched_places(table, self._schema, type(self).__name__)
+        positions = matched_places(table, self._schema, type(self).__name__, self._schema.target)
         return local_source(table, self._schema, positions, n_jobs=self.n_jobs).map(_bin_numbers)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:

@@ -140,6 +140,8 @@ def read_records(
     TypeError
         The first row is a mapping, and another one is not.
     """
+    if type(X).__module__.startswith("scipy.sparse"):  # one of its formats is a dict
+        return None
     if isinstance(X, Mapping):
         X = [X]
     elif not (isinstance(X, list | tuple) and X and isinstance(X[0], Mapping)):
