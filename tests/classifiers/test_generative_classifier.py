@@ -382,7 +382,6 @@ def test_threads_and_repetition_change_nothing(penguins):
 @parametrize_with_checks(
     [po.GenerativeClassifier(["nb", "lda"])],
     expected_failed_checks=lambda _: {
-        "check_estimator_sparse_tag": "sparse rows are counts, and the tag would also promise negative cells",
         "check_sample_weight_equivalence_on_dense_data": "one row of weight 2 is in one fold, two rows may be in two",
     },
 )

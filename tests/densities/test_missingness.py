@@ -215,10 +215,10 @@ def test_cross_validation_is_refitting(name):
         assert_allclose(result.posterior[held_out], refit.predict_proba(frame.filter(held_out)), atol=1e-4)
 
 
-@pytest.mark.filterwarnings("ignore:the covariance is singular")  # the checks' own rows are few
 SPARSE = {"check_estimator_sparse_tag": "sparse rows are counts, and the tag would also promise negative cells"}
 
 
+@pytest.mark.filterwarnings("ignore:the covariance is singular")  # the checks' own rows are few
 @parametrize_with_checks(
     [po.NaiveBayes(missing="informative"), INFORMATIVE["lda"], INFORMATIVE["tree"]],
     expected_failed_checks=lambda estimator: SPARSE if isinstance(estimator, po.NaiveBayes) else {},
