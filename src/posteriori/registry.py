@@ -410,6 +410,8 @@ def describe_model(name: str) -> str:
 
 
 def names_with(option: str) -> str:
-    """Return the names of the models that take an option, variants excepted, as a list in words."""
-    *first, last = [name for name, spec in MODELS.items() if option in spec.options and " " not in name]
+    """Return the names of the models that take an option, without variants and models of counts, as words."""
+    *first, last = [
+        name for name, spec in MODELS.items() if option in spec.options and " " not in name and not spec.of_counts
+    ]
     return f"{', '.join(first)} or {last}" if first else last

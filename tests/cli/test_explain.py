@@ -101,7 +101,9 @@ def test_words_are_shown_where_a_column_is_text():
     texts = [" ".join(rng.choice(words, 12, p=share[kind])) for kind in kinds]
     rows = pl.DataFrame({"message": texts, "size": rng.normal(size=60), "kind": kinds})
     rows.write_csv("mail.csv")
-    out = succeeds("fit", "mail.csv", "-t", "kind", "--text", "message", "-o", "mail.posteriori", "--folds", "2")
+    out = succeeds(
+        "fit", "mail.csv", "-t", "kind", "--model", "nb", "--text", "message", "-o", "mail.posteriori", "--folds", "2"
+    )
     assert re.search(r"^message +text +0 +30 words", out, re.MULTILINE)
     model = po.load("mail.posteriori")
     (found,) = json.loads(succeeds("explain", "mail.posteriori", "mail.csv", "--row", "7", "--json"))["rows"]
@@ -119,4 +121,4 @@ def test_words_are_shown_where_a_column_is_text():
     (hint,) = hints(scan, describe_scan(scan, ["message", "size"], "kind"), schema)
     assert hint.endswith("to use it, add --text message")
     error = refused("fit", "mail.csv", "-t", "kind", "--model", "lda", "--text", "message", "-o", "lda.posteriori")
-    assert error == "--text needs --model nb, not lda; remove it"
+    assert error == "--text needs --model pool or nb, not lda; remove it"
