@@ -10,6 +10,7 @@ from scipy.sparse import csr_array, vstack
 
 import posteriori as po
 from posteriori.registry import MODELS, pool_candidates
+from posteriori.scoring.strangeness import Strangeness
 
 N, V, C = 160, 25, 3
 OF_COUNTS = ["nb", *(name for name, spec in MODELS.items() if spec.of_counts)]
@@ -39,6 +40,31 @@ def test_every_candidate_of_counts_is_judged_beside_those_of_other_columns(pool)
     assert {*OF_COUNTS, "lda shrunk", "tan 5"} <= judged
     losses = dict(zip(pool.cv_results_["member"], pool.cv_results_["log_loss"], strict=True))
     assert losses["pool"] < 0.5 * losses["lda shrunk"]
+
+
+def test_a_pool_without_log_density_is_reported_without_outliers(pool, tmp_path):
+    assert not pool._posterior.has_density
+    with pytest.raises(ValueError, match=r"the model has no log p\(x\)"):
+        Strangeness.of(pool._posterior)
+    page = tmp_path / "page.html"
+    po.report(pool, ROWS, Y, page)
+    assert "Outliers" not in page.read_text()
+    assert "Explained predictions" in page.read_text()
+
+
+def test_the_pool_reads_columns_of_text():
+    texts = [" ".join(f"w{j}" for j in WORDS[[row]].indices) or "none" for row in range(N)]
+    table = ROWS.table.with_columns(message=pl.Series(texts))
+    found = po.GenerativeClassifier(["nb"], folds=2, text=["message"]).fit(table, Y)
+    alone = po.NaiveBayes(text=["message"]).fit(table, Y)
+    assert found.schema_.columns[-1].shown_kind == "text"
+    assert_allclose(found.members_["nb"].predict_proba(table), alone.predict_proba(table))
+    assert (
+        "w0"
+        in found.explain(table[:9])
+        .words[int(np.flatnonzero([" w0 " in f" {text} " for text in texts[:9]])[0])]["message"]
+        .factors
+    )
 
 
 @pytest.mark.parametrize("name", ["nb", "scaled 0.1", "compound", "lda shrunk", "tan 5"])

@@ -73,7 +73,7 @@ def note(message: str) -> None:
 @contextmanager
 def announced_compilation() -> Iterator[None]:
     """Print one line to stderr when the first kernel is compiled; print nothing if all kernels are in the cache."""
-    pending = ["compiling (once per machine; up to 30 seconds, longer on a busy machine)"]
+    pending = ["compiling (once per machine; up to a minute, longer on a busy machine)"]
 
     def announce() -> None:
         with contextlib.suppress(IndexError):  # another thread was first

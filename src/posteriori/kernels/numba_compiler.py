@@ -57,7 +57,7 @@ def _keeps_machine_code(kernel: Any, sources: Path) -> bool:
 @functools.cache
 def _warn_of_no_folder() -> None:
     warnings.warn(
-        "posteriori compiles its kernels in every process, which takes 2 to 30 seconds, because there is no folder to "
+        "posteriori compiles its kernels in every process, which takes 2 to 60 seconds, because there is no folder to "
         "keep machine code in; set NUMBA_CACHE_DIR to a folder that you can write to",
         UserWarning,
         stacklevel=2,

@@ -9,12 +9,14 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.validation import labels_to_learn
 from posteriori.formatting import cell_text
 from posteriori.model import GenerativeModel
 from posteriori.tables import read_labels, read_table
+from posteriori.tables.blocks import Blocks
 from posteriori.typing import Array
 
 
@@ -107,12 +109,7 @@ class ReportData:
     @cached_property
     def log_evidence(self) -> Array | None:
         """Log p(x) of each row in nats, (n,); None if the model has none."""
-        members = getattr(self.estimator, "members_", None)
-        pooled = members is not None and bool(self.estimator.schema_.of_kind("counts"))
-        models = [self.estimator.model_] if members is None else [member.model_ for member in members.values()]
-        if pooled or not all(model.has_density for model in models):
-            return None
-        return np.asarray(self.estimator.score_samples(self.X))
+        return np.asarray(self.estimator.score_samples(self.X)) if self.estimator._posterior.has_density else None
 
     def sampled(self, most: int) -> Array:
         """Return positions of at most `most` labelled rows, sampled without replacement, ascending."""
@@ -140,8 +137,10 @@ def take_rows(X: Any, rows: Sequence[int] | Array) -> Any:
     [[2, 'b']]
     """
     positions = [int(row) for row in rows]
-    if isinstance(X, np.ndarray):
+    if isinstance(X, np.ndarray | Blocks):
         return X[positions]
+    if sparse.issparse(X):
+        return X.tocsr()[positions]
     if hasattr(X, "iloc"):  # pandas allows column names that are not strings; narwhals does not
         return X.iloc[positions]
     frame = nw.from_native(X, pass_through=True)
