@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import posteriori as po
 from posteriori.kernels import compiling
+from posteriori.scoring.strangeness import Strangeness
 
 _CELLS = {
     "a": st.one_of(st.none(), st.floats(-4, 4), st.integers(-3, 3), st.just(float("nan"))),
@@ -271,6 +272,7 @@ for name in "numba llvmlite scipy sklearn polars narwhals joblib threadpoolctl t
     sys.modules[name] = None  # as if it were not installed
 warnings.simplefilter("ignore")
 import posteriori as po
+from posteriori.scoring.strangeness import Strangeness
 for path in sys.argv[1:]:
     score = po.load_scorer(path)
     print([score(row) for row in ({"a": 1.0, "c": "u"}, {"b": -0.5, "c": "unseen", "d": True}, {})])
@@ -293,3 +295,14 @@ def test_a_scorer_from_a_file_needs_numpy_and_safetensors_only(tmp_path):
         for found, row in zip(ast.literal_eval(line), rows, strict=True):
             assert found == pytest.approx(quietly(scorer, row), rel=1e-12, abs=1e-13), name
     assert refusal == "compiled loops need Numba, which is not installed; pip install numba, or run without it"
+
+
+def test_strangeness_is_the_share_of_drawn_rows_that_are_more_probable():
+    """Rows of categories are equally probable often: only more probable ones count."""
+    table = pl.DataFrame({"a": list("xxxy") * 10, "b": list("pppppqqq") * 5})
+    posterior = po.NaiveBayes().fit(table, ["s", "t"] * 20)._posterior
+    measured = Strangeness.of(posterior)
+    log_density = measured.log_density(measured.drawn)
+    expected = [(log_density > one + 1e-12).mean() for one in log_density[:50]]
+    np.testing.assert_allclose(measured.ranks(measured.drawn, log_density)[:50], expected)
+    assert 0.0 in expected

@@ -162,3 +162,12 @@ def test_members_that_cannot_be_merged_are_named():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert po.merge([north]).predict_proba(X).shape == (240, 3)
+
+
+def test_importance_under_the_model_is_of_the_rows_that_it_was_trained_on():
+    """Priors of another place change predictions, and not which columns inform about the training rows."""
+    X, y = table()
+    members = {"nb": po.NaiveBayes()}
+    plain, moved = (pool_of(X, y, members, priors=priors).partial_fit(X, y) for priors in (None, [0.9, 0.05, 0.05]))
+    assert not plain.importance_.held_out
+    assert_allclose(moved.feature_information_, plain.feature_information_, rtol=1e-6)
