@@ -42,6 +42,7 @@ _DATACLASSES = {
     "Counts": "posteriori.statistics",
     "JointCounts": "posteriori.statistics",
     "GroupedStatistics": "posteriori.statistics",
+    "LeafCounts": "posteriori.statistics.forests",
     "JointStatistics": "posteriori.statistics",
     "Moments": "posteriori.statistics",
     "PairMoments": "posteriori.statistics",

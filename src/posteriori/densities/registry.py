@@ -27,6 +27,7 @@ from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.poisson import Poisson
 from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
 from posteriori.densities.presence import Presence
+from posteriori.densities.random_trees import RandomTrees
 from posteriori.densities.scaled import ScaledMultinomial
 from posteriori.densities.shrinkage import (
     Chain,
@@ -38,6 +39,7 @@ from posteriori.densities.shrinkage import (
 )
 from posteriori.densities.tree import Tree
 from posteriori.densities.tree_parameters import Forest
+from posteriori.statistics.forests import TreeStructure
 from posteriori.statistics.grouped import Groups
 
 
@@ -117,6 +119,7 @@ REGISTRY: tuple[Registration, ...] = (
         label="count (Poisson)",
     ),
     Registration(Presence, options=_options(alpha="alpha"), label="count (presence)"),
+    Registration(RandomTrees, (TreeStructure,)),
     Registration(ScaledMultinomial, options=_options(alpha="alpha"), label="count (scaled multinomial)"),
     Registration(Tree, (BackOff, Forest), sql="posteriori.sql.trees:tree_factors"),
 )

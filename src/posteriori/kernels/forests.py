@@ -1,0 +1,281 @@
+"""Trees with class distributions in their leaves: counts, smoothed posteriors, scores of rows, and their parts.
+
+A node is (column, cut, child), as `growing.grow_tree` returns it; the child of a leaf is its number. `roots` holds the
+first node of each tree, and last the number of nodes.
+"""
+
+import math
+
+import numpy as np
+
+from posteriori.kernels.compiling import kernel
+
+_DEEPEST = 64
+
+
+@kernel(is_part=True)
+def _side(code, cut, is_ordered, sides):
+    """Return the side to which a code goes: 1 left, 2 right, 0 both."""
+    if code == 0:
+        return 0
+    if is_ordered:
+        return 1 if code <= cut else 2
+    return int(sides[cut + code])
+
+
+@kernel
+def count_leaves(codes, component, weight, nodes, share, sides, ordered, roots, fold, fold_of_tree, out):
+    """Add the weight of each row to its leaf in each tree, out (leaves, Z).
+
+    A row that lacks the cell of a split goes down both sides, with weights in proportion to their shares. A row does
+    not count in the trees of its own fold.
+    """
+    waiting, weights = np.empty(2 * _DEEPEST, np.int64), np.empty(2 * _DEEPEST)
+    for t in range(len(roots) - 1):
+        for i in range(len(codes)):
+            if fold[i] == fold_of_tree[t]:
+                continue
+            waiting[0], weights[0], n_waiting = roots[t], weight[i], 1
+            while n_waiting > 0:
+                n_waiting -= 1
+                node, w = waiting[n_waiting], weights[n_waiting]
+                column = nodes[node, 0]
+                while column >= 0:
+                    side = _side(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides)
+                    child = nodes[node, 2]
+                    if side == 0:
+                        waiting[n_waiting], weights[n_waiting] = child + 1, w * (1.0 - share[node])
+                        n_waiting += 1
+                        w *= share[node]
+                        side = 1
+                    node = child + side - 1
+                    column = nodes[node, 0]
+                out[nodes[node, 2], component[i]] += w
+    return 0
+
+
+@kernel
+def smooth_leaves(counts, nodes, roots, sides, ordered, mass, starts, strength, prior, share, log_edge, given_node):
+    """Estimate trees from the weights in their leaves, (leaves, Z).
+
+    Fills share (nodes,), the smoothed share that goes left; log_edge (nodes,), log of what the edge into a node
+    multiplies p(x) by; and given_node (nodes, Z), log p(y | node) − log p(y) of the tree.
+
+    p(y | node) = (n_y + s·p(y | parent)) / (n + s) in the leaves, and above them the mean over the leaves below with
+    their shares. `mass` holds p(x_j) of each code, column j from starts[j].
+    """
+    n_nodes, n_classes = len(nodes), len(prior)
+    weight = np.zeros((n_nodes, n_classes))
+    parent = np.full(n_nodes, -1, np.int64)
+    for v in range(n_nodes - 1, -1, -1):
+        child = nodes[v, 2]
+        for z in range(n_classes):
+            weight[v, z] = counts[child, z] if nodes[v, 0] < 0 else weight[child, z] + weight[child + 1, z]
+        if nodes[v, 0] >= 0:
+            parent[child], parent[child + 1] = v, v
+    smoothed = np.empty((n_nodes, n_classes))
+    for v in range(n_nodes):
+        n = 0.0
+        for z in range(n_classes):
+            n += weight[v, z]
+        for z in range(n_classes):
+            lower = prior[z] if parent[v] < 0 else smoothed[parent[v], z]
+            smoothed[v, z] = (weight[v, z] + strength * lower) / (n + strength)
+    for v in range(n_nodes - 1, -1, -1):
+        if nodes[v, 0] < 0:
+            continue
+        child = nodes[v, 2]
+        n_left, n_right = 0.5, 0.5
+        for z in range(n_classes):
+            n_left += weight[child, z]
+            n_right += weight[child + 1, z]
+        share[v] = n_left / (n_left + n_right)
+        for z in range(n_classes):
+            smoothed[v, z] = share[v] * smoothed[child, z] + (1.0 - share[v]) * smoothed[child + 1, z]
+        _fill_edges(v, nodes, sides, ordered, mass, starts, parent, share, log_edge)
+    t = 0
+    for v in range(n_nodes):
+        while v >= roots[t + 1]:
+            t += 1
+        for z in range(n_classes):
+            given_node[v, z] = math.log(smoothed[v, z]) - math.log(smoothed[roots[t], z])
+    for t in range(len(roots) - 1):
+        log_edge[roots[t]] = 0.0
+    return 0
+
+
+@kernel(is_part=True)
+def _fill_edges(v, nodes, sides, ordered, mass, starts, parent, share, log_edge):
+    """Fill log(share of the child / share of its codes under p(x_j) within the cell) for both children of a node."""
+    j, cut, child = nodes[v, 0], nodes[v, 1], nodes[v, 2]
+    at_left, at_right = 0.0, 0.0
+    if ordered[j]:
+        low, high = 1, starts[j + 1] - starts[j] - 1
+        below, above = v, parent[v]
+        while above >= 0:
+            if nodes[above, 0] == j:
+                if below == nodes[above, 2]:
+                    high = min(high, nodes[above, 1])
+                else:
+                    low = max(low, nodes[above, 1] + 1)
+            below, above = above, parent[above]
+        for code in range(low, high + 1):
+            if code <= cut:
+                at_left += mass[starts[j] + code]
+            else:
+                at_right += mass[starts[j] + code]
+    else:
+        for code in range(1, starts[j + 1] - starts[j]):
+            if sides[cut + code] == 1:
+                at_left += mass[starts[j] + code]
+            elif sides[cut + code] == 2:
+                at_right += mass[starts[j] + code]
+    whole = at_left + at_right
+    log_edge[child] = math.log(share[v]) - math.log(max(at_left, 1e-300) / max(whole, 1e-300))
+    log_edge[child + 1] = math.log(1.0 - share[v]) - math.log(max(at_right, 1e-300) / max(whole, 1e-300))
+
+
+@kernel(few_rows=True)
+def score_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_node, prior, geometric, out, log_p):
+    """Add to out (n, Z) the mean over the trees of log p(x | y) − log p(x), or of p(y | x); to log_p (n,) log p(x).
+
+    log p(x) is that of the mixture of trees, relative to independent columns; it is not computed if log_p is empty. A missing cell sends a row down both sides: over the leaves l that it reaches,
+
+        p(x, y) = Σ_l p(y | l) Π_edges, where an edge is the share of its side if the cell of the split is missing, and
+        otherwise that share divided by p(x_j on this side | x_j in the cell of the node).
+    """
+    n_classes, n_trees = out.shape[1], len(roots) - 1
+    waiting, logs = np.empty(2 * _DEEPEST, np.int64), np.empty(2 * _DEEPEST)
+    scores = np.empty(n_classes)
+    for t in range(n_trees):
+        for i in range(len(codes)):
+            waiting[0], logs[0], n_waiting = roots[t], 0.0, 1
+            shift, total, n_reached = -math.inf, 0.0, 0
+            while n_waiting > 0:
+                n_waiting -= 1
+                node, log_w = waiting[n_waiting], logs[n_waiting]
+                column = nodes[node, 0]
+                while column >= 0:
+                    code, cut, child = np.int64(codes[i, column]), nodes[node, 1], nodes[node, 2]
+                    side = _side(code, cut, ordered[column], sides)
+                    if side == 0:
+                        waiting[n_waiting] = child + 1
+                        logs[n_waiting] = log_w + math.log(1.0 - share[node])
+                        n_waiting += 1
+                        log_w += math.log(share[node])
+                        node = child
+                    else:
+                        node = child + side - 1
+                        log_w += log_edge[node]
+                    column = nodes[node, 0]
+                if n_reached == 0 and n_waiting == 0:  # a row with the cells of all splits reaches one leaf
+                    for z in range(n_classes):
+                        scores[z] = given_node[node, z]
+                    shift, total, n_reached = log_w, 1.0, 1
+                    continue
+                if n_reached == 0:
+                    scores[:] = 0.0
+                n_reached += 1
+                if log_w > shift:
+                    factor = math.exp(shift - log_w)
+                    total *= factor
+                    for z in range(n_classes):
+                        scores[z] *= factor
+                    shift = log_w
+                w = math.exp(log_w - shift)
+                total += w
+                for z in range(n_classes):
+                    scores[z] += w * math.exp(given_node[node, z])
+            if n_reached > 1:
+                for z in range(n_classes):
+                    scores[z] = math.log(scores[z] / total)
+            if geometric:
+                for z in range(n_classes):
+                    out[i, z] += scores[z] / n_trees
+            else:
+                evidence = 0.0
+                for z in range(n_classes):
+                    evidence += prior[z] * math.exp(scores[z])
+                for z in range(n_classes):
+                    out[i, z] += math.exp(scores[z]) / (evidence * n_trees)
+            if len(log_p):
+                log_tree = shift + math.log(total) - math.log(n_trees)
+                higher, lower = max(log_p[i], log_tree), min(log_p[i], log_tree)
+                log_p[i] = higher + math.log1p(math.exp(lower - higher))
+    return 0
+
+
+@kernel(few_rows=True)
+def explain_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_node, out):
+    """Add to out (n, Z, d) what each column adds to the mean over the trees of log p(x, y) / p(y), as `score_forest`.
+
+    On a path, a split adds the change of log p(y | node) and the log of its edge to its column. Where the cell of a
+    split is missing, log Σ_s share_s·exp(f_s) of the two sides changes from f = its value without cells to its value
+    with them. Along the straight line between, the integral of the weight of a side has a closed form, so that the
+    parts of each side, times this weight, add up exactly (Aumann & Shapley 1974, chapter 3).
+    """
+    n_classes, n_columns, n_trees = out.shape[1], out.shape[2], len(roots) - 1
+    for t in range(n_trees):
+        visited = np.empty(roots[t + 1] - roots[t], np.int64)
+        for i in range(len(codes)):
+            n_visited, at = 1, 0
+            visited[0] = roots[t]
+            while at < n_visited:  # parents before their children
+                node = visited[at]
+                at += 1
+                column = nodes[node, 0]
+                if column >= 0:
+                    side = _side(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides)
+                    if side != 2:
+                        visited[n_visited] = nodes[node, 2]
+                        n_visited += 1
+                    if side != 1:
+                        visited[n_visited] = nodes[node, 2] + 1
+                        n_visited += 1
+            parts = np.zeros((n_visited, n_classes, n_columns))
+            value = np.zeros((n_visited, n_classes))
+            below = n_visited  # the children of a node are the last ones that no later node has taken
+            for at in range(n_visited - 1, -1, -1):
+                node = visited[at]
+                column = nodes[node, 0]
+                if column < 0:
+                    value[at] = given_node[node]
+                    continue
+                side = _side(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides)
+                if side > 0:
+                    below -= 1
+                    child = visited[below]
+                    for z in range(n_classes):
+                        value[at, z] = log_edge[child] + value[below, z]
+                        for j in range(n_columns):
+                            parts[at, z, j] = parts[below, z, j]
+                        parts[at, z, column] += log_edge[child] + given_node[child, z] - given_node[node, z]
+                    continue
+                below -= 2
+                log_left, log_right = math.log(share[node]), math.log(1.0 - share[node])
+                for z in range(n_classes):
+                    before = log_left + given_node[visited[below], z] - log_right - given_node[visited[below + 1], z]
+                    after = log_left + value[below, z] - log_right - value[below + 1, z]
+                    at_left = _mean_sigmoid(before, after)
+                    value[at, z] = log_right + value[below + 1, z] + _softplus(after)
+                    for j in range(n_columns):
+                        parts[at, z, j] = at_left * parts[below, z, j] + (1.0 - at_left) * parts[below + 1, z, j]
+            for z in range(n_classes):
+                for j in range(n_columns):
+                    out[i, z, j] += parts[0, z, j] / n_trees
+    return 0
+
+
+@kernel(is_part=True)
+def _softplus(u):
+    """Return log(1 + exp(u))."""
+    return max(u, 0.0) + math.log1p(math.exp(-abs(u)))
+
+
+@kernel(is_part=True)
+def _mean_sigmoid(a, b):
+    """Return the mean of 1 / (1 + exp(−u)) over u from a to b."""
+    if abs(b - a) < 1e-6:
+        middle = (a + b) / 2.0
+        return 1.0 / (1.0 + math.exp(-middle)) if middle > -700.0 else 0.0
+    return (_softplus(b) - _softplus(a)) / (b - a)

@@ -1,0 +1,282 @@
+"""Growth of randomised decision trees on codes, by histograms of classes per node."""
+
+import numpy as np
+
+from posteriori.kernels.compiling import kernel
+
+_DEEPEST = 60  # levels below a root
+_FEWEST = 1e-9  # weight of a side: less is rounding
+
+
+@kernel(is_part=True)
+def _draw(state):
+    """Return a uniform number in [0, 1): SplitMix64 (Steele, Lea & Flood 2014)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    x = state[0]
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = x ^ (x >> np.uint64(31))
+    return float(x >> np.uint64(11)) / 9007199254740992.0
+
+
+@kernel(is_part=True)
+def _x_log_x(x, of_whole):
+    """Return x·log x, from a table for whole x."""
+    i = int(x)
+    if i == x and i < len(of_whole):
+        return of_whole[i]
+    return x * np.log(x) if x > 0.0 else 0.0
+
+
+@kernel(is_part=True)
+def _present_codes(column, rows, present, codes):
+    """Write the distinct codes > 0 of some rows into codes, ascending, and return their number."""
+    for i in range(len(rows)):
+        code = column[rows[i]]
+        present[code >> 6] |= np.uint64(1) << np.uint64(code & 63)
+    n_codes = 0
+    for word in range(len(present)):
+        bits = present[word]
+        present[word] = np.uint64(0)
+        code = word << 6
+        while bits != np.uint64(0):
+            if bits & np.uint64(0xFF) == np.uint64(0):
+                bits >>= np.uint64(8)
+                code += 8
+                continue
+            if bits & np.uint64(1) and code > 0:
+                codes[n_codes] = code
+                n_codes += 1
+            bits >>= np.uint64(1)
+            code += 1
+    return n_codes
+
+
+@kernel(is_part=True)
+def _sort_by_projection(histogram, codes, n_codes, n_classes, state, key):
+    """Sort codes by a random projection of their class distribution; by p(y = 1 | code) for two classes."""
+    direction = np.empty(n_classes)
+    for z in range(n_classes):
+        direction[z] = float(z) if n_classes == 2 else _draw(state)
+    for k in range(n_codes):
+        code, total, projected = codes[k], 0.0, 0.0
+        for z in range(n_classes):
+            total += histogram[code, z]
+            projected += direction[z] * histogram[code, z]
+        value = projected / total + 1e-9 * _draw(state)  # ties are in random order
+        position = k
+        while position > 0 and key[position - 1] > value:
+            key[position] = key[position - 1]
+            codes[position] = codes[position - 1]
+            position -= 1
+        key[position] = value
+        codes[position] = code
+
+
+@kernel(is_part=True)
+def _gain(left, total, of_whole):
+    """Return the information gained by a split in nats, n·I(side; y), from the weights of the classes."""
+    n_left, n = 0.0, 0.0
+    gain = 0.0
+    for z in range(len(total)):
+        n_left += left[z]
+        n += total[z]
+        right = max(total[z] - left[z], 0.0)
+        gain += _x_log_x(left[z], of_whole) + _x_log_x(right, of_whole) - _x_log_x(total[z], of_whole)
+    if n_left < _FEWEST or n - n_left < _FEWEST:
+        return -1.0
+    return gain + _x_log_x(n, of_whole) - _x_log_x(n_left, of_whole) - _x_log_x(n - n_left, of_whole)
+
+
+@kernel(is_part=True)
+def _random_cut(column, component, weight, rows, state, total, left):
+    """Draw a cut between the least and the greatest code of some rows; fill the weights of the classes.
+
+    Return the cut, 0 if there are fewer than two codes.
+    """
+    low, high = 1 << 30, 0
+    for i in range(len(rows)):
+        code = np.int64(column[rows[i]])
+        if code > 0:
+            low, high = min(low, code), max(high, code)
+    if low >= high:
+        return 0
+    cut = low + int(_draw(state) * (high - low))
+    total[:] = 0.0
+    left[:] = 0.0
+    for i in range(len(rows)):
+        row = rows[i]
+        code = np.int64(column[row])
+        if code > 0:
+            total[component[row]] += weight[row]
+            if code <= cut:
+                left[component[row]] += weight[row]
+    return cut
+
+
+@kernel(is_part=True)
+def _best_prefix(histogram, codes, n_codes, total, left, of_whole):
+    """Return the number of codes of the best prefix to go left, and its gain in nats."""
+    n, n_left, of_left, of_right, of_total = 0.0, 0.0, 0.0, 0.0, 0.0
+    left[:] = 0.0
+    for z in range(len(total)):
+        n += total[z]
+        of_total += _x_log_x(total[z], of_whole)
+    of_right = of_total
+    best, most = 1, -1.0
+    for k in range(n_codes - 1):
+        for z in range(len(total)):
+            added = histogram[codes[k], z]
+            if added > 0.0:
+                before, rest = left[z], max(total[z] - left[z] - added, 0.0)
+                of_left += _x_log_x(before + added, of_whole) - _x_log_x(before, of_whole)
+                of_right += _x_log_x(rest, of_whole) - _x_log_x(total[z] - before, of_whole)
+                left[z] += added
+                n_left += added
+        if n_left < _FEWEST or n - n_left < _FEWEST:
+            continue
+        gain = of_left + of_right - of_total
+        gain += _x_log_x(n, of_whole) - _x_log_x(n_left, of_whole) - _x_log_x(n - n_left, of_whole)
+        if gain > most:
+            best, most = k + 1, gain
+    return best, most
+
+
+@kernel
+def grow_tree(codes, component, weight, rows, widths, ordered, n_classes, n_tried, at_random, fewest, of_whole, seed):
+    """Grow a tree on some rows, and return its nodes, the share of each that goes left, and the sides of categories.
+
+    A node is (column, cut, child): rows whose code of the column is at most the cut go to node `child`, others to
+    `child + 1`. If the column is not ordered, `cut` is the start of its sides: 1 is left, 2 is right, and 0 marks a
+    code that no row of the node has. The column of a leaf is −1. Rows that lack the code go to a side at random, with
+    the share of the others. Children have greater indices than their parent.
+
+    Parameters
+    ----------
+    codes : (d, n) uint16, 0 where missing
+    component, weight : (n,)
+    rows : (m,) int32, which are reordered
+    widths : (d,), the number of codes of each column, 0 included
+    ordered : (d,) bool
+    n_tried : columns per node, of those that vary in it
+    at_random : whether a cut is drawn at random, or the best one is chosen
+    fewest : the least weight of a node to be split
+    of_whole : x·log x for x = 0, 1, …
+    """
+    n_columns = len(codes)
+    state = np.array([seed], np.uint64)
+    width = widths.max()
+    histogram = np.zeros((width, n_classes))
+    present = np.zeros((width + 63) // 64, np.uint64)
+    found, chosen, key = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width)
+    total, left = np.empty(n_classes), np.empty(n_classes)
+    columns = np.arange(n_columns)
+    waiting = np.empty((2 * _DEEPEST + 4, 4), np.int64)  # node, first row, last row, depth
+    spare = np.empty(len(rows), rows.dtype)
+    nodes, share = np.empty((64, 3), np.int32), np.empty(64)
+    sides = np.empty(256, np.uint8)
+    n_nodes, n_sides, n_waiting = 1, 0, 1
+    waiting[0] = (0, 0, len(rows), 0)
+    while n_waiting > 0:
+        n_waiting -= 1
+        node, first, last, depth = waiting[n_waiting]
+        nodes[node] = (-1, 0, 0)
+        share[node] = 0.5
+        inside = rows[first:last]
+        left[:] = 0.0
+        for i in range(len(inside)):
+            left[component[inside[i]]] += weight[inside[i]]
+        n_present = 0
+        for z in range(n_classes):
+            n_present += left[z] > 0.0
+        if n_present < 2 or left.sum() < fewest or depth >= _DEEPEST:
+            continue
+        most, column, cut, n_left_codes, n_chosen = 0.0, -1, 0, 0, 0
+        tried, k = 0, 0
+        while k < n_columns and tried < n_tried:
+            other = k + int(_draw(state) * (n_columns - k))
+            j = columns[other]
+            columns[other] = columns[k]
+            columns[k] = j
+            k += 1
+            if at_random and ordered[j]:
+                at = _random_cut(codes[j], component, weight, inside, state, total, left)
+                if at == 0:
+                    continue
+                tried += 1
+                gain = _gain(left, total, of_whole)
+                if gain > most:
+                    most, column, cut = gain, j, at
+                continue
+            n_codes = _present_codes(codes[j], inside, present, found)
+            if n_codes < 2:
+                continue
+            tried += 1
+            for i in range(len(inside)):
+                histogram[codes[j, inside[i]], component[inside[i]]] += weight[inside[i]]
+            for z in range(n_classes):
+                total[z] = 0.0
+                for position in range(n_codes):
+                    total[z] += histogram[found[position], z]
+            if not ordered[j]:
+                _sort_by_projection(histogram, found, n_codes, n_classes, state, key)
+            if at_random:
+                prefix = 1 + int(_draw(state) * (n_codes - 1))
+                for z in range(n_classes):
+                    left[z] = 0.0
+                    for position in range(prefix):
+                        left[z] += histogram[found[position], z]
+                gain = _gain(left, total, of_whole)
+            else:
+                prefix, gain = _best_prefix(histogram, found, n_codes, total, left, of_whole)
+            if gain > most:
+                most, column = gain, j
+                cut = (found[prefix - 1] + found[prefix]) // 2 if ordered[j] else 0
+                n_left_codes, n_chosen = prefix, n_codes
+                if not ordered[j]:
+                    chosen[:n_codes] = found[:n_codes]
+            for position in range(n_codes):
+                histogram[found[position]] = 0.0
+            histogram[0] = 0.0
+        if column < 0 or most <= 1e-10:
+            continue
+        if not ordered[column]:
+            cut = n_sides
+            n_sides += widths[column]
+            while n_sides > len(sides):
+                sides = np.concatenate((sides, np.empty_like(sides)))
+            sides[cut:n_sides] = 0
+            for position in range(n_chosen):
+                sides[cut + chosen[position]] = 1 if position < n_left_codes else 2
+        at_left, n = 0.0, 0.0
+        for i in range(len(inside)):
+            code = np.int64(codes[column, inside[i]])
+            if code > 0:
+                goes_left = code <= cut if ordered[column] else sides[cut + code] == 1
+                n += weight[inside[i]]
+                at_left += weight[inside[i]] if goes_left else 0.0
+        middle, n_spare = first, 0
+        for i in range(first, last):
+            row = rows[i]
+            code = np.int64(codes[column, row])
+            if code == 0:
+                goes_left = _draw(state) < at_left / n
+            else:
+                goes_left = code <= cut if ordered[column] else sides[cut + code] == 1
+            if goes_left:
+                rows[middle] = row
+                middle += 1
+            else:
+                spare[n_spare] = row
+                n_spare += 1
+        rows[middle:last] = spare[:n_spare]
+        if n_nodes + 2 > len(nodes):
+            nodes = np.concatenate((nodes, np.empty_like(nodes)))
+            share = np.concatenate((share, np.empty_like(share)))
+        nodes[node] = (column, cut, n_nodes)
+        share[node] = at_left / n
+        waiting[n_waiting] = (n_nodes, first, middle, depth + 1)
+        waiting[n_waiting + 1] = (n_nodes + 1, middle, last, depth + 1)
+        n_waiting += 2
+        n_nodes += 2
+    return nodes[:n_nodes].copy(), share[:n_nodes].copy(), sides[:n_sides].copy()
