@@ -295,7 +295,7 @@ class GenerativeClassifier(UpdatingPool):
             with warnings.catch_warnings():  # the weight of a member shows how good it is
                 warnings.simplefilter("ignore")
                 plans = [one.training_plan(folded.source.schema, folded.target) for one in some]
-                return judge_and_sample(plans, folded, progress, sampled)
+                return judge_and_sample(plans, folded, progress, sampled, leave_trees_out=True)
 
         estimators, (found, fitted, batch), failed = fit_or_skip(estimators, fit)
         self.skipped_ |= failed

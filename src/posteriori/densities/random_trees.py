@@ -11,7 +11,7 @@ import numpy as np
 from posteriori import kernels
 from posteriori.densities.tree_growing import DealtRows, Growth, SmoothedTrees, masses, smoothed_prior
 from posteriori.invariants import check_equal, check_not_negative, check_numbers, require
-from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure, check_same_trees, codes_of
+from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure, codes_of
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
@@ -127,7 +127,7 @@ class RandomTrees:
         """Raise ValueError unless the parameters are those of these trees."""
         require(self.structure is not None, "there are no trees")
         trees = self._trees
-        trees.check_against(parameters.cardinalities)
+        check_equal("the number of categories", trees.cardinalities, parameters.cardinalities)
         check_equal("the number of nodes", len(parameters.share), len(trees.nodes))
         check_equal("the columns of numbers", tuple(np.flatnonzero(trees.ordered).tolist()), tuple(sorted(self.ordered)))
 
@@ -151,11 +151,11 @@ class RandomTrees:
         """Return the earlier density with its trees."""
         return earlier
 
-    def reindexed(self, cardinalities: Sequence[int], columns: Sequence[Sequence[int]]) -> RandomTrees:
+    def reindexed(self, columns: Sequence[Sequence[int]]) -> RandomTrees:
         """Return the density for other categories, by their indices here, −1 for a new one."""
         if self.structure is None:
             return self
-        return replace(self, structure=self.structure.reindexed(cardinalities, columns))
+        return replace(self, structure=self.structure.reindexed(columns))
 
     def refine(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[RandomTrees, LeafCounts]:
         """Return the density with its trees and its strength, and the weights in their leaves.

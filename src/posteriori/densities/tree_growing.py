@@ -98,7 +98,7 @@ class DealtRows:
             )
             return tree
 
-        return join_trees(ordered, _in_threads(grown, growth.n_trees, n_jobs))
+        return join_trees(rows.cardinalities, ordered, _in_threads(grown, growth.n_trees, n_jobs))
 
     def strength(self, trees: TreeStructure, prior: Array) -> float:
         """Return the pseudo-rows of back-off with the lowest log-loss of rows by the trees that did not see them.
@@ -228,7 +228,9 @@ def _loss(scores: Array, component: Array, weight: Array, prior: Array) -> float
     return float(weight @ (log_evidence - log_joint[np.arange(len(scores)), component]))
 
 
-def join_trees(ordered: Array, trees: list[tuple[Array, Array, Array]]) -> TreeStructure:
+def join_trees(
+    cardinalities: tuple[int, ...], ordered: Array, trees: list[tuple[Array, Array, Array]]
+) -> TreeStructure:
     """Return several trees as one structure, with leaves numbered."""
     sizes = [len(nodes) for nodes, _, _ in trees]
     roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -240,7 +242,8 @@ def join_trees(ordered: Array, trees: list[tuple[Array, Array, Array]]) -> TreeS
     joined[:, 1] += np.where(categorical, np.repeat(starts[:-1], sizes), 0).astype(np.int32)
     joined[~inner, 2] = np.arange(np.count_nonzero(~inner))
     share = np.concatenate([share for _, share, _ in trees])
-    return TreeStructure(ordered, roots, joined, share, np.concatenate([sides for _, _, sides in trees]))
+    sides = np.concatenate([sides for _, _, sides in trees])
+    return TreeStructure(cardinalities, ordered, roots, joined, share, sides)
 
 
 def _in_threads(

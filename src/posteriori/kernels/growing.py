@@ -102,8 +102,9 @@ def _random_cut(column, component, weight, rows, state, total, left):
     if low >= high:
         return 0
     cut = low + int(_draw(state) * (high - low))
-    total[:] = 0.0
-    left[:] = 0.0
+    for z in range(len(total)):
+        total[z] = 0.0
+        left[z] = 0.0
     for i in range(len(rows)):
         row = rows[i]
         code = np.int64(column[row])
@@ -118,8 +119,8 @@ def _random_cut(column, component, weight, rows, state, total, left):
 def _best_prefix(histogram, codes, n_codes, total, left, of_whole):
     """Return the number of codes of the best prefix to go left, and its gain in nats."""
     n, n_left, of_left, of_right, of_total = 0.0, 0.0, 0.0, 0.0, 0.0
-    left[:] = 0.0
     for z in range(len(total)):
+        left[z] = 0.0
         n += total[z]
         of_total += _x_log_x(total[z], of_whole)
     of_right = of_total
@@ -140,6 +141,24 @@ def _best_prefix(histogram, codes, n_codes, total, left, of_whole):
         if gain > most:
             best, most = k + 1, gain
     return best, most
+
+
+@kernel(is_part=True)
+def _doubled_sides(sides):
+    doubled = np.empty(2 * len(sides), sides.dtype)
+    for i in range(len(sides)):
+        doubled[i] = sides[i]
+    return doubled
+
+
+@kernel(is_part=True)
+def _doubled_nodes(nodes, share):
+    more_nodes, more_share = np.empty((2 * len(nodes), 3), nodes.dtype), np.empty(2 * len(share))
+    for i in range(len(nodes)):
+        more_share[i] = share[i]
+        for k in range(3):
+            more_nodes[i, k] = nodes[i, k]
+    return more_nodes, more_share
 
 
 @kernel
@@ -164,8 +183,11 @@ def grow_tree(codes, component, weight, rows, widths, ordered, n_classes, n_trie
     of_whole : x·log x for x = 0, 1, …
     """
     n_columns = len(codes)
-    state = np.array([seed], np.uint64)
-    width = widths.max()
+    state = np.empty(1, np.uint64)
+    state[0] = seed
+    width = 1
+    for j in range(n_columns):
+        width = max(width, widths[j])
     histogram = np.zeros((width, n_classes))
     present = np.zeros((width + 63) // 64, np.uint64)
     found, chosen, key = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width)
@@ -176,20 +198,26 @@ def grow_tree(codes, component, weight, rows, widths, ordered, n_classes, n_trie
     nodes, share = np.empty((64, 3), np.int32), np.empty(64)
     sides = np.empty(256, np.uint8)
     n_nodes, n_sides, n_waiting = 1, 0, 1
-    waiting[0] = (0, 0, len(rows), 0)
+    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = 0, 0, len(rows), 0
     while n_waiting > 0:
         n_waiting -= 1
-        node, first, last, depth = waiting[n_waiting]
-        nodes[node] = (-1, 0, 0)
+        node, first = waiting[n_waiting, 0], waiting[n_waiting, 1]
+        last, depth = waiting[n_waiting, 2], waiting[n_waiting, 3]
+        nodes[node, 0] = -1
+        nodes[node, 1] = 0
+        nodes[node, 2] = 0
         share[node] = 0.5
         inside = rows[first:last]
-        left[:] = 0.0
+        for z in range(n_classes):
+            left[z] = 0.0
         for i in range(len(inside)):
             left[component[inside[i]]] += weight[inside[i]]
-        n_present = 0
+        n_present, in_node = 0, 0.0
         for z in range(n_classes):
-            n_present += left[z] > 0.0
-        if n_present < 2 or left.sum() < fewest or depth >= _DEEPEST:
+            in_node += left[z]
+            if left[z] > 0.0:
+                n_present += 1
+        if n_present < 2 or in_node < fewest or depth >= _DEEPEST:
             continue
         most, column, cut, n_left_codes, n_chosen = 0.0, -1, 0, 0, 0
         tried, k = 0, 0
@@ -233,19 +261,21 @@ def grow_tree(codes, component, weight, rows, widths, ordered, n_classes, n_trie
                 most, column = gain, j
                 cut = (found[prefix - 1] + found[prefix]) // 2 if ordered[j] else 0
                 n_left_codes, n_chosen = prefix, n_codes
-                if not ordered[j]:
-                    chosen[:n_codes] = found[:n_codes]
-            for position in range(n_codes):
-                histogram[found[position]] = 0.0
-            histogram[0] = 0.0
+                for position in range(n_codes):
+                    chosen[position] = found[position]
+            for z in range(n_classes):
+                histogram[0, z] = 0.0
+                for position in range(n_codes):
+                    histogram[found[position], z] = 0.0
         if column < 0 or most <= 1e-10:
             continue
         if not ordered[column]:
             cut = n_sides
             n_sides += widths[column]
             while n_sides > len(sides):
-                sides = np.concatenate((sides, np.empty_like(sides)))
-            sides[cut:n_sides] = 0
+                sides = _doubled_sides(sides)
+            for position in range(cut, n_sides):
+                sides[position] = 0
             for position in range(n_chosen):
                 sides[cut + chosen[position]] = 1 if position < n_left_codes else 2
         at_left, n = 0.0, 0.0
@@ -269,14 +299,19 @@ def grow_tree(codes, component, weight, rows, widths, ordered, n_classes, n_trie
             else:
                 spare[n_spare] = row
                 n_spare += 1
-        rows[middle:last] = spare[:n_spare]
+        for position in range(n_spare):
+            rows[middle + position] = spare[position]
         if n_nodes + 2 > len(nodes):
-            nodes = np.concatenate((nodes, np.empty_like(nodes)))
-            share = np.concatenate((share, np.empty_like(share)))
-        nodes[node] = (column, cut, n_nodes)
+            nodes, share = _doubled_nodes(nodes, share)
+        nodes[node, 0] = column
+        nodes[node, 1] = cut
+        nodes[node, 2] = n_nodes
         share[node] = at_left / n
-        waiting[n_waiting] = (n_nodes, first, middle, depth + 1)
-        waiting[n_waiting + 1] = (n_nodes + 1, middle, last, depth + 1)
-        n_waiting += 2
+        for side in range(2):
+            waiting[n_waiting, 0] = n_nodes + side
+            waiting[n_waiting, 1] = first if side == 0 else middle
+            waiting[n_waiting, 2] = middle if side == 0 else last
+            waiting[n_waiting, 3] = depth + 1
+            n_waiting += 1
         n_nodes += 2
-    return nodes[:n_nodes].copy(), share[:n_nodes].copy(), sides[:n_sides].copy()
+    return nodes[:n_nodes], share[:n_nodes], sides[:n_sides]

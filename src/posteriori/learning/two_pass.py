@@ -37,12 +37,10 @@ def with_categories_of(blocks: tuple[Block, ...], earlier: Schema, schema: Schem
     """Return the blocks with the groups and splits of categories of an earlier schema moved to the categories of this one."""
 
     def moved(block: Block) -> Block:
+        if not isinstance(block.density, Grouped | RandomTrees):
+            return block
         moves = [schema.columns[j].places_in(earlier.columns[j]) for j in block.coded(schema)]
-        if isinstance(block.density, Grouped):
-            return replace(block, density=block.density.reindexed(moves))
-        if isinstance(block.density, RandomTrees) and any(move != list(range(len(move))) for move in map(list, moves)):
-            return replace(block, density=block.density.reindexed(earlier.cardinalities(block.columns), moves))
-        return block
+        return replace(block, density=block.density.reindexed(moves))
 
     return tuple(moved(block) for block in blocks)
 

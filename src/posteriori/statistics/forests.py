@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.invariants import check_equal, check_numbers, check_places, require, require_kind
+from posteriori.invariants import check_numbers, check_places, require, require_kind
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.differences import difference, exceeds
 from posteriori.statistics.moments import gather
@@ -134,6 +134,8 @@ class TreeStructure:
 
     Attributes
     ----------
+    cardinalities : tuple of int
+        The number of categories or bins of each column.
     ordered : ndarray (d,)
         Which columns are numbers, which a cut splits. Others split by two sets of categories.
     roots : ndarray (T + 1,)
@@ -147,6 +149,7 @@ class TreeStructure:
         For each split of categories, from code 0: 1 is left, 2 is right, 0 is both.
     """
 
+    cardinalities: tuple[int, ...]
     ordered: Array
     roots: Array
     nodes: Array
@@ -156,7 +159,8 @@ class TreeStructure:
     def check(self) -> None:
         """Raise ValueError unless every child comes after its parent, in the same tree."""
         n = len(self.nodes)
-        require(self.ordered.dtype == np.bool_ and self.ordered.ndim == 1, "the kinds of columns are not booleans")
+        d = len(self.cardinalities)
+        require(self.ordered.dtype == np.bool_ and self.ordered.shape == (d,), "the kinds of columns are not booleans")
         require(self.sides.dtype == np.uint8 and self.sides.ndim == 1, "the sides of categories are not bytes")
         require(not self.sides.size or int(self.sides.max()) <= 2, "there is a side other than left and right")
         require(self.nodes.dtype == np.int32 and self.nodes.shape == (n, 3), "the nodes are not triples of int32")
@@ -165,9 +169,9 @@ class TreeStructure:
         check_places("the roots of trees", self.roots, (len(self.roots),), 0, n + 1)
         require(self.roots[0] == 0 and self.roots[-1] == n and bool((np.diff(self.roots) > 0).all()), "trees overlap")
         check_numbers("the shares of nodes", self.share, (n,), 0.0, 1.0)
-        column, _, child = self.nodes.T
+        column, cut, child = self.nodes.T
         inner = np.flatnonzero(column >= 0)
-        require(bool((column < len(self.ordered)).all()), "a tree splits a column that does not exist")
+        require(bool((column < d).all()), "a tree splits a column that does not exist")
         ends = self.roots[1:][np.searchsorted(self.roots, inner, side="right") - 1]
         require(bool((child[inner] > inner).all() and (child[inner] + 1 < ends).all()), "a node has no children")
         leaves = child[column < 0]
@@ -175,12 +179,7 @@ class TreeStructure:
         children = np.concatenate([child[inner], child[inner] + 1, self.roots[:-1]])
         require(len(np.unique(children)) == n == len(children), "a node has not one parent")
         require(self.depth() <= 60, "a tree is deeper than 60 levels")
-
-    def check_against(self, cardinalities: Sequence[int]) -> None:
-        """Raise ValueError unless the splits are of columns with these numbers of categories."""
-        require(len(self.ordered) == len(cardinalities), "the trees have other columns")
-        column, cut, _ = self.nodes.T
-        for j, size in enumerate(cardinalities):
+        for j, size in enumerate(self.cardinalities):
             cuts = cut[column == j]
             if len(cuts) and self.ordered[j]:
                 require(bool((cuts >= 1).all() and (cuts < size).all()), "a cut is outside its column")
@@ -232,15 +231,18 @@ class TreeStructure:
         before = int(np.count_nonzero(self.nodes[:low, 0] < 0))
         nodes[:, 2] -= np.where(inner, low, before)
         roots = self.roots[first : last + 1] - low
-        taken = TreeStructure(self.ordered, roots, nodes, self.share[low:high], self.sides)
+        taken = replace(self, roots=roots, nodes=nodes, share=self.share[low:high])
         return taken, slice(before, before + int(np.count_nonzero(~inner)))
 
-    def reindexed(self, cardinalities: Sequence[int], columns: Sequence[Sequence[int]]) -> TreeStructure:
+    def reindexed(self, columns: Sequence[Sequence[int]]) -> TreeStructure:
         """Return the structure for other categories, by their indices here, −1 for a new one, which goes both ways."""
+        cardinalities = tuple(map(len, columns))
+        if all(list(moves) == list(range(k)) for moves, k in zip(columns, self.cardinalities, strict=True)):
+            return self
         nodes, sides, n_sides = self.nodes.copy(), [], 0
         for v in np.flatnonzero((nodes[:, 0] >= 0) & ~self.ordered[nodes[:, 0]]).tolist():
             j, cut, _ = nodes[v].tolist()
-            former = self.sides[cut : cut + cardinalities[j] + 1]
+            former = self.sides[cut : cut + self.cardinalities[j] + 1]
             moved = np.zeros(len(columns[j]) + 1, np.uint8)
             for new, old in enumerate(columns[j]):
                 if old >= 0:
@@ -249,7 +251,7 @@ class TreeStructure:
             n_sides += len(moved)
             sides.append(moved)
         joined = np.concatenate(sides) if sides else np.empty(0, np.uint8)
-        return replace(self, nodes=nodes, sides=joined)
+        return replace(self, cardinalities=cardinalities, nodes=nodes, sides=joined)
 
 
 @dataclass(frozen=True)
@@ -337,7 +339,3 @@ class CountLeaves:
         return LeafCounts(Counts.of(tile, assignment), leaves)
 
 
-def check_same_trees(found: Any, expected: Any) -> None:
-    """Raise ValueError unless two structures are equal."""
-    for name in ("ordered", "roots", "nodes", "share", "sides"):
-        check_equal("the trees", getattr(found, name), getattr(expected, name))
