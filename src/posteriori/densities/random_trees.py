@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.tree_growing import DealtRows, Growth, SmoothedTrees, masses, smoothed_prior
+from posteriori.densities.tree_growing import DealtRows, Growth, WeighedTrees, smoothed_prior
 from posteriori.invariants import check_equal, check_not_negative, check_numbers, require
 from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure, codes_of
 from posteriori.tables.batch import Assignment, Codes
@@ -198,11 +198,10 @@ class RandomTrees:
     def estimate(self, statistics: LeafCounts) -> RandomTreesParameters:
         """Return the smoothed class distributions of all nodes."""
         prior = smoothed_prior(statistics.leaves.sum(axis=0) / self._trees.n_trees)
-        mass = masses(statistics.singles)
-        found = SmoothedTrees.of(self._trees, statistics.leaves, mass, self.strength or 0.0, prior)
-        return RandomTreesParameters(
-            statistics.singles.cardinalities, found.share, found.log_edge, found.given_node, mass[0], prior
-        )
+        weighed = WeighedTrees.of(self._trees, statistics)
+        given_node = weighed.smoothed(self.strength or 0.0, prior)
+        cardinalities = statistics.singles.cardinalities
+        return RandomTreesParameters(cardinalities, weighed.share, weighed.log_edge, given_node, weighed.mass, prior)
 
     def log_density(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
         """Return log p(x | z) = log p(z | x) + log p(x) − log p(z) in nats, (n, Z)."""
@@ -289,8 +288,11 @@ class RandomTrees:
                 if trees.ordered[j]:
                     cells[cut + 1 :] *= side
                     cells[: cut + 1] *= 1 - side
-                else:
-                    cells[trees.sides[cut : cut + len(cells)] == 2 - side] = 0.0
+                else:  # categories that the node has not seen keep their probability on both sides
+                    sides = trees.sides[cut : cut + len(cells)]
+                    chosen, other = cells[sides == 1 + side].sum(), cells[sides == 2 - side].sum()
+                    cells[sides == 1 + side] *= (chosen + other) / chosen
+                    cells[sides == 2 - side] = 0.0
                 node = child + side
             for j in range(len(parameters.cardinalities)):
                 cumulative = np.cumsum(mass[starts[j] : starts[j + 1]])

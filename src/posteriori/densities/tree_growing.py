@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori import kernels
-from posteriori.statistics.counts import Counts, slot_offsets
-from posteriori.statistics.forests import CodedRows, CountLeaves, TreeStructure
+from posteriori.statistics.counts import slot_offsets
+from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.typing import Array
 
 FOLDS = 5  # of the rows, one of which each tree leaves out
 _STRENGTHS = tuple(float(10.0**e) for e in np.arange(-1.5, 2.1, 0.5))
+_FIRST = 3  # the strength of 1, with which the search starts
 _MOST_JUDGED = 20_000  # rows, for the strength
 _MOST_CELLS = 1 << 24  # of the table of leaves and classes of all trees; larger nodes become leaves beyond
 _FEW_COLUMNS = 10  # tried per node by random cuts, although the table has fewer than 100 columns
@@ -113,74 +114,95 @@ class DealtRows:
             return 1.0
         assignment = Assignment(rows.component, rows.weight, rows.n_components)
         counts = CountLeaves(trees).outside_folds(Codes(rows.codes, rows.cardinalities), assignment, self.fold, folds)
-        mass = masses(counts.singles)
-        losses = []
-        for strength in _STRENGTHS:
-            smoothed = SmoothedTrees.of(trees, counts.leaves, mass, strength, prior)
-            loss = np.zeros(2)
-            for k in np.unique(folds).tolist():
-                mine = judged[self.fold[judged] == k]
-                first, last = np.searchsorted(folds, [k, k + 1])
-                if len(mine):
-                    loss += _losses(smoothed, rows, mine, int(first), int(last), prior)
-            whole, half = loss
-            losses.append(whole - max(half - whole, 0.0) * (1.0 - 1.0 / self.folds))
-        return _STRENGTHS[int(np.argmin(losses))]
+        weighed = WeighedTrees.of(trees, counts)
+        losses: dict[int, float] = {}
+
+        def loss(position: int) -> float:
+            if not 0 <= position < len(_STRENGTHS):
+                return np.inf
+            if position not in losses:
+                losses[position] = self._loss(weighed, _STRENGTHS[position], judged, folds, prior)
+            return losses[position]
+
+        best = _FIRST
+        for step in (1, -1):
+            while loss(best + step) < loss(best):
+                best += step
+        return _STRENGTHS[best]
+
+    def _loss(self, weighed: WeighedTrees, strength: float, judged: Array, folds: Array, prior: Array) -> float:
+        """Return the log-loss of the judged rows by as many trees as there are, but none that saw the row."""
+        given_node = weighed.smoothed(strength, prior, leaves_only=True)
+        total = np.zeros(2)
+        for k in np.unique(folds).tolist():
+            mine = judged[self.fold[judged] == k]
+            first, last = np.searchsorted(folds, [k, k + 1]).tolist()
+            if len(mine):
+                total += _losses(weighed, given_node, self.rows._take(mine), first, last, prior)
+        whole, half = total.tolist()
+        return float(whole - max(half - whole, 0.0) * (1.0 - 1.0 / self.folds))
 
 
 @dataclass(frozen=True)
-class SmoothedTrees:
-    """Trees with smoothed class distributions.
+class WeighedTrees:
+    """Trees with the weights in their nodes.
 
     Attributes
     ----------
     trees : TreeStructure
+    weight : ndarray (nodes, Z)
     share : ndarray (nodes,)
         The share of the rows of a node that goes left.
     log_edge : ndarray (nodes,)
         log of what the edge into a node multiplies p(x) by, if the cell of the split is present.
-    given_node : ndarray (nodes, Z)
-        log p(y | node) − log p(y) in nats, with p(y) of the tree.
+    mass : ndarray (Σ (K + 1),)
+        p(x_j) = (n + 1) / (N + K) of each code, the columns side by side; 0 for a missing cell.
     """
 
     trees: TreeStructure
+    weight: Array
     share: Array
     log_edge: Array
-    given_node: Array
+    mass: Array
 
     @classmethod
-    def of(cls, trees: TreeStructure, leaves: Array, mass: Array, strength: float, prior: Array) -> SmoothedTrees:
-        """Estimate the trees from the weights in their leaves (leaves, Z) and p(x_j) of each code."""
-        n = len(trees.nodes)
-        share, log_edge = np.full(n, 0.5), np.zeros(n)
-        given_node = np.empty((n, len(prior)))
-        sizes, starts = mass[0], mass[1]
-        kernels.smooth_leaves(
-            leaves,
+    def of(cls, trees: TreeStructure, counts: LeafCounts) -> WeighedTrees:
+        """Add up the weights in the leaves."""
+        n, starts = len(trees.nodes), slot_offsets(counts.singles.cardinalities)
+        mass = counts.singles.table.sum(axis=0) + 1.0
+        mass[starts[:-1]] = 0.0
+        if len(starts) > 1:
+            totals = np.add.reduceat(mass, starts[:-1])
+            mass /= np.repeat(np.where(totals > 0, totals, 1.0), np.diff(starts))
+        weight, share, log_edge = np.empty((n, counts.leaves.shape[1])), np.full(n, 0.5), np.zeros(n)
+        kernels.weigh_edges(
+            counts.leaves,
             trees.nodes,
             trees.roots,
             trees.sides,
             trees.ordered,
-            sizes,
+            np.concatenate([[0.0], np.cumsum(mass)]),
             starts,
-            float(strength),
-            prior,
+            weight,
             share,
             log_edge,
+        )
+        return cls(trees, weight, share, log_edge, mass)
+
+    def smoothed(self, strength: float, prior: Array, leaves_only: bool = False) -> Array:
+        """Return log p(y | node) − log p(y) in nats, (nodes, Z), with p(y) of the tree."""
+        given_node = np.empty(self.weight.shape)
+        kernels.smooth_nodes(
+            self.weight,
+            self.trees.nodes,
+            self.trees.roots,
+            self.share,
+            float(strength),
+            prior,
+            leaves_only,
             given_node,
         )
-        return cls(trees, share, log_edge, given_node)
-
-
-def masses(singles: Counts) -> tuple[Array, Array]:
-    """Return p(x_j) = (n + 1) / (N + K) of each code, the columns side by side, and the start of each column."""
-    counts = singles.table.sum(axis=0) + 1.0
-    starts = slot_offsets(singles.cardinalities)
-    counts[starts[:-1]] = 0.0
-    if len(starts) > 1:
-        totals = np.add.reduceat(counts, starts[:-1])
-        counts /= np.repeat(np.where(totals > 0, totals, 1.0), np.diff(starts))
-    return counts, starts
+        return given_node
 
 
 def smoothed_prior(weight: Array) -> Array:
@@ -190,24 +212,23 @@ def smoothed_prior(weight: Array) -> Array:
 
 
 def _losses(
-    smoothed: SmoothedTrees, rows: CodedRows, judged: Array, first: int, last: int, prior: Array
+    weighed: WeighedTrees, given_node: Array, rows: CodedRows, first: int, last: int, prior: Array
 ) -> Array:
     """Return the summed log-loss of some rows by the trees from first to before last, and by half of them."""
     middle = (first + last) // 2
     bounds = [(first, middle), (middle, last)] if middle > first else [(first, last)]
-    codes, component = rows.codes[judged], rows.component[judged]
     parts, sizes = [], []
     for low, high in bounds:
-        out = np.zeros((len(judged), len(prior)))
+        out = np.zeros((len(rows.codes), len(prior)))
         kernels.score_forest(
-            codes,
-            smoothed.trees.nodes,
-            smoothed.trees.roots[low : high + 1],
-            smoothed.trees.sides,
-            smoothed.trees.ordered,
-            smoothed.share,
-            smoothed.log_edge,
-            smoothed.given_node,
+            rows.codes,
+            weighed.trees.nodes,
+            weighed.trees.roots[low : high + 1],
+            weighed.trees.sides,
+            weighed.trees.ordered,
+            weighed.share,
+            weighed.log_edge,
+            given_node,
             prior,
             True,
             out,
@@ -216,16 +237,15 @@ def _losses(
         parts.append(out)
         sizes.append(high - low)
     whole = sum(size * part for size, part in zip(sizes, parts, strict=True)) / sum(sizes)
-    weight = rows.weight[judged]
-    halves = np.mean([_loss(part, component, weight, prior) for part in parts])
-    return np.array([_loss(whole, component, weight, prior), halves])
+    halves = np.mean([_loss(part, rows, prior) for part in parts])
+    return np.array([_loss(whole, rows, prior), halves])
 
 
-def _loss(scores: Array, component: Array, weight: Array, prior: Array) -> float:
+def _loss(scores: Array, rows: CodedRows, prior: Array) -> float:
     log_joint = np.ascontiguousarray(scores + np.log(prior))
     log_evidence = np.empty(len(scores))
     kernels.log_evidence(log_joint, log_evidence)
-    return float(weight @ (log_evidence - log_joint[np.arange(len(scores)), component]))
+    return float(rows.weight @ (log_evidence - log_joint[np.arange(len(scores)), rows.component]))
 
 
 def join_trees(

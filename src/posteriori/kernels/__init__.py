@@ -20,7 +20,13 @@ from posteriori.kernels.families import (
     smoothed_tables,
 )
 from posteriori.kernels.family_scores import encode_configurations, score_families
-from posteriori.kernels.forests import count_leaves, explain_forest, score_forest, smooth_leaves
+from posteriori.kernels.forests import (
+    count_leaves,
+    explain_forest,
+    score_forest,
+    smooth_nodes,
+    weigh_edges,
+)
 from posteriori.kernels.growing import grow_tree
 from posteriori.kernels.joint_counts import add_joint_counts, gather_joint_counts, pair_information
 from posteriori.kernels.left_out import (
@@ -109,12 +115,13 @@ __all__ = [
     "score_families",
     "score_forest",
     "shared_deviations",
-    "smooth_leaves",
+    "smooth_nodes",
     "smoothed_tables",
     "sum_out_families",
     "sum_out_left_out",
     "tree_left_out",
     "tree_log_density",
+    "weigh_edges",
     "weight_responsibilities",
     "weightiest_numbers",
     "whitened_distance",

@@ -55,84 +55,96 @@ def count_leaves(codes, component, weight, nodes, share, sides, ordered, roots, 
 
 
 @kernel
-def smooth_leaves(counts, nodes, roots, sides, ordered, mass, starts, strength, prior, share, log_edge, given_node):
-    """Estimate trees from the weights in their leaves, (leaves, Z).
+def weigh_edges(counts, nodes, roots, sides, ordered, below, starts, weight, share, log_edge):
+    """Add up the weights in leaves (leaves, Z), and estimate the shares of the sides.
 
-    Fills share (nodes,), the smoothed share that goes left; log_edge (nodes,), log of what the edge into a node
-    multiplies p(x) by; and given_node (nodes, Z), log p(y | node) − log p(y) of the tree.
-
-    p(y | node) = (n_y + s·p(y | parent)) / (n + s) in the leaves, and above them the mean over the leaves below with
-    their shares. `mass` holds p(x_j) of each code, column j from starts[j].
+    Fills weight (nodes, Z); share (nodes,), the share that goes left; and log_edge (nodes,), the log of what the edge
+    into a node multiplies p(x) by: its share, divided by that of its codes under p(x_j) within the cell. `below` holds
+    Σ p(x_j) of the codes before each code, column j from starts[j].
     """
-    n_nodes, n_classes = len(nodes), len(prior)
-    weight = np.zeros((n_nodes, n_classes))
+    n_nodes, n_classes = len(nodes), counts.shape[1]
     parent = np.full(n_nodes, -1, np.int64)
     for v in range(n_nodes - 1, -1, -1):
         child = nodes[v, 2]
-        for z in range(n_classes):
-            weight[v, z] = counts[child, z] if nodes[v, 0] < 0 else weight[child, z] + weight[child + 1, z]
-        if nodes[v, 0] >= 0:
-            parent[child], parent[child + 1] = v, v
-    smoothed = np.empty((n_nodes, n_classes))
-    for v in range(n_nodes):
-        n = 0.0
-        for z in range(n_classes):
-            n += weight[v, z]
-        for z in range(n_classes):
-            lower = prior[z] if parent[v] < 0 else smoothed[parent[v], z]
-            smoothed[v, z] = (weight[v, z] + strength * lower) / (n + strength)
-    for v in range(n_nodes - 1, -1, -1):
         if nodes[v, 0] < 0:
+            for z in range(n_classes):
+                weight[v, z] = counts[child, z]
             continue
-        child = nodes[v, 2]
+        parent[child], parent[child + 1] = v, v
         n_left, n_right = 0.5, 0.5
         for z in range(n_classes):
             n_left += weight[child, z]
             n_right += weight[child + 1, z]
+            weight[v, z] = weight[child, z] + weight[child + 1, z]
         share[v] = n_left / (n_left + n_right)
-        for z in range(n_classes):
-            smoothed[v, z] = share[v] * smoothed[child, z] + (1.0 - share[v]) * smoothed[child + 1, z]
-        _fill_edges(v, nodes, sides, ordered, mass, starts, parent, share, log_edge)
-    t = 0
-    for v in range(n_nodes):
-        while v >= roots[t + 1]:
-            t += 1
-        for z in range(n_classes):
-            given_node[v, z] = math.log(smoothed[v, z]) - math.log(smoothed[roots[t], z])
     for t in range(len(roots) - 1):
         log_edge[roots[t]] = 0.0
+    for v in range(n_nodes):
+        j, cut, child = nodes[v, 0], nodes[v, 1], nodes[v, 2]
+        if j < 0:
+            continue
+        at_left, at_right = 0.0, 0.0
+        if ordered[j]:
+            low, high = 1, starts[j + 1] - starts[j] - 1
+            lower, above = v, parent[v]
+            while above >= 0:
+                if nodes[above, 0] == j:
+                    if lower == nodes[above, 2]:
+                        high = min(high, nodes[above, 1])
+                    else:
+                        low = max(low, nodes[above, 1] + 1)
+                lower, above = above, parent[above]
+            cut = min(max(cut, low - 1), high)
+            at_left = below[starts[j] + cut + 1] - below[starts[j] + low]
+            at_right = below[starts[j] + high + 1] - below[starts[j] + cut + 1]
+        else:
+            for code in range(1, starts[j + 1] - starts[j]):
+                mass = below[starts[j] + code + 1] - below[starts[j] + code]
+                if sides[cut + code] == 1:
+                    at_left += mass
+                elif sides[cut + code] == 2:
+                    at_right += mass
+        log_whole = math.log(at_left + at_right)
+        log_edge[child] = math.log(share[v]) - math.log(at_left) + log_whole
+        log_edge[child + 1] = math.log(1.0 - share[v]) - math.log(at_right) + log_whole
     return 0
 
 
-@kernel(is_part=True)
-def _fill_edges(v, nodes, sides, ordered, mass, starts, parent, share, log_edge):
-    """Fill log(share of the child / share of its codes under p(x_j) within the cell) for both children of a node."""
-    j, cut, child = nodes[v, 0], nodes[v, 1], nodes[v, 2]
-    at_left, at_right = 0.0, 0.0
-    if ordered[j]:
-        low, high = 1, starts[j + 1] - starts[j] - 1
-        below, above = v, parent[v]
-        while above >= 0:
-            if nodes[above, 0] == j:
-                if below == nodes[above, 2]:
-                    high = min(high, nodes[above, 1])
-                else:
-                    low = max(low, nodes[above, 1] + 1)
-            below, above = above, parent[above]
-        for code in range(low, high + 1):
-            if code <= cut:
-                at_left += mass[starts[j] + code]
-            else:
-                at_right += mass[starts[j] + code]
-    else:
-        for code in range(1, starts[j + 1] - starts[j]):
-            if sides[cut + code] == 1:
-                at_left += mass[starts[j] + code]
-            elif sides[cut + code] == 2:
-                at_right += mass[starts[j] + code]
-    whole = at_left + at_right
-    log_edge[child] = math.log(share[v]) - math.log(max(at_left, 1e-300) / max(whole, 1e-300))
-    log_edge[child + 1] = math.log(1.0 - share[v]) - math.log(max(at_right, 1e-300) / max(whole, 1e-300))
+@kernel
+def smooth_nodes(weight, nodes, roots, share, strength, prior, leaves_only, given_node):
+    """Fill given_node (nodes, Z), log p(y | node) − log p(y) of the tree, from the weights in the nodes.
+
+    p(y | node) = (n_y + s·p(y | parent)) / (n + s) in the leaves, and above them the mean over the leaves below with
+    their shares.
+    """
+    n_nodes, n_classes = weight.shape
+    smoothed = np.empty((n_nodes, n_classes))
+    for t in range(len(roots) - 1):
+        first, last = roots[t], roots[t + 1]
+        for z in range(n_classes):
+            smoothed[first, z] = prior[z]  # what the root backs off to
+        for v in range(first, last):
+            n = strength
+            for z in range(n_classes):
+                n += weight[v, z]
+            scale = 1.0 / n
+            for z in range(n_classes):
+                smoothed[v, z] = (weight[v, z] + strength * smoothed[v, z]) * scale
+            if nodes[v, 0] >= 0:
+                child = nodes[v, 2]
+                for z in range(n_classes):
+                    smoothed[child, z] = smoothed[v, z]
+                    smoothed[child + 1, z] = smoothed[v, z]
+        for v in range(last - 1, first - 1, -1):
+            if nodes[v, 0] >= 0:
+                child, at_left = nodes[v, 2], share[v]
+                for z in range(n_classes):
+                    smoothed[v, z] = at_left * smoothed[child, z] + (1.0 - at_left) * smoothed[child + 1, z]
+        for v in range(last - 1, first - 1, -1):
+            if nodes[v, 0] < 0 or not leaves_only:
+                for z in range(n_classes):
+                    given_node[v, z] = math.log(smoothed[v, z] / smoothed[first, z])
+    return 0
 
 
 @kernel(few_rows=True)

@@ -79,7 +79,7 @@ class CodedRows:
 
     def sorted(self) -> CodedRows:
         """Return the rows in an order that depends on their cells and classes alone."""
-        return self._take(np.lexsort((self.hashes, self.component)))
+        return self._take(np.lexsort((self.weight, self.hashes, self.component)))
 
     def __add__(self, other: CodedRows) -> CodedRows:
         parts = ((getattr(self, name), getattr(other, name)) for name in ("hashes", "codes", "component", "weight"))
