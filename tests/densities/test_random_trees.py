@@ -170,7 +170,7 @@ def test_the_best_split_is_the_best_of_all_prefixes():
     density = RandomTrees((0,), 1, "best", strength=1.0)
     rows = CodedRows.of(Codes(codes, (5,)), labels)
     dealt = DealtRows(rows, np.full(8, -1, np.int32), 1)
-    trees = density.grown(dealt).structure
+    trees = density.grown(dealt)[0].structure
 
     def entropy(part):
         p = np.bincount(part, minlength=2) / len(part)
@@ -187,7 +187,7 @@ def test_two_sets_of_categories_are_split_by_the_share_of_the_second_class():
         codes += [[code]] * 20
         component += [1] * round(20 * p) + [0] * round(20 * (1 - p))
     rows = CodedRows.of(Codes(np.array(codes, np.uint8), (4,)), Assignment(np.array(component, np.int32), np.ones(80), 2))
-    trees = RandomTrees((), 1, "best", strength=1.0).grown(DealtRows(rows, np.full(80, -1, np.int32), 1)).structure
+    trees = RandomTrees((), 1, "best", strength=1.0).grown(DealtRows(rows, np.full(80, -1, np.int32), 1))[0].structure
     sides = trees.sides[trees.nodes[0, 1] :][:5].tolist()
     assert sides in ([0, 1, 2, 1, 2], [0, 2, 1, 2, 1])
 

@@ -12,7 +12,7 @@ from posteriori import kernels
 from posteriori.densities.tree_growing import DealtRows, Growth, WeighedTrees, smoothed_prior
 from posteriori.invariants import check_equal, check_not_negative, check_numbers, require
 from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure, codes_of
-from posteriori.tables.batch import Assignment, Codes
+from posteriori.tables.batch import Codes
 from posteriori.tables.schema import CellKind, Column
 from posteriori.typing import Array
 
@@ -165,26 +165,25 @@ class RandomTrees:
         """
         if self.structure is not None:
             return self, statistics
-        dealt = DealtRows.by_rank(statistics)
-        refined = self.grown(dealt)
-        factory = refined.sufficient_statistics
-        if not statistics.is_complete:
-            return refined, look(factory)
-        rows = dealt.rows
-        codes = Codes(rows.codes, rows.cardinalities)
-        return refined, factory.of(codes, Assignment(rows.component, rows.weight, rows.n_components))
+        refined, counts, _ = self.grown(DealtRows.by_rank(statistics))
+        return refined, counts if statistics.is_complete else look(refined.sufficient_statistics)
 
-    def grown(self, dealt: DealtRows) -> RandomTrees:
-        """Return the density with trees grown on these rows, and its strength learned from them."""
+    def grown(self, dealt: DealtRows) -> tuple[RandomTrees, LeafCounts, Array]:
+        """Return the density with trees grown on these rows, and its strength learned from them.
+
+        The other results are the counts of all these rows, and in each leaf those of the rows that are not in the fold
+        of its tree.
+        """
         rows = dealt.rows
         ordered = np.zeros(len(rows.cardinalities), np.bool_)
         ordered[list(self.ordered)] = True
         trees = dealt.grow(ordered, self.growth, self.n_jobs)
+        counts, outside = dealt.count(trees)
         strength = self.strength
         if strength is None:
             prior = smoothed_prior(np.bincount(rows.component, rows.weight, rows.n_components))
-            strength = dealt.strength(trees, prior)
-        return replace(self, structure=trees, strength=strength, n_jobs=None)
+            strength = dealt.strength(trees, replace(counts, leaves=outside), prior)
+        return replace(self, structure=trees, strength=strength, n_jobs=None), counts, outside
 
     def of_trees(self, first: int, last: int) -> tuple[RandomTrees, slice]:
         """Return the density of the trees from first to before last, and the numbers of their leaves."""

@@ -101,19 +101,24 @@ class DealtRows:
 
         return join_trees(rows.cardinalities, ordered, _in_threads(grown, growth.n_trees, n_jobs))
 
-    def strength(self, trees: TreeStructure, prior: Array) -> float:
+    def count(self, trees: TreeStructure) -> tuple[LeafCounts, Array]:
+        """Return the counts of all rows, and in each leaf those of the rows outside the fold of its tree."""
+        rows = self.rows
+        assignment = Assignment(rows.component, rows.weight, rows.n_components)
+        codes = Codes(rows.codes, rows.cardinalities)
+        return CountLeaves(trees).with_folds(codes, assignment, self.fold, self.fold_of_trees(trees.n_trees))
+
+    def strength(self, trees: TreeStructure, counts: LeafCounts, prior: Array) -> float:
         """Return the pseudo-rows of back-off with the lowest log-loss of rows by the trees that did not see them.
 
-        These are 1/K of the trees, M. The log-loss L of a mean of M trees falls as L∞ + b/M, so that L(M) and the
+        `counts` are those of the rows outside the fold of each tree. The trees that did not see a row are 1/K of the trees, M. The log-loss L of a mean of M trees falls as L∞ + b/M, so that L(M) and the
         loss of half as many trees, L(M/2), give that of all T: L(T) = L(M) − (L(M/2) − L(M))·(1 − M/T).
         """
-        rows, folds = self.rows, self.fold_of_trees(trees.n_trees)
+        folds = self.fold_of_trees(trees.n_trees)
         judged = np.flatnonzero((self.fold >= 0) & np.isin(self.fold, folds))
         judged = judged[:: max(1, -(-len(judged) // _MOST_JUDGED))]
         if not len(judged):
             return 1.0
-        assignment = Assignment(rows.component, rows.weight, rows.n_components)
-        counts = CountLeaves(trees).outside_folds(Codes(rows.codes, rows.cardinalities), assignment, self.fold, folds)
         weighed = WeighedTrees.of(trees, counts)
         losses: dict[int, float] = {}
 

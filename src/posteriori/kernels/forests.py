@@ -11,6 +11,7 @@ import numpy as np
 from posteriori.kernels.compiling import kernel
 
 _DEEPEST = 64
+_ROWS = 256  # that go down a tree together
 
 
 @kernel(is_part=True)
@@ -23,34 +24,68 @@ def _side(code, cut, is_ordered, sides):
     return int(sides[cut + code])
 
 
-@kernel
-def count_leaves(codes, component, weight, nodes, share, sides, ordered, roots, fold, fold_of_tree, out):
-    """Add the weight of each row to its leaf in each tree, out (leaves, Z).
+@kernel(is_part=True)
+def _descend(codes, first, last, nodes, root, sides, ordered, reached, active):
+    """Send the rows from first to before last down a tree: reached[i − first] is a leaf, or where a cell is missing.
 
-    A row that lacks the cell of a split goes down both sides, with weights in proportion to their shares. A row does
-    not count in the trees of its own fold.
+    Rows take a step each in turn, so that the processor reads the nodes of several rows at once.
+    """
+    n_active = last - first
+    for i in range(n_active):
+        reached[i] = root
+        active[i] = i
+    while n_active > 0:
+        kept = 0
+        for k in range(n_active):
+            i = active[k]
+            node = reached[i]
+            column = nodes[node, 0]
+            if column < 0:
+                continue
+            side = _side(np.int64(codes[first + i, column]), nodes[node, 1], ordered[column], sides)
+            if side == 0:
+                continue
+            reached[i] = nodes[node, 2] + side - 1
+            active[kept] = i
+            kept += 1
+        n_active = kept
+
+
+@kernel
+def count_leaves(
+    codes, component, weight, nodes, share, sides, ordered, roots, fold, fold_of_tree, out, outside
+):
+    """Add the weight of each row to its leaf in each tree, out (leaves, Z); outside those of its own fold to `outside`.
+
+    A row that lacks the cell of a split goes down both sides, with weights in proportion to their shares. `outside` may
+    be empty.
     """
     waiting, weights = np.empty(2 * _DEEPEST, np.int64), np.empty(2 * _DEEPEST)
+    reached, active = np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int64)
     for t in range(len(roots) - 1):
-        for i in range(len(codes)):
-            if fold[i] == fold_of_tree[t]:
-                continue
-            waiting[0], weights[0], n_waiting = roots[t], weight[i], 1
-            while n_waiting > 0:
-                n_waiting -= 1
-                node, w = waiting[n_waiting], weights[n_waiting]
-                column = nodes[node, 0]
-                while column >= 0:
-                    side = _side(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides)
-                    child = nodes[node, 2]
-                    if side == 0:
-                        waiting[n_waiting], weights[n_waiting] = child + 1, w * (1.0 - share[node])
-                        n_waiting += 1
-                        w *= share[node]
-                        side = 1
-                    node = child + side - 1
+        for first in range(0, len(codes), _ROWS):
+            last = min(first + _ROWS, len(codes))
+            _descend(codes, first, last, nodes, roots[t], sides, ordered, reached, active)
+            for i in range(first, last):
+                counts = len(outside) > 0 and fold[i] != fold_of_tree[t]
+                waiting[0], weights[0], n_waiting = reached[i - first], weight[i], 1
+                while n_waiting > 0:
+                    n_waiting -= 1
+                    node, w = waiting[n_waiting], weights[n_waiting]
                     column = nodes[node, 0]
-                out[nodes[node, 2], component[i]] += w
+                    while column >= 0:
+                        side = _side(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides)
+                        child = nodes[node, 2]
+                        if side == 0:
+                            waiting[n_waiting], weights[n_waiting] = child + 1, w * (1.0 - share[node])
+                            n_waiting += 1
+                            w *= share[node]
+                            side = 1
+                        node = child + side - 1
+                        column = nodes[node, 0]
+                    out[nodes[node, 2], component[i]] += w
+                    if counts:
+                        outside[nodes[node, 2], component[i]] += w
     return 0
 
 
@@ -147,6 +182,54 @@ def smooth_nodes(weight, nodes, roots, share, strength, prior, leaves_only, give
     return 0
 
 
+@kernel(is_part=True)
+def _score_row(row, nodes, root, sides, ordered, share, log_edge, given_node, node, with_density, scores):
+    """Write log p(y | x) − log p(y) of one row in one tree to scores; return log p(x), or 0 without the density.
+
+    `node` is the one that the row reaches by the cells that it has. Without the density, the edges above it do not
+    matter, because all leaves that the row reaches have them.
+    """
+    n_classes = len(scores)
+    if nodes[node, 0] < 0 and not with_density:
+        for z in range(n_classes):
+            scores[z] = given_node[node, z]
+        return 0.0
+    waiting, logs = np.empty(2 * _DEEPEST, np.int64), np.empty(2 * _DEEPEST)
+    waiting[0], logs[0], n_waiting = root if with_density else node, 0.0, 1
+    shift, total = -math.inf, 0.0
+    for z in range(n_classes):
+        scores[z] = 0.0
+    while n_waiting > 0:
+        n_waiting -= 1
+        node, log_w = waiting[n_waiting], logs[n_waiting]
+        column = nodes[node, 0]
+        while column >= 0:
+            side, child = _side(np.int64(row[column]), nodes[node, 1], ordered[column], sides), nodes[node, 2]
+            if side == 0:
+                waiting[n_waiting] = child + 1
+                logs[n_waiting] = log_w + math.log(1.0 - share[node])
+                n_waiting += 1
+                log_w += math.log(share[node])
+                node = child
+            else:
+                node = child + side - 1
+                log_w += log_edge[node]
+            column = nodes[node, 0]
+        if log_w > shift:
+            factor = math.exp(shift - log_w)
+            total *= factor
+            for z in range(n_classes):
+                scores[z] *= factor
+            shift = log_w
+        w = math.exp(log_w - shift)
+        total += w
+        for z in range(n_classes):
+            scores[z] += w * math.exp(given_node[node, z])
+    for z in range(n_classes):
+        scores[z] = math.log(scores[z] / total)
+    return shift + math.log(total)
+
+
 @kernel(few_rows=True)
 def score_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_node, prior, geometric, out, log_p):
     """Add to out (n, Z) the mean over the trees of log p(x | y) − log p(x), or of p(y | x); to log_p (n,) log p(x).
@@ -157,63 +240,34 @@ def score_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_nod
         otherwise that share divided by p(x_j on this side | x_j in the cell of the node).
     """
     n_classes, n_trees = out.shape[1], len(roots) - 1
-    waiting, logs = np.empty(2 * _DEEPEST, np.int64), np.empty(2 * _DEEPEST)
     scores = np.empty(n_classes)
+    reached, active = np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int64)
     for t in range(n_trees):
-        for i in range(len(codes)):
-            waiting[0], logs[0], n_waiting = roots[t], 0.0, 1
-            shift, total, n_reached = -math.inf, 0.0, 0
-            while n_waiting > 0:
-                n_waiting -= 1
-                node, log_w = waiting[n_waiting], logs[n_waiting]
-                column = nodes[node, 0]
-                while column >= 0:
-                    code, cut, child = np.int64(codes[i, column]), nodes[node, 1], nodes[node, 2]
-                    side = _side(code, cut, ordered[column], sides)
-                    if side == 0:
-                        waiting[n_waiting] = child + 1
-                        logs[n_waiting] = log_w + math.log(1.0 - share[node])
-                        n_waiting += 1
-                        log_w += math.log(share[node])
-                        node = child
-                    else:
-                        node = child + side - 1
-                        log_w += log_edge[node]
-                    column = nodes[node, 0]
-                if n_reached == 0 and n_waiting == 0:  # a row with the cells of all splits reaches one leaf
+        for first in range(0, len(codes), _ROWS):
+            last = min(first + _ROWS, len(codes))
+            _descend(codes, first, last, nodes, roots[t], sides, ordered, reached, active)
+            for i in range(first, last):
+                node, log_tree = reached[i - first], 0.0
+                if nodes[node, 0] < 0 and geometric and len(log_p) == 0:
                     for z in range(n_classes):
-                        scores[z] = given_node[node, z]
-                    shift, total, n_reached = log_w, 1.0, 1
+                        out[i, z] += given_node[node, z] / n_trees
                     continue
-                if n_reached == 0:
-                    scores[:] = 0.0
-                n_reached += 1
-                if log_w > shift:
-                    factor = math.exp(shift - log_w)
-                    total *= factor
+                log_tree = _score_row(
+                    codes[i], nodes, roots[t], sides, ordered, share, log_edge, given_node, node, len(log_p) > 0, scores
+                )
+                if geometric:
                     for z in range(n_classes):
-                        scores[z] *= factor
-                    shift = log_w
-                w = math.exp(log_w - shift)
-                total += w
-                for z in range(n_classes):
-                    scores[z] += w * math.exp(given_node[node, z])
-            if n_reached > 1:
-                for z in range(n_classes):
-                    scores[z] = math.log(scores[z] / total)
-            if geometric:
-                for z in range(n_classes):
-                    out[i, z] += scores[z] / n_trees
-            else:
-                evidence = 0.0
-                for z in range(n_classes):
-                    evidence += prior[z] * math.exp(scores[z])
-                for z in range(n_classes):
-                    out[i, z] += math.exp(scores[z]) / (evidence * n_trees)
-            if len(log_p):
-                log_tree = shift + math.log(total) - math.log(n_trees)
-                higher, lower = max(log_p[i], log_tree), min(log_p[i], log_tree)
-                log_p[i] = higher + math.log1p(math.exp(lower - higher))
+                        out[i, z] += scores[z] / n_trees
+                else:
+                    evidence = 0.0
+                    for z in range(n_classes):
+                        evidence += prior[z] * math.exp(scores[z])
+                    for z in range(n_classes):
+                        out[i, z] += math.exp(scores[z]) / (evidence * n_trees)
+                if len(log_p):
+                    log_tree -= math.log(n_trees)
+                    higher, lower = max(log_p[i], log_tree), min(log_p[i], log_tree)
+                    log_p[i] = higher + math.log1p(math.exp(lower - higher))
     return 0
 
 

@@ -29,10 +29,11 @@ def _x_log_x(x, of_whole):
 
 
 @kernel(is_part=True)
-def _present_codes(column, rows, present, codes):
-    """Write the distinct codes > 0 of some rows into codes, ascending, and return their number."""
+def _present_codes(column, rows, of_rows, present, codes):
+    """Copy the codes of some rows to of_rows; write the distinct ones > 0 into codes, ascending; return their number."""
     for i in range(len(rows)):
         code = column[rows[i]]
+        of_rows[i] = code
         present[code >> 6] |= np.uint64(1) << np.uint64(code & 63)
     n_codes = 0
     for word in range(len(present)):
@@ -89,14 +90,16 @@ def _gain(left, total, of_whole):
 
 
 @kernel(is_part=True)
-def _random_cut(column, component, weight, rows, state, total, left):
+def _random_cut(column, rows, of_rows, component, weight, state, total, left):
     """Draw a cut between the least and the greatest code of some rows; fill the weights of the classes.
 
-    Return the cut, 0 if there are fewer than two codes.
+    The codes are copied to of_rows; component and weight are those of the rows. Return the cut, 0 if there are fewer
+    than two codes.
     """
     low, high = 1 << 30, 0
     for i in range(len(rows)):
         code = np.int64(column[rows[i]])
+        of_rows[i] = code
         if code > 0:
             low, high = min(low, code), max(high, code)
     if low >= high:
@@ -106,12 +109,11 @@ def _random_cut(column, component, weight, rows, state, total, left):
         total[z] = 0.0
         left[z] = 0.0
     for i in range(len(rows)):
-        row = rows[i]
-        code = np.int64(column[row])
+        code = np.int64(of_rows[i])
         if code > 0:
-            total[component[row]] += weight[row]
+            total[component[i]] += weight[i]
             if code <= cut:
-                left[component[row]] += weight[row]
+                left[component[i]] += weight[i]
     return cut
 
 
@@ -195,6 +197,7 @@ def grow_tree(codes, component, weight, rows, widths, ordered, n_classes, n_trie
     columns = np.arange(n_columns)
     waiting = np.empty((2 * _DEEPEST + 4, 4), np.int64)  # node, first row, last row, depth
     spare = np.empty(len(rows), rows.dtype)
+    of_rows, classes, weights = np.empty(len(rows), codes.dtype), np.empty(len(rows), np.int32), np.empty(len(rows))
     nodes, share = np.empty((64, 3), np.int32), np.empty(64)
     sides = np.empty(256, np.uint8)
     n_nodes, n_sides, n_waiting = 1, 0, 1
@@ -210,8 +213,10 @@ def grow_tree(codes, component, weight, rows, widths, ordered, n_classes, n_trie
         inside = rows[first:last]
         for z in range(n_classes):
             left[z] = 0.0
-        for i in range(len(inside)):
-            left[component[inside[i]]] += weight[inside[i]]
+        for i in range(len(inside)):  # copied, so that the columns read them in order
+            classes[i] = component[inside[i]]
+            weights[i] = weight[inside[i]]
+            left[classes[i]] += weights[i]
         n_present, in_node = 0, 0.0
         for z in range(n_classes):
             in_node += left[z]
@@ -228,7 +233,7 @@ def grow_tree(codes, component, weight, rows, widths, ordered, n_classes, n_trie
             columns[k] = j
             k += 1
             if at_random and ordered[j]:
-                at = _random_cut(codes[j], component, weight, inside, state, total, left)
+                at = _random_cut(codes[j], inside, of_rows, classes, weights, state, total, left)
                 if at == 0:
                     continue
                 tried += 1
@@ -236,12 +241,12 @@ def grow_tree(codes, component, weight, rows, widths, ordered, n_classes, n_trie
                 if gain > most:
                     most, column, cut = gain, j, at
                 continue
-            n_codes = _present_codes(codes[j], inside, present, found)
+            n_codes = _present_codes(codes[j], inside, of_rows, present, found)
             if n_codes < 2:
                 continue
             tried += 1
             for i in range(len(inside)):
-                histogram[codes[j, inside[i]], component[inside[i]]] += weight[inside[i]]
+                histogram[of_rows[i], classes[i]] += weights[i]
             for z in range(n_classes):
                 total[z] = 0.0
                 for position in range(n_codes):
@@ -281,14 +286,15 @@ def grow_tree(codes, component, weight, rows, widths, ordered, n_classes, n_trie
         at_left, n = 0.0, 0.0
         for i in range(len(inside)):
             code = np.int64(codes[column, inside[i]])
+            of_rows[i] = code
             if code > 0:
                 goes_left = code <= cut if ordered[column] else sides[cut + code] == 1
-                n += weight[inside[i]]
-                at_left += weight[inside[i]] if goes_left else 0.0
+                n += weights[i]
+                at_left += weights[i] if goes_left else 0.0
         middle, n_spare = first, 0
         for i in range(first, last):
             row = rows[i]
-            code = np.int64(codes[column, row])
+            code = np.int64(of_rows[i - first])
             if code == 0:
                 goes_left = _draw(state) < at_left / n
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -55,36 +55,27 @@ def fit_forest(
     sums: JointStatistics = rows.reduce(lambda batch: collect(batch.with_schema(schema)))
     n_classes = len(sums.weight) // (folds + 1)
     dealt = _dealt(sums.blocks[0], folds, n_classes)
-    grown = density.grown(dealt)
+    grown, counts, outside = density.grown(dealt)
     fold_of_trees = dealt.fold_of_trees(density.n_trees)
 
-    def count(codes: Codes, labels: Assignment, fold: Array) -> _LeafSums:
-        factory = grown.sufficient_statistics
-        nowhere = np.full(len(fold_of_trees), -2, np.int32)
+    def singles_of(codes: Codes, labels: Assignment, fold: Array) -> Counts:
         pair = np.where(fold < 0, folds, fold) * n_classes + labels.component
-        pairs = replace(labels, component=pair.astype(np.int32), n_components=(folds + 1) * n_classes)
-        return _LeafSums(
-            Counts.of(codes, pairs),
-            factory.outside_folds(codes, labels, fold, nowhere).leaves,
-            factory.outside_folds(codes, labels, fold, fold_of_trees).leaves,
-        )
+        pairs = Assignment(pair.astype(np.int32), labels.weight, len(sums.weight))
+        return Counts.of(codes, pairs)
+
+    def count(batch: Batch) -> _LeafSums:
+        known = batch.with_schema(schema).labelled()
+        labels, fold, tile = cast(Assignment, known.assignment), _folds_of(batch), cast(Codes, block.tile(known))
+        found, seen = grown.sufficient_statistics.with_folds(tile, labels, fold, fold_of_trees)
+        return _LeafSums(singles_of(tile, labels, fold), found.leaves, seen)
 
     if sums.blocks[0].is_complete:
         sample = dealt.rows
         labels = Assignment(sample.component, sample.weight, n_classes)
-        leaves = count(Codes(sample.codes, sample.cardinalities), labels, dealt.fold)
+        singles_per_fold = singles_of(Codes(sample.codes, sample.cardinalities), labels, dealt.fold)
+        leaves = _LeafSums(singles_per_fold, counts.leaves, outside)
     else:
-
-        def count_batch(batch: Batch) -> _LeafSums:
-            known = batch.with_schema(schema).labelled()
-            assert known.assignment is not None
-            fold = np.full(len(batch), -1, np.int32) if batch.fold is None else batch.fold
-            assert batch.assignment is not None
-            tile: Any = block.tile(known)
-            return count(tile, known.assignment, fold[batch.assignment.component >= 0])
-
-        leaves = rows.reduce(count_batch)
-
+        leaves = rows.reduce(count)
     singles = sums_without_each([leaves.singles.reindexed(part) for part in _components(n_classes, folds)])
     *others, all_rows = _without_each(replace(sums, blocks=sums.blocks[1:]), folds)
     statistics = _with_first(all_rows, LeafCounts(singles[-1], leaves.whole))
@@ -118,6 +109,14 @@ def _dealt(sample: CodedRows, folds: int, n_classes: int) -> DealtRows:
     fold, component = np.divmod(ordered.component, n_classes)
     rows = replace(ordered, component=component.astype(np.int32), n_components=n_classes)
     return DealtRows(rows, np.where(fold == folds, -1, fold).astype(np.int32), folds)
+
+
+def _folds_of(batch: Batch) -> Array:
+    """Return the fold of each row with a label, −1 for none."""
+    labels = cast(Assignment, batch.assignment)
+    fold = np.full(len(batch), -1, np.int32) if batch.fold is None else batch.fold
+    known: Array = fold[labels.component >= 0]
+    return known
 
 
 def _components(n_classes: int, folds: int) -> list[range]:

@@ -316,11 +316,18 @@ class CountLeaves:
 
     def of(self, tile: Codes, assignment: Assignment) -> LeafCounts:
         """Return the counts of the rows of a tile. O(n·T·depth)."""
-        nobody = np.full(self.structure.n_trees, -1, np.int32)
-        return self.outside_folds(tile, assignment, np.zeros(len(tile.values), np.int32), nobody)
+        return self._count(tile, assignment, np.zeros(len(tile.values)), np.zeros(0), np.empty((0, 0)))
 
-    def outside_folds(self, tile: Codes, assignment: Assignment, fold: Array, fold_of_tree: Array) -> LeafCounts:
-        """Return the counts of the rows of a tile: in each tree, of those that are not in its fold."""
+    def with_folds(
+        self, tile: Codes, assignment: Assignment, fold: Array, fold_of_tree: Array
+    ) -> tuple[LeafCounts, Array]:
+        """Return the counts of the rows of a tile, and in each leaf those of rows that are not in the fold of its tree."""
+        outside = np.zeros((self.structure.n_leaves, assignment.n_components))
+        return self._count(tile, assignment, fold, fold_of_tree, outside), outside
+
+    def _count(
+        self, tile: Codes, assignment: Assignment, fold: Array, fold_of_tree: Array, outside: Array
+    ) -> LeafCounts:
         trees = self.structure
         leaves = np.zeros((trees.n_leaves, assignment.n_components))
         kernels.count_leaves(
@@ -335,7 +342,6 @@ class CountLeaves:
             np.ascontiguousarray(fold, np.int32),
             np.ascontiguousarray(fold_of_tree, np.int32),
             leaves,
+            outside,
         )
         return LeafCounts(Counts.of(tile, assignment), leaves)
-
-
