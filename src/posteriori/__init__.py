@@ -121,6 +121,7 @@ __all__ = [
     "Gaussian",
     "GaussianDiscriminant",
     "GenerativeClassifier",
+    "GenerativeForest",
     "IgnoredColumnWarning",
     "KDependenceBayes",
     "MDLPDiscretizer",

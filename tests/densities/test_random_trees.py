@@ -40,7 +40,7 @@ def every_row(with_missing=False):
 
 
 def leaves_of(density, parameters, t):
-    """Yield p(leaf), the node, and p(x_j | leaf) of every code, by descent: another way than along the path of a row."""
+    """Yield p(leaf), the node, and p(x_j | leaf) of every code, in another order than by the path of a row."""
     trees = density.structure
     starts = np.cumsum([0, *(k + 1 for k in CARDINALITIES)])
     root = [parameters.mass[a:b].copy() for a, b in itertools.pairwise(starts)]
@@ -90,7 +90,9 @@ def test_a_row_with_any_missing_cells_has_the_marginal_of_each_tree(splits):
         )
         joint = np.array([joint_of(density, parameters, t, row) for row in rows.values])
         evidence = joint.sum(axis=1, keepdims=True)
-        assert_allclose(tree.log_scores(of_tree, rows), np.log(joint / evidence / prior_of(density, parameters, t)), atol=1e-9)
+        assert_allclose(
+            tree.log_scores(of_tree, rows), np.log(joint / evidence / prior_of(density, parameters, t)), atol=1e-9
+        )
         found = np.log(parameters.prior) + tree.log_density(of_tree, rows)
         assert_allclose(np.logaddexp.reduce(found, axis=1), np.log(evidence[:, 0]), atol=1e-9)
         assert_allclose(joint[(rows.values > 0).all(axis=1)].sum(), 1.0)
@@ -176,7 +178,9 @@ def test_the_best_split_is_the_best_of_all_prefixes():
         p = np.bincount(part, minlength=2) / len(part)
         return -len(part) * sum(x * np.log(x) for x in p if x > 0)
 
-    cuts = [entropy(labels.component[codes[:, 0] <= c]) + entropy(labels.component[codes[:, 0] > c]) for c in (1, 2, 3, 4)]
+    cuts = [
+        entropy(labels.component[codes[:, 0] <= c]) + entropy(labels.component[codes[:, 0] > c]) for c in (1, 2, 3, 4)
+    ]
     assert trees.nodes[0, 1] == 1 + int(np.argmin(cuts))
 
 
@@ -186,7 +190,9 @@ def test_two_sets_of_categories_are_split_by_the_share_of_the_second_class():
     for code, p in share.items():
         codes += [[code]] * 20
         component += [1] * round(20 * p) + [0] * round(20 * (1 - p))
-    rows = CodedRows.of(Codes(np.array(codes, np.uint8), (4,)), Assignment(np.array(component, np.int32), np.ones(80), 2))
+    rows = CodedRows.of(
+        Codes(np.array(codes, np.uint8), (4,)), Assignment(np.array(component, np.int32), np.ones(80), 2)
+    )
     trees = RandomTrees((), 1, "best", strength=1.0).grown(DealtRows(rows, np.full(80, -1, np.int32), 1))[0].structure
     sides = trees.sides[trees.nodes[0, 1] :][:5].tolist()
     assert sides in ([0, 1, 2, 1, 2], [0, 2, 1, 2, 1])

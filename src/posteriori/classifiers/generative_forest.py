@@ -67,8 +67,8 @@ class GenerativeForest(DependenceEstimator):
     A split of a categorical column sends a set of categories to each side: categories are ordered by a random
     projection of their class distribution (by p(y | category) for two classes) and cut in this order.
 
-    Rows are dealt to five folds. A tree grows on the rows outside one of them, and the rows of this fold serve to choose
-    `strength`. The leaves of the final trees count all rows.
+    Rows are dealt to five folds. A tree grows on the rows outside one of them, and the rows of this fold serve to
+    choose `strength`. The leaves of the final trees count all rows.
 
     In a leaf, p(x_j | l) is the distribution of the column in all rows, truncated to the leaf. So a tree has exact
     marginals: a row without the cell of a split goes down both sides, with the shares of the training rows, and the
@@ -83,8 +83,8 @@ class GenerativeForest(DependenceEstimator):
     the values without cells to those with them, which has a closed form (Aumann & Shapley 1974).
 
     `partial_fit`, `unlearn` and `merge` change the weights in the leaves, exactly, and keep the splits and `strength`.
-    Trees grow on at most 200,000 rows (fewer with more than 167 columns), those with the smallest hashes of their cells;
-    the leaves count all rows. So a table outside memory takes one pass, or two beyond this limit.
+    Trees grow on at most 200,000 rows (fewer with more than 167 columns), those with the smallest hashes of their
+    cells; the leaves count all rows. So a table outside memory takes one pass, or two beyond this limit.
 
     .. shared:: informative missingness
 

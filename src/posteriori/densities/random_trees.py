@@ -129,7 +129,9 @@ class RandomTrees:
         trees = self._trees
         check_equal("the number of categories", trees.cardinalities, parameters.cardinalities)
         check_equal("the number of nodes", len(parameters.share), len(trees.nodes))
-        check_equal("the columns of numbers", tuple(np.flatnonzero(trees.ordered).tolist()), tuple(sorted(self.ordered)))
+        check_equal(
+            "the columns of numbers", tuple(np.flatnonzero(trees.ordered).tolist()), tuple(sorted(self.ordered))
+        )
 
     @property
     def _trees(self) -> TreeStructure:
@@ -275,7 +277,9 @@ class RandomTrees:
         starts = np.concatenate([[0], np.cumsum(np.array(parameters.cardinalities, np.int64) + 1)])
         given = np.exp(parameters.given_node)
         codes = np.zeros((len(component), len(parameters.cardinalities)), np.uint32)
-        for i, (z, t) in enumerate(zip(component.tolist(), rng.integers(trees.n_trees, size=len(component)).tolist())):
+        for i, (z, t) in enumerate(
+            zip(component.tolist(), rng.integers(trees.n_trees, size=len(component)).tolist(), strict=True)
+        ):
             mass = parameters.mass.copy()
             node = int(trees.roots[t])
             while trees.nodes[node, 0] >= 0:
@@ -300,7 +304,7 @@ class RandomTrees:
         return codes
 
     def information_gain(self, statistics: LeafCounts) -> Array:
-        """Return the mean over the trees of Σ n_node/n·I(side; y | node) over the splits of each column, (d,), in nats."""
+        """Return the mean over the trees of Σ n_node/n·I(side; y | node) of each column in nats, (d,)."""
         trees = self._trees
         weight = trees.weights(statistics.leaves)
         n = max(float(weight[trees.roots[:-1]].sum()), np.finfo(np.float64).tiny)
@@ -311,7 +315,7 @@ class RandomTrees:
         return np.bincount(trees.nodes[inner, 0], gained, len(trees.ordered)) / n
 
     def n_parameters(self, parameters: RandomTreesParameters) -> int:
-        """Return the free parameters: per tree a class distribution and a probability per leaf; p(x_j) of each code."""
+        """Return the free parameters: p(y, leaf) of each tree, and p(x_j) of each code."""
         n_leaves, z = self._trees.n_leaves, len(parameters.prior)
         return n_leaves * z - self._trees.n_trees + sum(max(k - 1, 0) for k in parameters.cardinalities)
 

@@ -47,7 +47,7 @@ class Growth:
     seed: int
 
     def tried(self, n_columns: int) -> int:
-        """Return how many columns a node considers: √d for best cuts, and for random cuts d/2, if d is small."""
+        """Return the number of columns to try: √d for best cuts, d/2 for random ones, but at most max(10, √d)."""
         if self.n_tried is not None:
             return min(self.n_tried, n_columns)
         root = round(n_columns**0.5)
@@ -73,7 +73,7 @@ class DealtRows:
         return (np.arange(n_trees) * self.folds // n_trees).astype(np.int32)
 
     def grow(self, ordered: Array, growth: Growth, n_jobs: int | None) -> TreeStructure:
-        """Grow the trees, each on the rows outside its fold. Threads share the work; the result does not depend on them."""
+        """Grow the trees, each on the rows outside its fold; the result does not depend on the number of threads."""
         rows, n_classes = self.rows, self.rows.n_components
         columns = np.ascontiguousarray(rows.codes.T)
         widths = np.asarray(rows.cardinalities, np.int64) + 1
@@ -111,8 +111,9 @@ class DealtRows:
     def strength(self, trees: TreeStructure, counts: LeafCounts, prior: Array) -> float:
         """Return the pseudo-rows of back-off with the lowest log-loss of rows by the trees that did not see them.
 
-        `counts` are those of the rows outside the fold of each tree. The trees that did not see a row are 1/K of the trees, M. The log-loss L of a mean of M trees falls as L∞ + b/M, so that L(M) and the
-        loss of half as many trees, L(M/2), give that of all T: L(T) = L(M) − (L(M/2) − L(M))·(1 − M/T).
+        `counts` are those of the rows outside the fold of each tree. M = T/K trees did not see a row. The log-loss L of
+        a mean of M trees falls as L∞ + b/M, so that L(M) and the loss of half as many trees, L(M/2), give that of all
+        T: L(T) = L(M) − (L(M/2) − L(M))·(1 − M/T).
         """
         folds = self.fold_of_trees(trees.n_trees)
         judged = np.flatnonzero((self.fold >= 0) & np.isin(self.fold, folds))
@@ -186,7 +187,7 @@ class WeighedTrees:
             trees.roots,
             trees.sides,
             trees.ordered,
-            np.concatenate([[0.0], np.cumsum(mass)]),
+            mass,
             starts,
             weight,
             share,
@@ -216,9 +217,7 @@ def smoothed_prior(weight: Array) -> Array:
     return prior
 
 
-def _losses(
-    weighed: WeighedTrees, given_node: Array, rows: CodedRows, first: int, last: int, prior: Array
-) -> Array:
+def _losses(weighed: WeighedTrees, given_node: Array, rows: CodedRows, first: int, last: int, prior: Array) -> Array:
     """Return the summed log-loss of some rows by the trees from first to before last, and by half of them."""
     middle = (first + last) // 2
     bounds = [(first, middle), (middle, last)] if middle > first else [(first, last)]

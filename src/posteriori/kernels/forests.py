@@ -52,9 +52,7 @@ def _descend(codes, first, last, nodes, root, sides, ordered, reached, active):
 
 
 @kernel
-def count_leaves(
-    codes, component, weight, nodes, share, sides, ordered, roots, fold, fold_of_tree, out, outside
-):
+def count_leaves(codes, component, weight, nodes, share, sides, ordered, roots, fold, fold_of_tree, out, outside):
     """Add the weight of each row to its leaf in each tree, out (leaves, Z); outside those of its own fold to `outside`.
 
     A row that lacks the cell of a split goes down both sides, with weights in proportion to their shares. `outside` may
@@ -89,13 +87,27 @@ def count_leaves(
     return 0
 
 
+@kernel(is_part=True)
+def _cell_of_node(node, nodes, parent, low, high):
+    """Return the least and the greatest code of the column of a node that the splits above it leave."""
+    column, lower, above = nodes[node, 0], node, parent[node]
+    while above >= 0:
+        if nodes[above, 0] == column:
+            if lower == nodes[above, 2]:
+                high = min(high, nodes[above, 1])
+            else:
+                low = max(low, nodes[above, 1] + 1)
+        lower, above = above, parent[above]
+    return low, high
+
+
 @kernel
-def weigh_edges(counts, nodes, roots, sides, ordered, below, starts, weight, share, log_edge):
+def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, share, log_edge):
     """Add up the weights in leaves (leaves, Z), and estimate the shares of the sides.
 
     Fills weight (nodes, Z); share (nodes,), the share that goes left; and log_edge (nodes,), the log of what the edge
-    into a node multiplies p(x) by: its share, divided by that of its codes under p(x_j) within the cell. `below` holds
-    Σ p(x_j) of the codes before each code, column j from starts[j].
+    into a node multiplies p(x) by: its share, divided by that of its codes under p(x_j) within the cell. `mass` holds
+    p(x_j) of each code, column j from starts[j].
     """
     n_nodes, n_classes = len(nodes), counts.shape[1]
     parent = np.full(n_nodes, -1, np.int64)
@@ -118,27 +130,14 @@ def weigh_edges(counts, nodes, roots, sides, ordered, below, starts, weight, sha
         j, cut, child = nodes[v, 0], nodes[v, 1], nodes[v, 2]
         if j < 0:
             continue
-        at_left, at_right = 0.0, 0.0
+        low, high = 1, starts[j + 1] - starts[j] - 1
         if ordered[j]:
-            low, high = 1, starts[j + 1] - starts[j] - 1
-            lower, above = v, parent[v]
-            while above >= 0:
-                if nodes[above, 0] == j:
-                    if lower == nodes[above, 2]:
-                        high = min(high, nodes[above, 1])
-                    else:
-                        low = max(low, nodes[above, 1] + 1)
-                lower, above = above, parent[above]
-            cut = min(max(cut, low - 1), high)
-            at_left = below[starts[j] + cut + 1] - below[starts[j] + low]
-            at_right = below[starts[j] + high + 1] - below[starts[j] + cut + 1]
-        else:
-            for code in range(1, starts[j + 1] - starts[j]):
-                mass = below[starts[j] + code + 1] - below[starts[j] + code]
-                if sides[cut + code] == 1:
-                    at_left += mass
-                elif sides[cut + code] == 2:
-                    at_right += mass
+            low, high = _cell_of_node(v, nodes, parent, low, high)
+        at_left, at_right = 0.0, 0.0
+        for code in range(low, high + 1):
+            mass_of_code, side = mass[starts[j] + code], _side(code, cut, ordered[j], sides)
+            at_left += mass_of_code if side == 1 else 0.0
+            at_right += mass_of_code if side == 2 else 0.0
         log_whole = math.log(at_left + at_right)
         log_edge[child] = math.log(share[v]) - math.log(at_left) + log_whole
         log_edge[child + 1] = math.log(1.0 - share[v]) - math.log(at_right) + log_whole
@@ -234,7 +233,8 @@ def _score_row(row, nodes, root, sides, ordered, share, log_edge, given_node, no
 def score_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_node, prior, geometric, out, log_p):
     """Add to out (n, Z) the mean over the trees of log p(x | y) − log p(x), or of p(y | x); to log_p (n,) log p(x).
 
-    log p(x) is that of the mixture of trees, relative to independent columns; it is not computed if log_p is empty. A missing cell sends a row down both sides: over the leaves l that it reaches,
+    log p(x) is that of the mixture of trees, relative to independent columns; it is not computed if log_p is empty. A
+    missing cell sends a row down both sides: over the leaves l that it reaches,
 
         p(x, y) = Σ_l p(y | l) Π_edges, where an edge is the share of its side if the cell of the split is missing, and
         otherwise that share divided by p(x_j on this side | x_j in the cell of the node).
@@ -280,56 +280,77 @@ def explain_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_n
     with them. Along the straight line between, the integral of the weight of a side has a closed form, so that the
     parts of each side, times this weight, add up exactly (Aumann & Shapley 1974, chapter 3).
     """
-    n_classes, n_columns, n_trees = out.shape[1], out.shape[2], len(roots) - 1
+    n_trees = len(roots) - 1
     for t in range(n_trees):
         visited = np.empty(roots[t + 1] - roots[t], np.int64)
         for i in range(len(codes)):
-            n_visited, at = 1, 0
-            visited[0] = roots[t]
-            while at < n_visited:  # parents before their children
-                node = visited[at]
-                at += 1
-                column = nodes[node, 0]
-                if column >= 0:
-                    side = _side(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides)
-                    if side != 2:
-                        visited[n_visited] = nodes[node, 2]
-                        n_visited += 1
-                    if side != 1:
-                        visited[n_visited] = nodes[node, 2] + 1
-                        n_visited += 1
-            parts = np.zeros((n_visited, n_classes, n_columns))
-            value = np.zeros((n_visited, n_classes))
+            n_visited = _visit(codes[i], nodes, roots[t], sides, ordered, visited)
+            parts = np.zeros((n_visited, out.shape[1], out.shape[2]))
+            value = np.zeros((n_visited, out.shape[1]))
             below = n_visited  # the children of a node are the last ones that no later node has taken
             for at in range(n_visited - 1, -1, -1):
                 node = visited[at]
                 column = nodes[node, 0]
                 if column < 0:
-                    value[at] = given_node[node]
+                    for z in range(out.shape[1]):
+                        value[at, z] = given_node[node, z]
                     continue
                 side = _side(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides)
                 if side > 0:
                     below -= 1
-                    child = visited[below]
-                    for z in range(n_classes):
-                        value[at, z] = log_edge[child] + value[below, z]
-                        for j in range(n_columns):
-                            parts[at, z, j] = parts[below, z, j]
-                        parts[at, z, column] += log_edge[child] + given_node[child, z] - given_node[node, z]
-                    continue
-                below -= 2
-                log_left, log_right = math.log(share[node]), math.log(1.0 - share[node])
-                for z in range(n_classes):
-                    before = log_left + given_node[visited[below], z] - log_right - given_node[visited[below + 1], z]
-                    after = log_left + value[below, z] - log_right - value[below + 1, z]
-                    at_left = _mean_sigmoid(before, after)
-                    value[at, z] = log_right + value[below + 1, z] + _softplus(after)
-                    for j in range(n_columns):
-                        parts[at, z, j] = at_left * parts[below, z, j] + (1.0 - at_left) * parts[below + 1, z, j]
-            for z in range(n_classes):
-                for j in range(n_columns):
+                    _add_split(at, below, visited, column, log_edge, given_node, value, parts)
+                else:
+                    below -= 2
+                    _mix_sides(at, below, visited, share[node], given_node, value, parts)
+            for z in range(out.shape[1]):
+                for j in range(out.shape[2]):
                     out[i, z, j] += parts[0, z, j] / n_trees
     return 0
+
+
+@kernel(is_part=True)
+def _visit(row, nodes, root, sides, ordered, visited):
+    """Write the nodes that a row reaches to visited, level by level, and return their number."""
+    n_visited, at = 1, 0
+    visited[0] = root
+    while at < n_visited:
+        node = visited[at]
+        at += 1
+        column = nodes[node, 0]
+        if column < 0:
+            continue
+        side = _side(np.int64(row[column]), nodes[node, 1], ordered[column], sides)
+        if side != 2:
+            visited[n_visited] = nodes[node, 2]
+            n_visited += 1
+        if side != 1:
+            visited[n_visited] = nodes[node, 2] + 1
+            n_visited += 1
+    return n_visited
+
+
+@kernel(is_part=True)
+def _add_split(at, below, visited, column, log_edge, given_node, value, parts):
+    """Set the value and the parts of a node from those of the child that a row goes to."""
+    node, child = visited[at], visited[below]
+    for z in range(value.shape[1]):
+        value[at, z] = log_edge[child] + value[below, z]
+        for j in range(parts.shape[2]):
+            parts[at, z, j] = parts[below, z, j]
+        parts[at, z, column] += log_edge[child] + given_node[child, z] - given_node[node, z]
+
+
+@kernel(is_part=True)
+def _mix_sides(at, below, visited, share, given_node, value, parts):
+    """Set the value and the parts of a node from those of both children, for a row without the cell of its split."""
+    log_left, log_right = math.log(share), math.log(1.0 - share)
+    for z in range(value.shape[1]):
+        before = log_left + given_node[visited[below], z] - log_right - given_node[visited[below + 1], z]
+        after = log_left + value[below, z] - log_right - value[below + 1, z]
+        at_left = _mean_sigmoid(before, after)
+        value[at, z] = log_right + value[below + 1, z] + _softplus(after)
+        for j in range(parts.shape[2]):
+            parts[at, z, j] = at_left * parts[below, z, j] + (1.0 - at_left) * parts[below + 1, z, j]
 
 
 @kernel(is_part=True)

@@ -1,11 +1,57 @@
 """Growth of randomised decision trees on codes, by histograms of classes per node."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from posteriori.kernels.compiling import kernel
 
 _DEEPEST = 60  # levels below a root
 _FEWEST = 1e-9  # weight of a side: less is rounding
+
+
+class Scratch(NamedTuple):
+    """Arrays that every node of a tree uses.
+
+    Attributes
+    ----------
+    state : (1,) uint64
+        Of the random generator.
+    columns : (d,)
+        The columns in random order.
+    histogram : (codes, Z)
+        The weight of each class per code of a column; 0 between columns.
+    present : (codes / 64,) uint64
+        One bit per code; 0 between columns.
+    found, chosen, key : (codes,)
+        Codes of a column in the order of their split, of the best column so far, and what they are sorted by.
+    total, left : (Z,)
+    of_rows, classes, weights, spare : (m,)
+        The code, the class and the weight of each row of a node, and rows that go right.
+    """
+
+    state: Any
+    columns: Any
+    histogram: Any
+    present: Any
+    found: Any
+    chosen: Any
+    key: Any
+    total: Any
+    left: Any
+    of_rows: Any
+    classes: Any
+    weights: Any
+    spare: Any
+
+
+class Split(NamedTuple):
+    """A split of a node: the column (−1: none), the cut, and of how many chosen codes the first ones go left."""
+
+    column: int
+    cut: int
+    n_left: int
+    n_chosen: int
 
 
 @kernel(is_part=True)
@@ -30,7 +76,7 @@ def _x_log_x(x, of_whole):
 
 @kernel(is_part=True)
 def _present_codes(column, rows, of_rows, present, codes):
-    """Copy the codes of some rows to of_rows; write the distinct ones > 0 into codes, ascending; return their number."""
+    """Copy the codes of some rows to of_rows. Write the distinct ones > 0 into codes, ascending; return how many."""
     for i in range(len(rows)):
         code = column[rows[i]]
         of_rows[i] = code
@@ -90,12 +136,13 @@ def _gain(left, total, of_whole):
 
 
 @kernel(is_part=True)
-def _random_cut(column, rows, of_rows, component, weight, state, total, left):
+def _random_cut(column, rows, scratch):
     """Draw a cut between the least and the greatest code of some rows; fill the weights of the classes.
 
-    The codes are copied to of_rows; component and weight are those of the rows. Return the cut, 0 if there are fewer
-    than two codes.
+    Return the cut, 0 if there are fewer than two codes.
     """
+    of_rows, classes, weights = scratch.of_rows, scratch.classes, scratch.weights
+    total, left = scratch.total, scratch.left
     low, high = 1 << 30, 0
     for i in range(len(rows)):
         code = np.int64(column[rows[i]])
@@ -104,16 +151,16 @@ def _random_cut(column, rows, of_rows, component, weight, state, total, left):
             low, high = min(low, code), max(high, code)
     if low >= high:
         return 0
-    cut = low + int(_draw(state) * (high - low))
+    cut = low + int(_draw(scratch.state) * (high - low))
     for z in range(len(total)):
         total[z] = 0.0
         left[z] = 0.0
     for i in range(len(rows)):
         code = np.int64(of_rows[i])
         if code > 0:
-            total[component[i]] += weight[i]
+            total[classes[i]] += weights[i]
             if code <= cut:
-                left[component[i]] += weight[i]
+                left[classes[i]] += weights[i]
     return cut
 
 
@@ -163,14 +210,161 @@ def _doubled_nodes(nodes, share):
     return more_nodes, more_share
 
 
+@kernel(is_part=True)
+def _prefix_of(column, rows, is_ordered, at_random, scratch, of_whole):
+    """Order the codes of a column in some rows; return how many there are, how many go left, and the gain in nats."""
+    histogram, found = scratch.histogram, scratch.found
+    n_classes = len(scratch.total)
+    n_codes = _present_codes(column, rows, scratch.of_rows, scratch.present, found)
+    if n_codes < 2:
+        return n_codes, 0, -1.0
+    for i in range(len(rows)):
+        histogram[scratch.of_rows[i], scratch.classes[i]] += scratch.weights[i]
+    for z in range(n_classes):
+        scratch.total[z] = 0.0
+        for k in range(n_codes):
+            scratch.total[z] += histogram[found[k], z]
+    if not is_ordered:
+        _sort_by_projection(histogram, found, n_codes, n_classes, scratch.state, scratch.key)
+    if at_random:
+        prefix = 1 + int(_draw(scratch.state) * (n_codes - 1))
+        for z in range(n_classes):
+            scratch.left[z] = 0.0
+            for k in range(prefix):
+                scratch.left[z] += histogram[found[k], z]
+        gain = _gain(scratch.left, scratch.total, of_whole)
+    else:
+        prefix, gain = _best_prefix(histogram, found, n_codes, scratch.total, scratch.left, of_whole)
+    for z in range(n_classes):
+        histogram[0, z] = 0.0
+        for k in range(n_codes):
+            histogram[found[k], z] = 0.0
+    return n_codes, prefix, gain
+
+
+@kernel(is_part=True)
+def _choose_split(codes, rows, ordered, n_tried, at_random, scratch, of_whole):
+    """Return the split of the greatest gain among `n_tried` columns that vary; a gain of 0 may lead to a rule, too."""
+    most, column, cut, n_left, n_chosen = -0.5, -1, 0, 0, 0
+    tried, k = 0, 0
+    while k < len(codes) and tried < n_tried:
+        other = k + int(_draw(scratch.state) * (len(codes) - k))
+        j = scratch.columns[other]
+        scratch.columns[other] = scratch.columns[k]
+        scratch.columns[k] = j
+        k += 1
+        if at_random and ordered[j]:
+            at = _random_cut(codes[j], rows, scratch)
+            if at == 0:
+                continue
+            tried += 1
+            gain = _gain(scratch.left, scratch.total, of_whole)
+            if gain > most:
+                most, column, cut, n_left, n_chosen = gain, j, at, 0, 0
+            continue
+        n_codes, prefix, gain = _prefix_of(codes[j], rows, ordered[j], at_random, scratch, of_whole)
+        if n_codes < 2:
+            continue
+        tried += 1
+        if gain > most:
+            most, column, n_left, n_chosen = gain, j, prefix, n_codes
+            cut = (scratch.found[prefix - 1] + scratch.found[prefix]) // 2 if ordered[j] else 0
+            for position in range(n_codes):
+                scratch.chosen[position] = scratch.found[position]
+    return Split(column, cut, n_left, n_chosen)
+
+
+@kernel(is_part=True)
+def _can_split(rows, component, weight, scratch, fewest):
+    """Copy the classes and the weights of some rows; return whether they are of several classes and not too few."""
+    left = scratch.left
+    for z in range(len(left)):
+        left[z] = 0.0
+    for i in range(len(rows)):  # copied, so that the columns read them in order
+        scratch.classes[i] = component[rows[i]]
+        scratch.weights[i] = weight[rows[i]]
+        left[scratch.classes[i]] += scratch.weights[i]
+    n_present, n = 0, 0.0
+    for z in range(len(left)):
+        n += left[z]
+        if left[z] > 0.0:
+            n_present += 1
+    return n_present > 1 and n >= fewest
+
+
+@kernel(is_part=True)
+def _divide(column, rows, is_ordered, cut, sides, scratch):
+    """Move the rows that go left before the others; return their number, and their share of the weight.
+
+    Rows that lack the code go to a side at random, with the share of the others.
+    """
+    at_left, n = 0.0, 0.0
+    for i in range(len(rows)):
+        code = np.int64(column[rows[i]])
+        side = 0
+        if code > 0:
+            side = (1 if code <= cut else 2) if is_ordered else np.int64(sides[cut + code])
+            n += scratch.weights[i]
+            if side == 1:
+                at_left += scratch.weights[i]
+        scratch.of_rows[i] = side
+    share = at_left / n
+    n_left, n_right = 0, 0
+    for i in range(len(rows)):
+        side = scratch.of_rows[i]
+        if side == 0:
+            side = 1 if _draw(scratch.state) < share else 2
+        if side == 1:
+            rows[n_left] = rows[i]
+            n_left += 1
+        else:
+            scratch.spare[n_right] = rows[i]
+            n_right += 1
+    for i in range(n_right):
+        rows[n_left + i] = scratch.spare[i]
+    return n_left, share
+
+
+@kernel(is_part=True)
+def _scratch(n_rows, n_columns, width, n_classes, seed):
+    state = np.empty(1, np.uint64)
+    state[0] = seed
+    return Scratch(
+        state,
+        np.arange(n_columns),
+        np.zeros((width, n_classes)),
+        np.zeros((width + 63) // 64, np.uint64),
+        np.empty(width, np.int64),
+        np.empty(width, np.int64),
+        np.empty(width),
+        np.empty(n_classes),
+        np.empty(n_classes),
+        np.empty(n_rows, np.uint16),
+        np.empty(n_rows, np.int32),
+        np.empty(n_rows),
+        np.empty(n_rows, np.int32),
+    )
+
+
+@kernel(is_part=True)
+def _write_sides(sides, n_sides, width, split, chosen):
+    """Append the sides of the codes of a split of categories; return the sides, which may be a longer copy."""
+    while n_sides + width > len(sides):
+        sides = _doubled_sides(sides)
+    for position in range(width):
+        sides[n_sides + position] = 0
+    for position in range(split.n_chosen):
+        sides[n_sides + chosen[position]] = 1 if position < split.n_left else 2
+    return sides
+
+
 @kernel
 def grow_tree(codes, component, weight, rows, widths, ordered, n_classes, n_tried, at_random, fewest, of_whole, seed):
     """Grow a tree on some rows, and return its nodes, the share of each that goes left, and the sides of categories.
 
     A node is (column, cut, child): rows whose code of the column is at most the cut go to node `child`, others to
     `child + 1`. If the column is not ordered, `cut` is the start of its sides: 1 is left, 2 is right, and 0 marks a
-    code that no row of the node has. The column of a leaf is −1. Rows that lack the code go to a side at random, with
-    the share of the others. Children have greater indices than their parent.
+    code that no row of the node has. The column of a leaf is −1. Children have greater indices than their parent.
 
     Parameters
     ----------
@@ -184,20 +378,11 @@ def grow_tree(codes, component, weight, rows, widths, ordered, n_classes, n_trie
     fewest : the least weight of a node to be split
     of_whole : x·log x for x = 0, 1, …
     """
-    n_columns = len(codes)
-    state = np.empty(1, np.uint64)
-    state[0] = seed
     width = 1
-    for j in range(n_columns):
+    for j in range(len(codes)):
         width = max(width, widths[j])
-    histogram = np.zeros((width, n_classes))
-    present = np.zeros((width + 63) // 64, np.uint64)
-    found, chosen, key = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width)
-    total, left = np.empty(n_classes), np.empty(n_classes)
-    columns = np.arange(n_columns)
+    scratch = _scratch(len(rows), len(codes), width, n_classes, seed)
     waiting = np.empty((2 * _DEEPEST + 4, 4), np.int64)  # node, first row, last row, depth
-    spare = np.empty(len(rows), rows.dtype)
-    of_rows, classes, weights = np.empty(len(rows), codes.dtype), np.empty(len(rows), np.int32), np.empty(len(rows))
     nodes, share = np.empty((64, 3), np.int32), np.empty(64)
     sides = np.empty(256, np.uint8)
     n_nodes, n_sides, n_waiting = 1, 0, 1
@@ -206,117 +391,27 @@ def grow_tree(codes, component, weight, rows, widths, ordered, n_classes, n_trie
         n_waiting -= 1
         node, first = waiting[n_waiting, 0], waiting[n_waiting, 1]
         last, depth = waiting[n_waiting, 2], waiting[n_waiting, 3]
-        nodes[node, 0] = -1
-        nodes[node, 1] = 0
-        nodes[node, 2] = 0
+        nodes[node, 0], nodes[node, 1], nodes[node, 2] = -1, 0, 0
         share[node] = 0.5
         inside = rows[first:last]
-        for z in range(n_classes):
-            left[z] = 0.0
-        for i in range(len(inside)):  # copied, so that the columns read them in order
-            classes[i] = component[inside[i]]
-            weights[i] = weight[inside[i]]
-            left[classes[i]] += weights[i]
-        n_present, in_node = 0, 0.0
-        for z in range(n_classes):
-            in_node += left[z]
-            if left[z] > 0.0:
-                n_present += 1
-        if n_present < 2 or in_node < fewest or depth >= _DEEPEST:
+        if depth >= _DEEPEST or not _can_split(inside, component, weight, scratch, fewest):
             continue
-        most, column, cut, n_left_codes, n_chosen = 0.0, -1, 0, 0, 0
-        tried, k = 0, 0
-        while k < n_columns and tried < n_tried:
-            other = k + int(_draw(state) * (n_columns - k))
-            j = columns[other]
-            columns[other] = columns[k]
-            columns[k] = j
-            k += 1
-            if at_random and ordered[j]:
-                at = _random_cut(codes[j], inside, of_rows, classes, weights, state, total, left)
-                if at == 0:
-                    continue
-                tried += 1
-                gain = _gain(left, total, of_whole)
-                if gain > most:
-                    most, column, cut = gain, j, at
-                continue
-            n_codes = _present_codes(codes[j], inside, of_rows, present, found)
-            if n_codes < 2:
-                continue
-            tried += 1
-            for i in range(len(inside)):
-                histogram[of_rows[i], classes[i]] += weights[i]
-            for z in range(n_classes):
-                total[z] = 0.0
-                for position in range(n_codes):
-                    total[z] += histogram[found[position], z]
-            if not ordered[j]:
-                _sort_by_projection(histogram, found, n_codes, n_classes, state, key)
-            if at_random:
-                prefix = 1 + int(_draw(state) * (n_codes - 1))
-                for z in range(n_classes):
-                    left[z] = 0.0
-                    for position in range(prefix):
-                        left[z] += histogram[found[position], z]
-                gain = _gain(left, total, of_whole)
-            else:
-                prefix, gain = _best_prefix(histogram, found, n_codes, total, left, of_whole)
-            if gain > most:
-                most, column = gain, j
-                cut = (found[prefix - 1] + found[prefix]) // 2 if ordered[j] else 0
-                n_left_codes, n_chosen = prefix, n_codes
-                for position in range(n_codes):
-                    chosen[position] = found[position]
-            for z in range(n_classes):
-                histogram[0, z] = 0.0
-                for position in range(n_codes):
-                    histogram[found[position], z] = 0.0
-        if column < 0 or most <= 1e-10:
+        split = _choose_split(codes, inside, ordered, n_tried, at_random, scratch, of_whole)
+        if split.column < 0:
             continue
-        if not ordered[column]:
+        cut, is_ordered = split.cut, ordered[split.column]
+        if not is_ordered:
             cut = n_sides
-            n_sides += widths[column]
-            while n_sides > len(sides):
-                sides = _doubled_sides(sides)
-            for position in range(cut, n_sides):
-                sides[position] = 0
-            for position in range(n_chosen):
-                sides[cut + chosen[position]] = 1 if position < n_left_codes else 2
-        at_left, n = 0.0, 0.0
-        for i in range(len(inside)):
-            code = np.int64(codes[column, inside[i]])
-            of_rows[i] = code
-            if code > 0:
-                goes_left = code <= cut if ordered[column] else sides[cut + code] == 1
-                n += weights[i]
-                at_left += weights[i] if goes_left else 0.0
-        middle, n_spare = first, 0
-        for i in range(first, last):
-            row = rows[i]
-            code = np.int64(of_rows[i - first])
-            if code == 0:
-                goes_left = _draw(state) < at_left / n
-            else:
-                goes_left = code <= cut if ordered[column] else sides[cut + code] == 1
-            if goes_left:
-                rows[middle] = row
-                middle += 1
-            else:
-                spare[n_spare] = row
-                n_spare += 1
-        for position in range(n_spare):
-            rows[middle + position] = spare[position]
+            sides = _write_sides(sides, n_sides, widths[split.column], split, scratch.chosen)
+            n_sides += widths[split.column]
+        n_left, share[node] = _divide(codes[split.column], inside, is_ordered, cut, sides, scratch)
         if n_nodes + 2 > len(nodes):
             nodes, share = _doubled_nodes(nodes, share)
-        nodes[node, 0] = column
-        nodes[node, 1] = cut
-        nodes[node, 2] = n_nodes
-        share[node] = at_left / n
+        nodes[node, 0], nodes[node, 1], nodes[node, 2] = split.column, cut, n_nodes
         for side in range(2):
             waiting[n_waiting, 0] = n_nodes + side
-            waiting[n_waiting, 1] = first if side == 0 else middle
-            waiting[n_waiting, 2] = middle if side == 0 else last
+            waiting[n_waiting, 1] = first if side == 0 else first + n_left
+            waiting[n_waiting, 2] = first + n_left if side == 0 else last
             waiting[n_waiting, 3] = depth + 1
             n_waiting += 1
         n_nodes += 2

@@ -320,9 +320,7 @@ def cross_fit(
     return [next(grown if one else fitted) for one in by_trees]
 
 
-def _fit_forests(
-    rows: LabelledSource, folds: int, plans: Sequence[Plan], cut_points: CutPoints
-) -> list[CrossFitted]:
+def _fit_forests(rows: LabelledSource, folds: int, plans: Sequence[Plan], cut_points: CutPoints) -> list[CrossFitted]:
     """Return the forests of some plans, one after the other: each grows its trees in threads."""
     found = []
     for plan in plans:

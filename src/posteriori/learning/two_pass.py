@@ -34,7 +34,7 @@ def carry_over_structure(blocks: tuple[Block, ...], earlier: tuple[Block, ...]) 
 
 
 def with_categories_of(blocks: tuple[Block, ...], earlier: Schema, schema: Schema) -> tuple[Block, ...]:
-    """Return the blocks with the groups and splits of categories of an earlier schema moved to the categories of this one."""
+    """Return the blocks with the groups and the splits of categories of an earlier schema, for those of this one."""
 
     def moved(block: Block) -> Block:
         if not isinstance(block.density, Grouped | RandomTrees):

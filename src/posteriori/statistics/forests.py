@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -164,7 +164,7 @@ class TreeStructure:
         require(self.sides.dtype == np.uint8 and self.sides.ndim == 1, "the sides of categories are not bytes")
         require(not self.sides.size or int(self.sides.max()) <= 2, "there is a side other than left and right")
         require(self.nodes.dtype == np.int32 and self.nodes.shape == (n, 3), "the nodes are not triples of int32")
-        require(not n or int(self.nodes.min()) >= -1 and int(self.nodes[:, 1:].min()) >= 0, "a node is negative")
+        require(not n or (int(self.nodes.min()) >= -1 and int(self.nodes[:, 1:].min()) >= 0), "a node is negative")
         require(n > 0 and len(self.roots) > 1, "there is no tree")
         check_places("the roots of trees", self.roots, (len(self.roots),), 0, n + 1)
         require(self.roots[0] == 0 and self.roots[-1] == n and bool((np.diff(self.roots) > 0).all()), "trees overlap")
@@ -304,9 +304,12 @@ class LeafCounts:
 
 @dataclass(frozen=True)
 class CountLeaves:
-    """The statistics factory that counts classes in the leaves of trees."""
+    """The statistics factory that counts classes in the leaves of trees.
 
-    structure: TreeStructure
+    Factories are equal whatever their trees, so that the statistics of rows before a new category fit those after it.
+    """
+
+    structure: TreeStructure = field(compare=False)
 
     def check_against(self, statistics: LeafCounts, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the statistics fit these columns and this number of components."""
@@ -321,7 +324,7 @@ class CountLeaves:
     def with_folds(
         self, tile: Codes, assignment: Assignment, fold: Array, fold_of_tree: Array
     ) -> tuple[LeafCounts, Array]:
-        """Return the counts of the rows of a tile, and in each leaf those of rows that are not in the fold of its tree."""
+        """Return the counts of the rows of a tile, and in each leaf those of the rows outside the fold of its tree."""
         outside = np.zeros((self.structure.n_leaves, assignment.n_components))
         return self._count(tile, assignment, fold, fold_of_tree, outside), outside
 
