@@ -68,8 +68,8 @@ class GenerativeClassifier(UpdatingPool):
     members : "auto", list or mapping, default "auto"
         "auto" tries every candidate that suits the table (see Notes). A list, or a mapping from names of your choice,
         holds generative estimators of posteriori and names of the registry: "nb", "lda", "qda", "rda", "tan",
-        "chow-liu", "kdb", "aode", and those of the candidates. A name is the same model here, in `cross_validate`, in
-        `compare` and on the command line.
+        "chow-liu", "kdb", "aode", "forest", and those of the candidates. A name is the same model here, in
+        `cross_validate`, in `compare` and on the command line.
     pool : {"log_linear", "best"}, default "log_linear"
         "log_linear" weighs the members; "best" keeps only the one with the lowest log-loss.
     folds : int, default 5
@@ -144,8 +144,14 @@ class GenerativeClassifier(UpdatingPool):
     The candidates of "auto" are: Gaussian naive Bayes ("nb"); Gaussian discriminant analysis, shrunk, with one
     covariance ("lda shrunk"), mostly one per class ("rda 0.2 shrunk") and half-way ("rda 0.5 shrunk"); naive Bayes
     with bins ("binned weighted") and k-dependence ("kdb weighted"), both with one weight per feature
-    (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); and averaged
-    one-dependence on two kinds of bins ("aode 5", "aode 8 bins").
+    (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); averaged
+    one-dependence on two kinds of bins ("aode 5", "aode 8 bins"); and generative forests, with random cuts
+    ("forest") and with the best cut of each column ("forest best").
+
+    A forest is not fitted again without each fold. Each of its trees leaves out one of the folds of the pool, and a row
+    is predicted by the trees that did not see it, a fifth of all. Their posteriors are held out, though not those of a
+    refit: a forest of all trees is better, so that its weight is too low rather than too high. The cut points of its
+    bins and the strength of its back-off are those of all rows.
 
     If X has columns of text, or of counts of words (a sparse matrix, or `posteriori.Blocks`), naive Bayes models them
     too: "nb" as multinomial, and further candidates as counts on a logarithmic scale ("scaled", "scaled 0.1"), by
@@ -156,8 +162,8 @@ class GenerativeClassifier(UpdatingPool):
 
     A pool has no `components_per_class`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
     possible classes: fit one of the models that have them, or give it as a member, with its own parameters. `to_sql`
-    writes every candidate of "auto" for tables without counts. `linear_form` takes pools of linear members, such as
-    ``members=["lda"]``. `partial_fit`, `unlearn` and `merge` update those members whose statistics are sums over rows;
+    writes every candidate of "auto" for tables without counts, except for forests. `linear_form` takes pools of linear
+    members, such as ``members=["lda"]``. `partial_fit`, `unlearn` and `merge` update those members whose statistics are sums over rows;
     each says what becomes of the weights.
 
     A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -50,7 +51,7 @@ class Growth:
         """Return the number of columns to try: √d for best cuts, d/2 for random ones, but at most max(10, √d)."""
         if self.n_tried is not None:
             return min(self.n_tried, n_columns)
-        root = round(n_columns**0.5)
+        root = round(math.sqrt(n_columns))
         return max(1, min((n_columns + 1) // 2, max(_FEW_COLUMNS, root)) if self.at_random else root)
 
 
@@ -240,7 +241,7 @@ def _losses(weighed: WeighedTrees, given_node: Array, rows: CodedRows, first: in
         )
         parts.append(out)
         sizes.append(high - low)
-    whole = sum(size * part for size, part in zip(sizes, parts, strict=True)) / sum(sizes)
+    whole = np.average(parts, axis=0, weights=sizes)
     halves = np.mean([_loss(part, rows, prior) for part in parts])
     return np.array([_loss(whole, rows, prior), halves])
 

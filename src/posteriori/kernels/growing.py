@@ -145,7 +145,7 @@ def _random_cut(column, rows, scratch):
     total, left = scratch.total, scratch.left
     low, high = 1 << 30, 0
     for i in range(len(rows)):
-        code = np.int64(column[rows[i]])
+        code = int(column[rows[i]])
         of_rows[i] = code
         if code > 0:
             low, high = min(low, code), max(high, code)
@@ -303,7 +303,7 @@ def _divide(column, rows, is_ordered, cut, sides, scratch):
         code = np.int64(column[rows[i]])
         side = 0
         if code > 0:
-            side = (1 if code <= cut else 2) if is_ordered else np.int64(sides[cut + code])
+            side = (1 if code <= cut else 2) if is_ordered else int(sides[cut + code])
             n += scratch.weights[i]
             if side == 1:
                 at_left += scratch.weights[i]

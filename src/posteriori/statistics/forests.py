@@ -277,8 +277,8 @@ class LeafCounts:
     def would_go_negative(self, other: LeafCounts) -> Array:
         """Return where other holds more than these counts, (Z, d)."""
         over = self.singles.would_go_negative(other.singles)
-        of_leaves = exceeds(other.leaves, self.leaves).any(axis=0)
-        return over | (of_leaves & ~over.any(axis=1))[:, np.newaxis]
+        of_leaves: Array = exceeds(other.leaves, self.leaves).any(axis=0)
+        return over | (of_leaves & ~over.any(axis=1)).reshape(-1, 1)
 
     def finite(self) -> Array:
         """Return which columns can be computed with, (d,): all, because codes are finite."""
