@@ -156,7 +156,7 @@ def _random_cut(column, rows, scratch):
         total[z] = 0.0
         left[z] = 0.0
     for i in range(len(rows)):
-        code = np.int64(of_rows[i])
+        code = int(of_rows[i])
         if code > 0:
             total[classes[i]] += weights[i]
             if code <= cut:

@@ -276,9 +276,9 @@ class LeafCounts:
 
     def would_go_negative(self, other: LeafCounts) -> Array:
         """Return where other holds more than these counts, (Z, d)."""
-        over = self.singles.would_go_negative(other.singles)
-        of_leaves: Array = exceeds(other.leaves, self.leaves).any(axis=0)
-        return over | (of_leaves & ~over.any(axis=1)).reshape(-1, 1)
+        over = np.asarray(self.singles.would_go_negative(other.singles))
+        of_leaves = np.asarray(exceeds(other.leaves, self.leaves).any(axis=0))
+        return np.asarray(over | (of_leaves & ~over.any(axis=1))[:, np.newaxis])
 
     def finite(self) -> Array:
         """Return which columns can be computed with, (d,): all, because codes are finite."""
