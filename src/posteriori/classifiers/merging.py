@@ -275,9 +275,9 @@ def _common_blocks(merged: Any, members: Sequence[Any], schema: Schema) -> tuple
                 )
             if isinstance(mine.density, RandomTrees) and mine != theirs:
                 raise ValueError(
-                    f"the trees of model {position} are not those of model 0, and counts of leaves are of their own tree "
-                    "only; fit all rows together, or the first shard by fit and the others by partial_fit, which keeps "
-                    "the trees"
+                    f"the trees of model {position} are not those of model 0, and counts of leaves are of their own "
+                    "tree only; fit all rows together, or the first shard by fit and the others by partial_fit, which "
+                    "keeps the trees"
                 )
             if mine != theirs:
                 names = _reparented(mine, theirs, schema)

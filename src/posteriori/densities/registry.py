@@ -119,7 +119,7 @@ REGISTRY: tuple[Registration, ...] = (
         label="count (Poisson)",
     ),
     Registration(Presence, options=_options(alpha="alpha"), label="count (presence)"),
-    Registration(RandomTrees, (TreeStructure,)),
+    Registration(RandomTrees, (TreeStructure,), sql="posteriori.sql.forests:forest_factors"),
     Registration(ScaledMultinomial, options=_options(alpha="alpha"), label="count (scaled multinomial)"),
     Registration(Tree, (BackOff, Forest), sql="posteriori.sql.trees:tree_factors"),
 )
