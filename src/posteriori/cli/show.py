@@ -7,7 +7,7 @@ from posteriori.cli.options import AsJson, ModelPath
 
 
 def show(model: ModelPath, as_json: AsJson = False) -> None:
-    """Show the parameters of a model: each column's distribution given each class.
+    """Show the parameters of a model.
 
     Example:
 
