@@ -407,6 +407,7 @@ def _fit_and_save(
     request: FitRequest, spec: ModelSpec, data: _TrainingTable, estimator: Any, use: Unlabelled, folds: int
 ) -> dict[str, Any]:
     """Fit, save and report; return the facts."""
+    from posteriori.cli.alerts import find_alerts
     from posteriori.cli.fit_facts import fit_facts
     from posteriori.persistence import save
     from posteriori.statistics.description import describe_scan
@@ -420,11 +421,15 @@ def _fit_and_save(
         with as_user_errors():
             description = describe_scan(rows, features, target)
     scored = _cross_validate(spec, estimator, rows, target, folds)
+    with as_user_errors(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
+        scored.estimator.alerts_ = find_alerts(scored.estimator, rows, target, description)
     found = {
         "command": "fit",
         "table": " ".join(request.tables),
         "model": spec.name,
         **fit_facts(rows, description, scored),
+        "alerts": scored.estimator.alerts_,
         "unlabelled": label_options.unlabelled_facts(scored.estimator, n_unlabelled, use),
         "output": str(request.output),
         "report": None if request.report is None else str(request.report),

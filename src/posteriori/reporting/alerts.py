@@ -50,7 +50,9 @@ class Alert:
     text: str
 
 
-def find_alerts(subject: ReportData, facts: Sequence[ColumnFacts]) -> list[Alert]:
+def find_alerts(
+    subject: ReportData, facts: Sequence[ColumnFacts], class_counts: Sequence[int] | None = None
+) -> list[Alert]:
     """Return the alerts on the columns of a table, from at most 5,000 rows, evenly spaced.
 
     Parameters
@@ -58,12 +60,14 @@ def find_alerts(subject: ReportData, facts: Sequence[ColumnFacts]) -> list[Alert
     subject : ReportData
     facts : sequence of ColumnFacts
         Of all rows.
+    class_counts : sequence of int, optional
+        Number of rows of each class. Default: those of the subject.
     """
     rows = evenly(len(subject.components), _MOST_ROWS)
     batch = read_batch(subject.estimator, take_rows(subject.X, rows))
     cells = [cells_of(batch, j) for j in range(len(facts))]
     components = subject.components[rows]
-    alerts = [*_rare_classes(subject), *_copies(facts, cells)]
+    alerts = [*_rare_classes(subject, class_counts), *_copies(facts, cells)]
     for one, of_column in zip(facts, cells, strict=True):
         name = one.column.name
         if one.column.is_ignored:
@@ -79,9 +83,11 @@ def find_alerts(subject: ReportData, facts: Sequence[ColumnFacts]) -> list[Alert
     return alerts
 
 
-def _rare_classes(subject: ReportData) -> Iterator[Alert]:
-    counts = np.bincount(subject.components[subject.labelled], minlength=len(subject.labels))
-    rare = [f"{subject.labels[c]} ({count(counts[c])})" for c in np.flatnonzero(counts < _RARE_CLASS)]
+def _rare_classes(subject: ReportData, class_counts: Sequence[int] | None) -> Iterator[Alert]:
+    counts = class_counts
+    if counts is None:
+        counts = np.bincount(subject.components[subject.labelled], minlength=len(subject.labels))
+    rare = [f"{subject.labels[c]} ({count(counts[c])})" for c in np.flatnonzero(np.asarray(counts) < _RARE_CLASS)]
     if rare:
         text = f"Fewer than {_RARE_CLASS} rows: {listed(rare, 5)}. Their scores are uncertain."
         yield Alert((subject.target,), "rare classes", text)
@@ -190,9 +196,12 @@ def _drift(cells: Array, components: Array, categorical: bool) -> str | None:
     first, last = values[block < 2], values[block >= _BLOCKS - 2]
     if categorical or not len(first) or not len(last):
         return "Its categories are more frequent in some parts of the table. If the order is time, it drifts."
+    before, after = (number(float(np.median(part)), 4) for part in (first, last))
+    if before == after:
+        return "Its values differ between the parts of the table. If the order is time, it drifts."
     return (
-        f"The median is {number(float(np.median(first)), 4)} in the first fifth of the rows of each class, and "
-        f"{number(float(np.median(last)), 4)} in the last fifth. If the order is time, it drifts."
+        f"The median is {before} in the first fifth of the rows of each class, and {after} in the last fifth. If the "
+        "order is time, it drifts."
     )
 
 
