@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from posteriori.plotting.effects import cells_of, evenly, read_batch
 from posteriori.plotting.scales import Scale
 from posteriori.reporting.columns import ColumnFacts
 from posteriori.reporting.data import ReportData, take_rows
-from posteriori.reporting.markup import Html, details, paragraph, table
+from posteriori.reporting.markup import Html, details, joined, paragraph, table
 from posteriori.reporting.writing import number, percent
 from posteriori.typing import Array
 
@@ -29,7 +28,7 @@ _CHANGED = 0.06  # share of the variation that lies between the blocks
 _SIGNIFICANT = 1e-6
 _RARE_CLASS = 10  # rows
 _MOST_ALERTS = 200
-_MOST_UNFOLDED = 15
+_MOST_UNFOLDED = 4  # of one kind
 
 
 @dataclass(frozen=True)
@@ -246,18 +245,26 @@ def _dependence(codes: Array, block: Array, label: Array) -> tuple[float, float]
 
 
 def alerts_table(alerts: Sequence[Alert]) -> Html:
-    """Return the alerts as a table; folded if there are many."""
+    """Return the alerts as a table; the alerts of a kind that many columns have are folded."""
     if not alerts:
         return paragraph(
             "No alerts: no column is constant, a copy of another one, mostly missing or zero, heavy-tailed, sufficient "
             "alone, or changing along the rows.",
             class_="note",
         )
+    of_kind: dict[str, list[Alert]] = {}
+    for one in alerts:
+        of_kind.setdefault(one.kind, []).append(one)
+    few = [one for found in of_kind.values() if len(found) <= _MOST_UNFOLDED for one in found]
+    parts = [_table_of("Alerts", few)] if few else []
+    for kind, found in of_kind.items():
+        if len(found) > _MOST_UNFOLDED:
+            names = listed([listed(list(one.columns), 3) for one in found], 6)
+            parts.append(details(f"{plural(len(found), 'alert')} “{kind}”: {names}", _table_of(kind, found)))
+    return joined(parts)
+
+
+def _table_of(title: str, alerts: Sequence[Alert]) -> Html:
     rows = [[listed(list(one.columns), 3), one.kind, one.text] for one in alerts[:_MOST_ALERTS]]
     more = f", the first {len(rows)} of {len(alerts)}" if len(rows) < len(alerts) else ""
-    grid = table(f"Alerts{more}", ["column", "alert", "what was found"], rows, text=(0, 1, 2), stacks=True)
-    if len(alerts) <= _MOST_UNFOLDED:
-        return grid
-    kinds = Counter(one.kind for one in alerts)
-    found = listed([f"{kind} ({amount})" for kind, amount in kinds.most_common()], 12)
-    return details(f"{plural(len(alerts), 'alert')}: {found}", grid)
+    return table(f"{title}{more}", ["column", "alert", "what was found"], rows, text=(0, 1, 2), stacks=True)
