@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from posteriori.sources import LabelledSource
+from posteriori.sources.threads import in_order, n_threads
 from posteriori.tables import Batch
 from posteriori.tables.batch import joined
 
@@ -96,4 +97,4 @@ def sums_of_parts(source: LabelledSource, accumulate: Callable[[Batch], T], fold
         The rows that are in a fold (`rows_in_folds`).
     """
     others = source.reduce(lambda batch: accumulate(inside(batch, -1)))
-    return [*(accumulate(inside(held_out, k)) for k in range(folds)), others]
+    return [*in_order(range(folds), lambda k: accumulate(inside(held_out, k)), n_threads(source.n_jobs)), others]
