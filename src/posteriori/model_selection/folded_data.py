@@ -111,7 +111,7 @@ class FoldedData:
 
     @property
     def most_are_in_no_fold(self) -> bool:
-        """Whether so many labelled rows are in no fold that they alone can choose the cut points and groups of all models.
+        """Whether so many labelled rows are in no fold that they alone can choose cut points and groups for all models.
 
         They belong to the training rows of every fold, and more rows would hardly change these.
         """
