@@ -143,9 +143,17 @@ class TableSource(ComposedSource):
         size = _TILE_BYTES // (8 * n_cells)
         size = min(max(size, _FEWEST_ROWS), _MOST_ROWS)
         if n_rows > min(size, _SHARED_ROWS):
-            n_batches = -(-n_rows // size)
-            size = max(-(-n_rows // (-(-n_batches // 8) * 8)), min(_FEWEST_ROWS, size))
+            n_batches = min(-(-n_rows // size // 8) * 8, self._most_sums())
+            size = max(-(-n_rows // n_batches), min(_FEWEST_ROWS, size))
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+    def _most_sums(self) -> int:
+        """Return the most batches whose sums of words, (Z, V) each, together take a quarter of the sparse table."""
+        if self.classes is None or not isinstance(self.table, TableWithCounts):
+            return self.table.n_rows
+        n_components = self.classes.cardinality if self.label_model is None else len(self.label_model.of_class)
+        n_words = sum(self.schema.columns[j].width for j in self.schema.of_kind("counts"))
+        return max(12 * self.table.n_stored // (4 * 8 * n_components * n_words), 1) if n_words else self.table.n_rows
 
 
 def _categories(batch: Batch) -> Array:

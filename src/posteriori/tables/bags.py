@@ -32,19 +32,32 @@ class Bags:
         Its count; NaN where it is missing.
     n_words : int
         V, the number of words of the vocabulary.
+    exposure : ndarray of float64 (n,), optional
+        The exposure in which the counts of each row occurred, NaN where it is missing.
     """
 
     starts: Array
     words: Array
     counts: Array
     n_words: int
+    exposure: Array | None = None
 
     @classmethod
     def of_matrix(cls, matrix: Any, rows: slice) -> Bags:
-        """Return some rows of a canonical CSR matrix; views of it where its data types allow."""
+        """Return some rows of a canonical CSR matrix; views of it where its data types allow.
+
+        Raises
+        ------
+        ValueError
+            A stored cell has an index outside of the columns; no kernel checks it again.
+        """
         bounds = matrix.indptr[slice(rows.start, None if rows.stop is None else rows.stop + 1)].astype(np.int64)
         cells = slice(int(bounds[0]), int(bounds[-1]))
-        words = matrix.indices[cells].astype(np.int32, copy=False)
+        indices = matrix.indices[cells]
+        # As unsigned integers, in which a negative index is a large one: one pass instead of two.
+        if len(indices) and indices.view(f"u{indices.itemsize}").max() >= matrix.shape[1]:
+            raise ValueError(f"it has an index outside of its {matrix.shape[1]:,} columns")
+        words = indices.astype(np.int32, copy=False)
         counts = matrix.data[cells]
         if counts.dtype not in (np.float64, np.int64):
             counts = counts.astype(np.float64)
@@ -91,7 +104,8 @@ class Bags:
         lengths = self.starts[positions + 1] - self.starts[positions]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         cells = np.arange(starts[-1]) + np.repeat(self.starts[positions] - starts[:-1], lengths)
-        return Bags(starts, self.words[cells], self.counts[cells], self.n_words)
+        exposure = None if self.exposure is None else self.exposure[positions]
+        return Bags(starts, self.words[cells], self.counts[cells], self.n_words, exposure)
 
     @cached_property
     def are_counts(self) -> bool:
