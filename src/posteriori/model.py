@@ -48,8 +48,8 @@ class Block:
         require(alone, f"the {name} density reads a column of counts and others, and it takes one at a time")
         exposure = self.exposure_in(schema)
         if exposure is not None:
-            readable = set(schema.of_kind("continuous")) - set(self.columns)
-            require(exposure in readable, f"the exposure of the {name} density is not another column of numbers")
+            others = set(schema.of_kind("continuous")) - set(self.columns)
+            require(exposure in others, f"the exposure of the {name} density is not another column of numbers")
 
     @property
     def shared(self) -> bool:
@@ -83,7 +83,7 @@ class Block:
         """Return the cells of a batch in the representation that the density reads."""
         tile: Any = batch.take(self.columns, self.density.kind)
         exposure = getattr(self.density, "exposure", None)
-        return tile if exposure is None else replace(tile, exposure=batch.exposure(exposure))
+        return cast(Tile, tile if exposure is None else replace(tile, exposure=batch.exposure(exposure)))
 
 
 @dataclass(frozen=True)
