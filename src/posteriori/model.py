@@ -685,6 +685,6 @@ def _count_outside(block: Block, batch: Batch, column: Column, i: int) -> ValueE
     k = int(np.flatnonzero(block.density.out_of_support(each))[0])
     return ValueError(
         f"column {column.name!r} holds {bags.counts[k]:g} for word {column.word(int(bags.words[k]))!r} in row "
-        f"{batch.number(i)}, but its distribution is {block.density.name}: {block.density.support}; correct the count "
-        "or choose another distribution"
+        f"{batch.number(i)}, but its distribution is {block.density.name}: {block.density.support}; correct the count"
+        f"{', hash with alternate_sign=False' if bags.counts[k] < 0 else ''} or choose another distribution"
     )
