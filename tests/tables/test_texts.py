@@ -8,7 +8,8 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
 import posteriori as po
-from posteriori.tables import texts
+from posteriori.sources import table_source
+from posteriori.tables import Column, texts
 from posteriori.tables.texts import RowsWithWord, looks_like_text
 from posteriori.tables.tokenizer import Tokenizer
 
@@ -223,3 +224,25 @@ def test_drawn_rows_have_texts_of_the_vocabulary(model):
     assert rows.columns == ["age", "message"]
     assert set(" ".join(rows["message"]).split()) <= set(model.schema_.columns[1].words)
     assert model.score(rows, labels) > 0.9
+
+
+def test_a_text_is_cut_into_words_once_for_all_passes_of_a_pool(monkeypatch, tmp_path):
+    pool = po.GenerativeClassifier(folds=2, random_state=0)
+    expected = pool.fit(FRAME, Y).predict_log_proba(FRAME)
+    seen, count_words = [], Column.count_words
+
+    def counted(self, cells):
+        seen.extend(cells)
+        return count_words(self, cells)
+
+    monkeypatch.setattr(Column, "count_words", counted)
+    np.testing.assert_array_equal(pool.fit(FRAME, Y).predict_log_proba(FRAME[:0].vstack(FRAME)), expected)
+    assert sorted(seen) == sorted(TEXTS * 2)  # once in the fit, once in the prediction
+    FRAME.with_columns(kind=pl.Series(Y)).write_parquet(tmp_path / "t.parquet")
+    seen.clear()
+    pool.fit(po.scan(tmp_path / "t.parquet", target="kind"))
+    assert sorted(seen) == sorted(TEXTS)
+    monkeypatch.setattr(table_source, "_MOST_HELD", 5_000)  # bytes; then the words are counted in each pass
+    pool.fit(FRAME, Y)
+    assert len(seen) > 3 * len(TEXTS)
+    np.testing.assert_allclose(pool.predict_log_proba(FRAME), expected, atol=1e-8)

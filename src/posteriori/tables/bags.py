@@ -99,7 +99,13 @@ class Bags:
         return len(self.starts) - 1
 
     def rows(self, chosen: Array | slice) -> Bags:
-        """Return some of the rows, by a mask, by their positions, or by a slice."""
+        """Return some of the rows, by a mask, by their positions, or by a slice; consecutive ones are views."""
+        if isinstance(chosen, slice) and chosen.step in (None, 1):
+            first, last, _ = chosen.indices(len(self))
+            bounds = self.starts[first : max(first, last) + 1]
+            kept = slice(int(bounds[0]), int(bounds[-1]))
+            exposure = None if self.exposure is None else self.exposure[first:last]
+            return Bags(bounds - bounds[0], self.words[kept], self.counts[kept], self.n_words, exposure)
         positions = np.arange(len(self))[chosen]
         lengths = self.starts[positions + 1] - self.starts[positions]
         starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -129,6 +135,11 @@ class Bags:
         sums = np.zeros((len(self), *values.shape[1:]))
         np.add.at(sums, self.row_of_cell, values)
         return sums
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the stored cells and of the rows."""
+        return int(self.starts.nbytes + self.words.nbytes + self.counts.nbytes)
 
     def to_array(self) -> Array:
         """Return the counts as an array, (n, V)."""

@@ -99,8 +99,8 @@ class Tokenizer:
             stated = [name for name in _OF_VOCABULARY if getattr(self, name) != getattr(usual, name)]
             require(
                 not stated,
-                f"n_features hashes the words, so that there is no vocabulary that {', '.join(stated)} could limit; leave "
-                "one of them out",
+                f"n_features hashes the words, so that there is no vocabulary that {', '.join(stated)} could limit; "
+                "leave one of them out",
             )
         try:
             groups = re.compile(self.token_pattern).groups
