@@ -28,6 +28,7 @@ if _typing.TYPE_CHECKING:
         Gaussian,
         Multinomial,
         Poisson,
+        PoissonRate,
         Presence,
         ScaledMultinomial,
     )
@@ -75,6 +76,7 @@ _HOMES = {
     "Multinomial": "densities",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
+    "PoissonRate": "densities",
     "Presence": "densities",
     "Report": "reporting",
     "Query": "tables",
@@ -126,6 +128,7 @@ __all__ = [
     "Multinomial",
     "NaiveBayes",
     "Poisson",
+    "PoissonRate",
     "Presence",
     "Query",
     "Report",
