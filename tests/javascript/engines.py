@@ -67,9 +67,10 @@ def in_chromium(script, given, folder):
     """Run a module in a page of headless Chromium that has the evaluator; return the value of `result`."""
     text = json.dumps(given).replace("<", "\\u003c")
     page = folder / "page.html"
+    module = f"{javascript_evaluator()}\nconst given = {text};\n{script}\n"
+    module += 'document.getElementById("out").textContent = JSON.stringify(result);'
     page.write_text(
-        f'<!DOCTYPE html><meta charset="utf-8"><pre id="out">nothing</pre><script type="module">{javascript_evaluator()}\n'
-        f'const given = {text};\n{script}\ndocument.getElementById("out").textContent = JSON.stringify(result);</script>',
+        f'<!DOCTYPE html><meta charset="utf-8"><pre id="out">nothing</pre><script type="module">{module}</script>',
         encoding="utf-8",
     )
     command = [chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"]

@@ -5,11 +5,9 @@ import itertools
 
 import numpy as np
 import polars as pl
-from scipy.sparse import csr_array
 
 import posteriori as po
 
-WORDS = ("spam", "eggs", "ham", "été")
 TEXTS = ("Spam, spam and EGGS", "ham ham l'été", "eggs", "été spam", "nothing known", "ham eggs ham spam")
 
 
@@ -105,19 +103,10 @@ def _text():
     return model, rows
 
 
-def _blocks(distribution):
-    rng = np.random.default_rng(6)
-    counts = rng.poisson(1.0, (50, 4))
-    y = (counts[:, 0] > counts[:, 1]).astype(int)
-    table = po.Blocks(pl.DataFrame({"x": rng.normal(y)}), {"bag": csr_array(counts)}, words={"bag": WORDS})
-    model = po.NaiveBayes(distributions={"bag": distribution}).fit(table, y)
-    return model, (counts[:9], rng.normal(size=9))
-
-
 def _dates():
     table = dates_table()
     model = po.NaiveBayes().fit(table, "y")
-    rows = table.drop("y").head(12).to_dicts() + [{"when": None, "x": 0.3}, {"when": None, "x": None}]
+    rows = [*table.drop("y").head(12).to_dicts(), {"when": None, "x": 0.3}, {"when": None, "x": None}]
     return model, rows
 
 

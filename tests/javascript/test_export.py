@@ -5,6 +5,8 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
 
 import posteriori as po
 from posteriori.datasets import load_penguins
@@ -74,7 +76,9 @@ def test_a_cell_of_the_wrong_kind_is_an_error_that_names_the_column(penguins, tm
     rows = [{"bill_length_mm": "50"}, {"bill_length_mm": {"inf": 1}}, {"island": "Atlantis"}]
     script = """
 const model = load(given.file);
-const result = given.rows.map((row) => { try { model.posterior(row); return model.unseen(row); } catch (error) { return error.message; } });
+const result = given.rows.map((row) => {
+  try { model.posterior(row); return model.unseen(row); } catch (error) { return error.message; }
+});
 """
     answers = in_node(script, {"file": to_javascript(penguins), "rows": rows}, tmp_path)
     assert answers[0] == 'column "bill_length_mm" holds "50"; give a number, or null'
@@ -100,6 +104,36 @@ const result = { whole: Array.from(whole), names, error };
     assert answer["whole"] == pytest.approx(model.predict_proba(pl.DataFrame([row]))[0], abs=1e-9)
     assert "when.weekday" in answer["names"]
     assert "give a date" in answer["error"]
+
+
+@pytest.mark.parametrize("distribution", ["multinomial", "compound", "presence", "complement", "scaled"])
+def test_sparse_blocks_are_objects_of_counts(distribution, tmp_path):
+    rng = np.random.default_rng(6)
+    counts = rng.poisson(1.0, (50, 4))
+    y = (counts[:, 0] > counts[:, 1]).astype(int)
+    words = ("spam", "__proto__", "ham", "été")
+
+    def table(counts):
+        numbers = pl.DataFrame({"x": np.linspace(-1, 2, len(counts))})
+        return po.Blocks(numbers, {"bag": csr_array(counts)}, words={"bag": words})
+
+    model = po.NaiveBayes(distributions={"bag": distribution}).fit(table(counts), y)
+    frame = table(counts[:6])
+    rows = [
+        {"x": float(x), "bag": {word: int(n) for word, n in zip(words, line, strict=True) if n}}
+        for x, line in zip(np.linspace(-1, 2, 6), counts[:6], strict=True)
+    ]
+    script = """
+const model = load(given.file);
+const result = given.rows.map((row) => {
+  const { bias, factors } = model.explain(row);
+  return { posterior: [...model.posterior(row)], bias: [...bias], log: factors.map(({ log }) => [...log]) };
+});
+"""
+    found = in_node(script, {"file": to_javascript(model), "rows": rows}, tmp_path)
+    explanation = model.explain(frame)
+    assert_allclose([one["posterior"] for one in found], model.predict_proba(frame), atol=1e-9)
+    assert_allclose(np.array([one["log"] for one in found]).transpose(0, 2, 1), explanation.log_factors, atol=1e-9)
 
 
 def test_the_command_writes_a_model_a_network_and_the_evaluator(penguins, tmp_path):

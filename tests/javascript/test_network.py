@@ -138,7 +138,9 @@ def test_evidence_about_no_state_is_refused(tmp_path):
     cases = [{"v0": "no such"}, {"v0": ["s0", "no such"]}, {"v0": {"s0": 1}}, {"none": "s0"}]
     script = """
 const net = load(given.file);
-const result = given.cases.map((evidence) => { try { net.query(evidence); return ""; } catch (error) { return error.message; } });
+const result = given.cases.map((evidence) => {
+  try { net.query(evidence); return ""; } catch (error) { return error.message; }
+});
 """
     found = in_node(script, {"file": json.loads(to_javascript(net)), "cases": cases}, tmp_path)
     assert all('"v0"' in message for message in found[:3])

@@ -117,9 +117,8 @@ def _column(column: Column) -> dict[str, Any]:
         written["categories"] = [_cell(cell, f"column {column.name!r}") for cell in column.categories]
     if column.valueless:
         written["valueless"] = True
-    if column.part is not None and not column.is_ignored:
-        if not column.part.type.is_span:
-            written["part"] = {"of": column.part.of, "name": column.part.name, "origin": column.part.origin}
+    if column.part is not None and not column.is_ignored and not column.part.type.is_span:
+        written["part"] = {"of": column.part.of, "name": column.part.name, "origin": column.part.origin}
     if column.kind == "counts":
         written |= {"width": column.width, "words": list(column.words) or None}
         written["text"] = None if column.text is None else _tokenizer(column.name, column.text)
