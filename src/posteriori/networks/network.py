@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.base import ClassifierMixin
 
 from posteriori.networks.case_queries import CaseQueries
+from posteriori.networks.causal_queries import CausalQueries
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG
 from posteriori.networks.graph_queries import GraphQueries
@@ -16,7 +17,7 @@ from posteriori.networks.table_learning import TableLearning
 from posteriori.networks.table_queries import TableQueries
 
 
-class BayesianNetwork(TableLearning, CaseQueries, TableQueries, GraphQueries):
+class BayesianNetwork(TableLearning, CaseQueries, TableQueries, GraphQueries, CausalQueries):
     r"""A joint distribution that factorises along a directed acyclic graph.
 
     .. math:: p(x) = \prod_v p(x_v \mid x_{\mathrm{parents}(v)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from posteriori.networks.arguments import given_properties, given_tables, table_size, text
 from posteriori.networks.cpt import CPT
@@ -45,6 +45,11 @@ class NetworkState:
         """Set other tables, and drop the junction trees that were compiled from the earlier ones."""
         self._spec = spec
         self.__dict__.pop("_inference", None)
+
+    def _with_spec(self, spec: NetworkSpec) -> Self:
+        """Set the specification of a network that was just made, and return the network."""
+        self._replace(spec)
+        return self
 
     @cached_property
     def _inference(self) -> Inference:
