@@ -28,9 +28,11 @@ if _typing.TYPE_CHECKING:
         Gaussian,
         Multinomial,
         Poisson,
+        PoissonRate,
         Presence,
         ScaledMultinomial,
     )
+    from posteriori.javascript import javascript_evaluator, to_javascript
     from posteriori.model_selection import leave_one_out
     from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
@@ -75,6 +77,7 @@ _HOMES = {
     "Multinomial": "densities",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
+    "PoissonRate": "densities",
     "Presence": "densities",
     "Report": "reporting",
     "Query": "tables",
@@ -87,6 +90,7 @@ _HOMES = {
     "cross_validate": "comparison",
     "count_parameters": "parameter_count",
     "decide": "scoring.decisions",
+    "javascript_evaluator": "javascript",
     "learn_network": "networks",
     "leave_one_out": "model_selection",
     "load": "persistence",
@@ -99,6 +103,7 @@ _HOMES = {
     "save": "persistence",
     "scan": "tables",
     "scan_sql": "tables",
+    "to_javascript": "javascript",
     "write_network": "networks",
 }
 _MODULES = ("comparison", "drop_in", "explain", "networks", "plotting")
@@ -126,6 +131,7 @@ __all__ = [
     "Multinomial",
     "NaiveBayes",
     "Poisson",
+    "PoissonRate",
     "Presence",
     "Query",
     "Report",
@@ -140,6 +146,7 @@ __all__ = [
     "decide",
     "drop_in",
     "explain",
+    "javascript_evaluator",
     "learn_network",
     "leave_one_out",
     "load",
@@ -154,6 +161,7 @@ __all__ = [
     "save",
     "scan",
     "scan_sql",
+    "to_javascript",
     "write_network",
 ]
 

@@ -111,8 +111,8 @@ def query(
 ) -> None:
     """Answer a question about a network.
 
-    P(a, b | c=yes) is a table of all states of a and b; P(a=yes, b=no | c=yes) is one number. Put names and states
-    with spaces, commas or signs such as = into quotes.
+    P(a, b | c=yes) is a table of all states of a and b; P(a=yes, b=no | c=yes) is one number; in P(a | do(c=yes)) c is
+    set from outside. Put names and states with spaces, commas or signs such as = into quotes.
 
     Example:
 
@@ -122,7 +122,9 @@ def query(
     net = load_network(network, tolerance, max_table_size)
     with asking(network):
         given = {name: _state(net, name, state) for name, state in asked.given.items()}
+        done = {name: _state(net, name, state) for name, state in asked.done.items()}
         wanted = {name: None if state is None else _state(net, name, state) for name, state in asked.asked.items()}
+        net = net.do(done) if done else net
         answer = net.query(*wanted, evidence=given, method=method.value, n_samples=samples, random_state=seed)
     cells = [(states, p, error) for states, p, error in _cells(answer) if not asked.is_event or states == wanted]
     found = {
@@ -130,6 +132,7 @@ def query(
         "network": str(network),
         "question": question,
         "given": given,
+        "do": done,
         "method": method.value,
         "answer": [{"states": states, "probability": p, "standard_error": e} for states, p, e in cells],
     }
