@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -13,10 +13,10 @@ from sklearn.base import clone
 from posteriori.classifiers.model_estimator import ModelEstimator
 from posteriori.classifiers.validation import (
     components_of,
-    find_column,
     labels_to_learn,
     make_label_model,
     reject_quantity,
+    text_places,
 )
 from posteriori.learning.em import EMOptions, FitResult
 from posteriori.learning.training import Plan, TrainingRows
@@ -40,7 +40,6 @@ from posteriori.tables import (
 from posteriori.tables.missing import is_missing
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.texts import Texts
-from posteriori.tables.tokenizer import Tokenizer
 
 
 class TrainingRowReader(ModelEstimator):
@@ -225,14 +224,7 @@ class TrainingRowReader(ModelEstimator):
 
     def _texts(self, columns: Sequence[int], names: Sequence[str], categorical: Collection[int]) -> Texts:
         """Return which columns of a table may be text, or are, from the positions and the names of the features."""
-        if self.text is None or not self.reads_counts:
-            return ()
-        if isinstance(self.text, str):
-            named = self.keep if isinstance(self.keep, list | tuple) else ()
-            others = {*categorical, *(find_column(one, names, "keep") for one in named)}
-            return frozenset(columns[j] for j in range(len(names)) if j not in others)
-        settings: Mapping[Any, Any] = self.text if isinstance(self.text, Mapping) else {key: {} for key in self.text}
-        return {columns[find_column(key, names, "text")]: Tokenizer.of(one) for key, one in settings.items()}
+        return text_places(self.text if self.reads_counts else None, self.keep, columns, names, categorical)
 
     def _extended_schema(self, table: Table, positions: Sequence[int]) -> Schema:
         schema = self.model_.schema

@@ -46,7 +46,7 @@ Text = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Columns of text, for --model nb. Default: found.",
+        help="Columns of text. Default: found.",
         show_default=False,
     ),
 ]

@@ -66,20 +66,28 @@ def find_texts(table: Table, positions: Sequence[int], texts: Texts) -> dict[int
     UnseenCategoryError
         The table is a scan of which only the first rows are to be read.
     """
-    if isinstance(texts, Mapping):
-        chosen = {j: texts[j] for j in positions if j in texts}
-    else:
-        candidates = [j for j in positions if j in texts and _may_be_text(table, j)]
-        chosen = {j: Tokenizer() for j in _recognised(table, candidates)}
-    hashed = {j: (_hashed(table, j, one),) for j, one in chosen.items() if one.n_features is not None}
+    chosen = text_columns(table, positions, texts)
+    hashed: dict[int, tuple[Column, ...]] = {
+        j: (_hashed(table, j, one),) for j, one in chosen.items() if one.n_features is not None
+    }
     seen = see_words(table, {j: one for j, one in chosen.items() if j not in hashed})
     return hashed | {j: (_column(table, j, chosen[j], words),) for j, words in seen.items()}
+
+
+def text_columns(table: Table, positions: Sequence[int], texts: Texts) -> dict[int, Tokenizer]:
+    """Return the settings of the columns that are text, by their positions; arguments as in `find_texts`."""
+    if isinstance(texts, Mapping):
+        return {j: texts[j] for j in positions if j in texts}
+    candidates = [j for j in positions if j in texts and _may_be_text(table, j)]
+    return {j: Tokenizer() for j in _recognised(table, candidates)}
 
 
 def extended_texts(table: Table, known: Mapping[int, tuple[Column, ...]]) -> dict[int, tuple[Column, ...]]:
     """Return the columns of text of a model, by their positions in another table, with the vocabulary of that table."""
     tokenizers = {j: column.text for j, (column, *_) in known.items() if column.text is not None}
-    hashed = {j: (_hashed(table, j, one),) for j, one in tokenizers.items() if one.n_features is not None}
+    hashed: dict[int, tuple[Column, ...]] = {
+        j: (_hashed(table, j, one),) for j, one in tokenizers.items() if one.n_features is not None
+    }
     seen = see_words(table, {j: one for j, one in tokenizers.items() if j not in hashed})
     return hashed | {j: (_column(table, j, tokenizers[j], words, known[j][0]),) for j, words in seen.items()}
 

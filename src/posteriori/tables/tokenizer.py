@@ -108,11 +108,9 @@ class Tokenizer:
             raise ValueError(f"token_pattern is {self.token_pattern!r}, which is no pattern: {error}") from None
         require(groups <= 1, f"token_pattern is {self.token_pattern!r}; it may have one group at most")
 
-    def _vectorizer(self, **vocabulary: Any) -> Any:
-        try:
-            from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
-        except ImportError:
-            raise ImportError("a model with a column of text needs scikit-learn: pip install scikit-learn") from None
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """The settings of the vectorizers of scikit-learn, without those of the vocabulary."""
         settings = dataclasses.asdict(self)
         for name in (*_OF_VOCABULARY, "n_features"):
             del settings[name]
@@ -120,9 +118,23 @@ class Tokenizer:
             settings["stop_words"] = list(self.stop_words)
         if self.analyzer != "word":  # CountVectorizer warns of settings that only words have
             del settings["stop_words"], settings["token_pattern"]
+        return settings
+
+    def _vectorizer(self, **vocabulary: Any) -> Any:
+        try:
+            from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+        except ImportError:
+            raise ImportError("a model with a column of text needs scikit-learn: pip install scikit-learn") from None
         if self.n_features is not None:
-            return HashingVectorizer(n_features=self.n_features, alternate_sign=False, norm=None, **settings)
-        return CountVectorizer(**settings, **vocabulary)
+            return HashingVectorizer(n_features=self.n_features, alternate_sign=False, norm=None, **self._settings)
+        return CountVectorizer(**self._settings, **vocabulary)
+
+    def weighter(self) -> Any:
+        """Return a vectorizer that learns a vocabulary, and weights its words by tf-idf."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        limits = {name: getattr(self, name) for name in _OF_VOCABULARY}
+        return TfidfVectorizer(**self._settings, **limits)
 
     def counter(self, places: Mapping[str, int]) -> Any:
         """Return a vectorizer that counts hashes, or the words of a vocabulary, given as the position of each."""
