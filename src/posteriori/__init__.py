@@ -32,6 +32,7 @@ if _typing.TYPE_CHECKING:
         Presence,
         ScaledMultinomial,
     )
+    from posteriori.javascript import javascript_evaluator, to_javascript
     from posteriori.model_selection import leave_one_out
     from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
@@ -89,6 +90,7 @@ _HOMES = {
     "cross_validate": "comparison",
     "count_parameters": "parameter_count",
     "decide": "scoring.decisions",
+    "javascript_evaluator": "javascript",
     "learn_network": "networks",
     "leave_one_out": "model_selection",
     "load": "persistence",
@@ -101,6 +103,7 @@ _HOMES = {
     "save": "persistence",
     "scan": "tables",
     "scan_sql": "tables",
+    "to_javascript": "javascript",
     "write_network": "networks",
 }
 _MODULES = ("comparison", "drop_in", "explain", "networks", "plotting")
@@ -143,6 +146,7 @@ __all__ = [
     "decide",
     "drop_in",
     "explain",
+    "javascript_evaluator",
     "learn_network",
     "leave_one_out",
     "load",
@@ -157,6 +161,7 @@ __all__ = [
     "save",
     "scan",
     "scan_sql",
+    "to_javascript",
     "write_network",
 ]
 

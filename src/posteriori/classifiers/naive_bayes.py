@@ -80,6 +80,7 @@ class NaiveBayes(GenerativeEstimator):
         The result does not depend on the scale of the columns.
     ddof : {0, 1}, default 0
         0: variances divide by n (maximum likelihood); 1: by n − 1 (unbiased).
+    .. shared:: predictive
     rate_smoothing : float, default 1.0
         Pseudo-rows that shrink the Poisson rate of a class to the mean of all rows.
     .. shared:: missing, unlabelled, unlabelled_weight, components_per_class, label_noise, n_init, random_state,
@@ -91,7 +92,7 @@ class NaiveBayes(GenerativeEstimator):
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
         p(y), its log in nats, and the total weight of the rows of each class.
     theta_, var_ : ndarray (C, number of Gaussian columns)
-        Means and variances, in data units and squared data units.
+        Means and variances, in data units and squared data units; squared scales of the t with ``predictive=True``.
     feature_log_prob_ : list of ndarray (C, K)
         log p(x_j = k | y) in nats, one array per categorical or binned column, in the order of `categories_`.
     category_count_, categories_, n_categories_ : list
@@ -120,6 +121,16 @@ class NaiveBayes(GenerativeEstimator):
     The textbook smoothing that adds one row of all ones and one row of all zeros to each class is ``alpha=1`` with
     ``prior_alpha=2``: every category is counted once more, and every class twice more.
 
+    With ``predictive=True``, the mean (flat prior) and the variance (inverse-χ² prior worth `variance_smoothing`
+    pseudo-rows of the pooled within-class variance v_j) of a Gaussian column are integrated out:
+
+    .. math:: p(x_j \mid c) = t_\nu\Bigl(x_j;\ \theta_{cj},\ \bigl(1 + \tfrac{1}{n_{cj}}\bigr)
+              \frac{S_{cj} + s v_j}{\nu}\Bigr), \quad \nu = n_{cj} - 1 + s
+
+    with the sum of squares S about the mean θ, and s = `variance_smoothing`. It tends to the Gaussian as n grows.
+    EM, if labels are hidden, estimates; parameters are integrated out at its end. The log-odds are not linear or
+    quadratic, so `linear_form` refuses.
+
     .. shared:: unlabelled rows
 
     .. shared:: informative missingness
@@ -130,7 +141,8 @@ class NaiveBayes(GenerativeEstimator):
     References
     ----------
     Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, 2nd ed., section 6.6.3. Rubin, Inference and
-    missing data, Biometrika 63 (1976). Little & Rubin, Statistical Analysis with Missing Data, 2nd ed., chapter 15.
+    missing data, Biometrika 63 (1976). Murphy, Conjugate Bayesian analysis of the Gaussian distribution (2007).
+    Little & Rubin, Statistical Analysis with Missing Data, 2nd ed., chapter 15.
     Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine
     Learning 39 (2000).
 
@@ -164,6 +176,7 @@ class NaiveBayes(GenerativeEstimator):
         "bins": [Integral, str, "array-like"],
         "variance_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "ddof": [Options(Integral, {0, 1})],
+        "predictive": ["boolean"],
         "rate_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "missing": [StrOptions({"at_random", "informative"})],
         "text": [None, StrOptions({"auto"}), list, tuple, Mapping],
@@ -187,6 +200,7 @@ class NaiveBayes(GenerativeEstimator):
         bins: Any = "mdlp",
         variance_smoothing: float = 1.0,
         ddof: int = 0,
+        predictive: bool = False,
         rate_smoothing: float = 1.0,
         missing: str = "at_random",
         unlabelled: Any = "error",
@@ -211,6 +225,7 @@ class NaiveBayes(GenerativeEstimator):
         self.bins = bins
         self.variance_smoothing = variance_smoothing
         self.ddof = ddof
+        self.predictive = predictive
         self.rate_smoothing = rate_smoothing
         self.missing = missing
         self.unlabelled = unlabelled

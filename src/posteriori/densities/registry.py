@@ -88,7 +88,7 @@ REGISTRY: tuple[Registration, ...] = (
     Registration(FullJoint),
     Registration(
         Gaussian,
-        options=_options(smoothing="variance_smoothing", ddof="ddof"),
+        options=_options(smoothing="variance_smoothing", ddof="ddof", predictive="predictive"),
         sql="posteriori.sql.factors:gaussian_factors",
     ),
     Registration(Grouped, (Groups,), sql="posteriori.sql.grouped:grouped_factors"),

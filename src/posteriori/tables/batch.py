@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -270,9 +271,19 @@ class Batch:
         return replace(self.rows(positions), assignment=labels.rows(positions))
 
     def with_schema(self, schema: Schema) -> Batch:
-        """Return the same rows with the cut points of another schema of the same columns."""
+        """Return the same rows with the cut points of another schema of the same columns; kept with this batch."""
         if schema is self.schema:
             return self
+        if id(schema) not in self._views:
+            self._views[id(schema)] = self._under(schema)
+        return self._views[id(schema)]
+
+    @cached_property
+    def _views(self) -> dict[int, Batch]:
+        """The rows under other schemas, by the identity of the schema, which its view keeps alive."""
+        return {}
+
+    def _under(self, schema: Schema) -> Batch:
         codes = self.codes.values
         if self.schema.binning is not None:
             codes = codes[:, self.schema.coded_categories]

@@ -67,9 +67,7 @@ def find_texts(table: Table, positions: Sequence[int], texts: Texts) -> dict[int
         The table is a scan of which only the first rows are to be read.
     """
     chosen = text_columns(table, positions, texts)
-    hashed: dict[int, tuple[Column, ...]] = {
-        j: (_hashed(table, j, one),) for j, one in chosen.items() if one.n_features is not None
-    }
+    hashed = _hashed_texts(table, chosen)
     seen = see_words(table, {j: one for j, one in chosen.items() if j not in hashed})
     return hashed | {j: (_column(table, j, chosen[j], words),) for j, words in seen.items()}
 
@@ -85,11 +83,14 @@ def text_columns(table: Table, positions: Sequence[int], texts: Texts) -> dict[i
 def extended_texts(table: Table, known: Mapping[int, tuple[Column, ...]]) -> dict[int, tuple[Column, ...]]:
     """Return the columns of text of a model, by their positions in another table, with the vocabulary of that table."""
     tokenizers = {j: column.text for j, (column, *_) in known.items() if column.text is not None}
-    hashed: dict[int, tuple[Column, ...]] = {
-        j: (_hashed(table, j, one),) for j, one in tokenizers.items() if one.n_features is not None
-    }
+    hashed = _hashed_texts(table, tokenizers)
     seen = see_words(table, {j: one for j, one in tokenizers.items() if j not in hashed})
     return hashed | {j: (_column(table, j, tokenizers[j], words, known[j][0]),) for j, words in seen.items()}
+
+
+def _hashed_texts(table: Table, tokenizers: Mapping[int, Tokenizer]) -> dict[int, tuple[Column, ...]]:
+    """Return the columns whose words are hashed, by their positions."""
+    return {j: (_hashed(table, j, one),) for j, one in tokenizers.items() if one.n_features is not None}
 
 
 def _hashed(table: Table, j: int, tokenizer: Tokenizer) -> Column:
