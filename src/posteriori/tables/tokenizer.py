@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 from posteriori.invariants import require
@@ -140,17 +139,16 @@ class Tokenizer:
         """Return a vectorizer that counts hashes, or the words of a vocabulary, given as the position of each."""
         return self._vectorizer(**({} if self.n_features is not None else {"vocabulary": places}))
 
-    @cached_property
-    def _analyze(self) -> Any:
-        return self._vectorizer().build_analyzer()
-
-    def tokens(self, text: str) -> list[str]:
-        """Return the words and n-grams of a text, in order, with repetitions."""
-        found: list[str] = self._analyze(text)
-        return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+    def count(self, texts: Sequence[str | None]) -> tuple[tuple[str, ...], Any]:
+        """Return the words of some texts, and how often each occurs in each text, as a CSR matrix; None has no word."""
+        vectorizer = self._vectorizer()
+        try:
+            counts = vectorizer.fit_transform([text or "" for text in texts])
+        except ValueError as error:
+            if "empty vocabulary" not in str(error):
+                raise
+            return (), None
+        return tuple(vectorizer.get_feature_names_out().tolist()), counts
 
     def selected(self, n_rows_with: Mapping[str, int], n_rows: int) -> tuple[str, ...]:
         """Return the vocabulary, in alphabetical order, from the number of rows that hold each word."""
