@@ -107,14 +107,15 @@ function bagOf(cell, column) {
   const counts = new Map();
   const quoted = JSON.stringify(column.name);
   if (isMissing(cell)) return { words: [], counts: [] };
-  if (column.text) {
-    if (typeof cell !== "string") throw new TypeError(`column ${quoted} holds ${JSON.stringify(cell)}; give a text`);
+  if (typeof cell === "string" && column.text) {
     for (const token of tokensOf(cell, column.text)) {
       const word = column.lookup.get(token);
       if (word !== undefined) counts.set(word, column.text.binary ? 1 : (counts.get(word) ?? 0) + 1);
     }
   } else {
-    if (typeof cell !== "object") throw new TypeError(`column ${quoted}: give counts as an object, {word: count}`);
+    if (typeof cell !== "object") {
+      throw new TypeError(`column ${quoted} holds ${JSON.stringify(cell)}; give ${column.text ? "a text" : "counts by word"}`);
+    }
     for (const [name, count] of cell instanceof Map ? cell : Object.entries(cell)) {
       const word = column.lookup ? column.lookup.get(name) : Number(/^x(\d+)$/.exec(name)?.[1] ?? NaN);
       if (word === undefined || !(word < column.width)) {
