@@ -105,6 +105,7 @@ def test_keys_alone_set_a_column_and_take_it_back(browser, penguins):
     assert reached
     for _ in range(3):
         browser.key("ArrowRight")
+    browser.wait("location.hash.includes('bill_length_mm')")
     row = json.loads(browser.value("decodeURIComponent(location.hash.slice(1))"))["row"]
     assert list(row) == ["bill_length_mm"]
     assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
@@ -120,6 +121,8 @@ def test_a_link_holds_the_case_and_its_sum(browser, penguins):
     assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
     frame = pl.DataFrame([{name: row.get(name) for name in model.schema_.given}], infer_schema_length=None)
     odds = model.explain(frame).log_odds(0, model.classes_[1], model.classes_[0])
+    browser.click("section[aria-labelledby=sum] summary")
+    browser.wait("document.querySelector('section[aria-labelledby=sum] table') !== null")
     lines = {name: number for name, number, _ in table_under(browser, "sum")}
     shown = float(lines["posterior"].replace("−", "-"))
     assert shown == pytest.approx(odds.total, abs=0.006)
@@ -278,6 +281,8 @@ def test_every_bar_of_a_network_is_that_of_python(browser, network, tmp_path):
     for name, state in evidence.items():
         browser.click(state_button(name, state))
     assert_bars(browser, network, evidence)
+    last = list(evidence)[-1]
+    browser.wait(f"decodeURIComponent(location.hash).includes('\"{last}\":')")
     assert json.loads(browser.value("decodeURIComponent(location.hash.slice(1))"))["evidence"] == evidence
     browser.click(state_button(names[-1], evidence.pop(names[-1])))
     assert_bars(browser, network, evidence)

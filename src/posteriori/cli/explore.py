@@ -51,7 +51,7 @@ def explore(
     from posteriori import exploring
 
     with as_user_errors():
-        exploring.explore(loaded, rows, path=path, title=title)
+        exploring.explore(loaded, rows, path=path, title=title or getattr(loaded, "name", "") or None)
     print(f"wrote {path}")
 
 

@@ -107,7 +107,7 @@ export class Cases {
       el("p", {}, `Threshold ${percent(threshold)}; expected cost per row ${short(cost)}, against ${short(Math.min(fp * (1 - prevalence), fn * prevalence))} without the model.`),
       table("Confusion matrix, shares of all rows at this prevalence", ["label", `predicted ${label}`, "predicted another"], [line(label, 1), line("another", 0)]),
       table("Calibration: predicted and observed share", ["p(class)", "observed", "", "rows"],
-        bins.filter(({ n }) => n > 0).map(({ n, p, hits }) => [percent(p / n), percent(hits / n), bar(hits / n), short(n)])));
+        bins.filter(({ n }) => n > 0).map(({ n, p, hits }) => [percent(p / n), percent(hits / n), bar(hits / n), n.toFixed(1)])));
   }
 }
 

@@ -74,10 +74,9 @@ export class ClassifierPage {
     this.posterior = posterior;
     this.showPosterior(posterior);
     this.sum?.show(this.row, posterior);
-    if (this.model.pool) this.showMembers();
     const classes = this.sum?.chosen;
     writeAddress({ row: Object.fromEntries(this.row), ...(classes?.some(Boolean) ? { classes } : {}) });
-    this.askLater(posterior);
+    this.askLater();
   }
 
   build() {
@@ -114,7 +113,7 @@ export class ClassifierPage {
       section("what-if", "What if", "Set what you know about a row and leave the rest unknown: unknown columns are summed out exactly. The curves are the densities of the classes; the mark on a bar is the prior.",
         el("div", { class: "what-if" }, this.controls.node, answer)),
       this.sum?.node,
-      section("questions", "Next best question", "How much the answer to one more column is expected to lower the uncertainty about the class (entropy, nats).", this.questions),
+      section("questions", "Next best question", "How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats).", this.questions),
       section("changes", "Smallest change", "The nearest change of one known column that changes the prediction; the other columns stay.", this.changes),
       model.pool ? section("members", "Members of the pool", "What each model of the pool answers, and its weight. The pool multiplies their answers, each to the power of its weight, so that its answer may differ from the prior even where nothing is known.", this.members) : null,
       this.cases?.decisions, this.cases?.node,
@@ -160,16 +159,16 @@ export class ClassifierPage {
   }
 
   /** Compute the value of each question and the smallest changes between frames. */
-  askLater(posterior) {
+  askLater() {
     const [drops, turns] = [[], []];
-    const steps = [];
+    const steps = this.model.pool ? [() => this.showMembers()] : [];
     for (const column of this.model.columns) {
       const values = this.valuesOf(column);
       if (!values.length) continue;
       if (this.row.has(column.name)) {
         steps.push(() => turns.push([column, smallestChange(this.model, this.row, column, values, this.ranges[column.name]?.[2])]));
       } else if (this.model.hasDensity) {
-        steps.push(() => drops.push([column, expectedDrop(this.model, this.row, column, values, posterior)]));
+        steps.push(() => drops.push([column, expectedDrop(this.model, this.row, column, values)]));
       }
     }
     this.node.forEach((node) => node.setAttribute("aria-busy", "true"));

@@ -144,15 +144,19 @@ export function stateOfAddress() {
   }
 }
 
-/** Write a state into the address, so that the page can be shared as a link with this case. */
+let addressTimer = 0;
+
+/** Write a state into the address soon, so that the page can be shared as a link with this case. */
 export function writeAddress(state) {
-  const hash = `#${encodeURIComponent(JSON.stringify(state))}`;
-  if (hash === location.hash) return;
-  try {
-    history.replaceState(null, "", hash);
-  } catch {
-    location.hash = hash; // where a frame may not change its history
-  }
+  clearTimeout(addressTimer); // browsers refuse a page that changes its address for each step of a slider
+  addressTimer = setTimeout(() => {
+    const hash = `#${encodeURIComponent(JSON.stringify(state))}`;
+    try {
+      if (hash !== location.hash) history.replaceState(null, "", hash);
+    } catch {
+      // in a frame that may not change its history the link is lost, and nothing else
+    }
+  }, 150);
 }
 
 /** Return a function that runs work in small parts between frames, and drops what an earlier call has not done. */

@@ -140,23 +140,29 @@ export class NetworkPage {
     this.showSoft();
     if (impossible) return;
     this.showArrows();
-    this.showMost();
-    this.showTrails();
     this.showSensitivity(found.marginals);
   }
 
+  /** Draw the arrows once, and give each the width of its information. */
   showArrows() {
     const information = this.network.edgeInformation(this.evidence);
     const most = Math.max(...information.map(({ nats }) => nats), 1e-12);
+    if (!this.arrows.childNodes.length) this.drawArrows(information);
+    information.forEach(({ nats }, k) => {
+      const arrow = this.arrows.childNodes[k + 1];
+      arrow.setAttribute("stroke-width", (0.7 + 4 * Math.sqrt(nats / most)).toFixed(2));
+    });
+  }
+
+  drawArrows(information) {
     this.arrows.replaceChildren(svg("defs", {}, svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto", markerUnits: "userSpaceOnUse" },
       svg("path", { d: "M0 0L8 4L0 8z", fill: "#9aa4af" }))));
-    for (const { parent, child, nats } of information) {
+    for (const { parent, child } of information) {
       const [a, b] = [this.places[parent], this.places[child]];
       const [x1, y1, x2, y2] = [a.x + WIDTH / 2, a.y + this.heights[parent], b.x + WIDTH / 2, b.y];
       const bend = Math.max((y2 - y1) / 2, 16);
       this.arrows.append(svg("path", { d: `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`, fill: "none", stroke: "#9aa4af",
-        "stroke-width": (0.7 + 4 * Math.sqrt(nats / most)).toFixed(2), "marker-end": "url(#head)" },
-      svg("title", {}, `${this.network.variables[parent].name} → ${this.network.variables[child].name}: ${nats.toFixed(4)} nats`)));
+        "marker-end": "url(#head)" }));
     }
   }
 
@@ -173,15 +179,16 @@ export class NetworkPage {
     const now = marginals[target];
     const state = now.indexOf(Math.max(...now));
     const found = [];
-    const steps = this.network.variables.filter(({ name, index }) => index !== target && !this.evidence.has(name)).map((variable) => () => {
+    const others = this.network.variables.filter(({ name, index }) => index !== target && !this.evidence.has(name));
+    const steps = [() => this.showMost(), () => this.showTrails(), ...others.map((variable) => () => {
       const given = variable.states.map((one, k) => {
         const p = marginals[variable.index][k];
         return p > 0 ? { p, of: this.network.query(new Map([...this.evidence, [variable.name, one]])).marginals[target] } : null;
       }).filter(Boolean);
       const nats = given.reduce((sum, { p, of }) => sum + p * of.reduce((kl, q, k) => (q > 0 ? kl + q * Math.log(q / now[k]) : kl), 0), 0);
       const ends = given.map(({ of }) => of[state]);
-      found.push({ variable, nats, low: Math.min(...ends), high: Math.max(...ends) });
-    });
+      found.push({ variable, nats: Math.max(nats, 0), low: Math.min(...ends), high: Math.max(...ends) });
+    })];
     this.graph.setAttribute("aria-busy", "true");
     this.evaluateSensitivity(steps, () => {
       this.graph.removeAttribute("aria-busy");

@@ -26,21 +26,26 @@ export function withCell(row, name, cell) {
 }
 
 /**
- * Return the expected drop of the entropy of p(y | x) in nats if an unknown column were known: Σ_v p(v | x)·[H − H_v].
- * It is the mutual information I(y; x_j | x) where the posterior is that of one density.
+ * Return the mutual information of the class and an unknown column given what is known, in nats: the entropy of the
+ * mean posterior minus the mean entropy, over the answers. The mean posterior is p(y | x), except in a pool, which is
+ * not one density; there the difference from the mean keeps the value from being negative.
  */
-export function expectedDrop(model, row, column, values, now) {
+export function expectedDrop(model, row, column, values) {
   const logs = values.map((value) => model.logDensity(withCell(row, column.name, value)));
   const peak = Math.max(...logs);
   if (peak === -Infinity) return 0;
   const weights = logs.map((log) => Math.exp(log - peak));
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   let after = 0;
+  const mean = model.classes.map(() => 0);
   values.forEach((value, k) => {
-    if (weights[k] / total < 1e-12) return;
-    after += (weights[k] / total) * entropy(model.posterior(withCell(row, column.name, value)));
+    const share = weights[k] / total;
+    if (share < 1e-12) return;
+    const posterior = model.posterior(withCell(row, column.name, value));
+    after += share * entropy(posterior);
+    posterior.forEach((p, y) => (mean[y] += share * p));
   });
-  return entropy(now) - after;
+  return Math.max(entropy(mean) - after, 0);
 }
 
 function mostProbable(p) {

@@ -14,7 +14,7 @@ export class BayesSum {
     this.label = this.choice("class-for", "for");
     this.against = this.choice("class-against", "against");
     this.figure = el("figure", { class: "scroll", tabindex: 0, role: "img" });
-    this.rows = el("details", {}, el("summary", {}, "As a table"));
+    this.rows = el("details", { ontoggle: () => this.writeTable() }, el("summary", {}, "As a table"));
     this.name = el("output", { class: "note" });
     const save = (kind) => el("button", { type: "button", onclick: () => saveDrawing(this.drawing, "sum", kind) },
       `Save as ${kind.toUpperCase()}`);
@@ -56,8 +56,16 @@ export class BayesSum {
     this.figure.replaceChildren(this.drawing);
     this.figure.setAttribute("aria-label", `Sum of the log-odds of ${names[0]} against ${names[1]}; the table has its terms`);
     this.name.textContent = `log p(${names[0]}) − log p(${names[1]}) = ${signed(total)} nats${weighted ? "; factors are weighted" : ""}`;
-    const most = Math.max(...terms.map(({ value }) => Math.abs(value)).filter(Number.isFinite), Math.abs(constant.value), 1e-9);
-    const lines = [constant, ...terms].map(({ name, value }) => [name, signed(value), oddsBar(value / most)]);
+    this.shown = { terms: [constant, ...terms], total, names };
+    this.writeTable();
+  }
+
+  /** Write the table if it is open. */
+  writeTable() {
+    if (!this.rows.open || !this.shown) return;
+    const { terms, total, names } = this.shown;
+    const most = Math.max(...terms.map(({ value }) => Math.abs(value)).filter(Number.isFinite), 1e-9);
+    const lines = terms.map(({ name, value }) => [name, signed(value), oddsBar(value / most)]);
     const caption = `Log-odds of ${names[0]} against ${names[1]}, nats`;
     this.rows.replaceChildren(this.rows.firstChild, table(caption, ["term", "adds", ""], [...lines, ["posterior", signed(total), ""]]));
   }
