@@ -15,6 +15,10 @@ help: ## Print this help
 test: .venv ## Run the tests
 	$(PYTHON) -m pytest
 
+.PHONY: long
+long: .venv ## Run the tests that take many seconds each (minutes)
+	$(PYTHON) -m pytest -m long
+
 .PHONY: oracles
 oracles: .venv ## Install other libraries and compare with them (minutes)
 	$(PYTHON) -m pip install --quiet --editable ".[test,oracles]"

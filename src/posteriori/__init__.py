@@ -28,6 +28,7 @@ if _typing.TYPE_CHECKING:
         Gaussian,
         Multinomial,
         Poisson,
+        PoissonRate,
         Presence,
         ScaledMultinomial,
     )
@@ -77,6 +78,7 @@ _HOMES = {
     "Multinomial": "densities",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
+    "PoissonRate": "densities",
     "Presence": "densities",
     "Report": "reporting",
     "Query": "tables",
@@ -133,6 +135,7 @@ __all__ = [
     "Multinomial",
     "NaiveBayes",
     "Poisson",
+    "PoissonRate",
     "Presence",
     "Query",
     "Report",

@@ -5,10 +5,11 @@ import pickle
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
 import posteriori as po
-from posteriori.tables import texts
+from posteriori.sources import table_source
+from posteriori.tables import Column, texts
 from posteriori.tables.texts import RowsWithWord, looks_like_text
 from posteriori.tables.tokenizer import Tokenizer
 
@@ -149,6 +150,9 @@ def test_a_named_column_is_text_whatever_it_looks_like():
         ({"message": {"token_pattern": "("}}, "is no pattern"),
         ({"message": {"min_df": 2.0}}, "min_df is 2.0"),
         ({"message": {"min_df": 1000}}, "no cell of column 'message' has a word"),
+        ({"message": {"n_features": 0}}, "n_features is 0"),
+        ({"message": {"n_features": 64, "min_df": 2}}, "there is no vocabulary that min_df could limit"),
+        ({"age": {"n_features": 64}}, "column 'age' is read as text, which is strings, but holds"),
     ],
 )
 def test_errors_name_the_column_and_the_setting(text, message):
@@ -159,6 +163,39 @@ def test_errors_name_the_column_and_the_setting(text, message):
 def test_a_number_in_place_of_a_text_is_an_error(model):
     with pytest.raises(ValueError, match="column 'message' is read as text"):
         model.predict([{"age": 0.3, "message": 7}])
+
+
+HASHED = {"message": {"n_features": 1 << 10, "ngram_range": (1, 2)}}
+
+
+def test_hashed_words_are_those_of_hashing_vectorizer(tmp_path):
+    vectorizer = HashingVectorizer(n_features=1 << 10, ngram_range=(1, 2), alternate_sign=False, norm=None)
+    rows = po.Blocks(FRAME.select("age"), {"message": vectorizer.transform(TEXTS)})
+    expected = po.NaiveBayes().fit(rows, Y).predict_log_proba(rows)
+    found = po.NaiveBayes(text=HASHED).fit(FRAME, Y)
+    assert (found.schema_.columns[1].width, found.schema_.columns[1].words) == (1 << 10, ())
+    assert found.schema_.columns[1].shown_kind == "text"
+    parts = [(FRAME[:50], Y[:50]), (FRAME[50:], Y[50:])]
+    later = po.NaiveBayes(text=HASHED)
+    for some, labels in parts:
+        later.partial_fit(some, labels)
+    merged = po.merge([po.NaiveBayes(text=HASHED).fit(*part) for part in parts])
+    FRAME.with_columns(kind=pl.Series(Y)).write_parquet(tmp_path / "t.parquet")
+    scanned = po.NaiveBayes(text=HASHED).fit(po.scan(tmp_path / "t.parquet", target="kind"))
+    po.save(found, tmp_path / "m.posteriori")
+    for model in (found, later, merged, scanned, po.load(tmp_path / "m.posteriori")):
+        np.testing.assert_allclose(model.predict_log_proba(FRAME), expected, atol=1e-10)
+    later.unlearn(*parts[1])
+    assert later.class_count_.sum() == 50
+
+
+def test_hashed_words_cannot_be_read():
+    model = po.NaiveBayes(text=HASHED).fit(FRAME, Y)
+    assert all(word.startswith("hash ") for word in model.explain(FRAME[:1]).words[0]["message"].factors)
+    with pytest.raises(ValueError, match="the words of column 'message' are hashed, so that no text can be written"):
+        model.sample(2)
+    with pytest.raises(ValueError, match="fit both with the same one"):
+        po.merge([model, po.NaiveBayes(text={"message": {"n_features": 64}}).fit(FRAME, Y)])
 
 
 def test_merged_models_have_the_words_of_both(model):
@@ -187,3 +224,25 @@ def test_drawn_rows_have_texts_of_the_vocabulary(model):
     assert rows.columns == ["age", "message"]
     assert set(" ".join(rows["message"]).split()) <= set(model.schema_.columns[1].words)
     assert model.score(rows, labels) > 0.9
+
+
+def test_a_text_is_cut_into_words_once_for_all_passes_of_a_pool(monkeypatch, tmp_path):
+    pool = po.GenerativeClassifier(folds=2, random_state=0)
+    expected = pool.fit(FRAME, Y).predict_log_proba(FRAME)
+    seen, count_words = [], Column.count_words
+
+    def counted(self, cells):
+        seen.extend(cells)
+        return count_words(self, cells)
+
+    monkeypatch.setattr(Column, "count_words", counted)
+    np.testing.assert_array_equal(pool.fit(FRAME, Y).predict_log_proba(FRAME[:0].vstack(FRAME)), expected)
+    assert sorted(seen) == sorted(TEXTS * 2)  # once in the fit, once in the prediction
+    FRAME.with_columns(kind=pl.Series(Y)).write_parquet(tmp_path / "t.parquet")
+    seen.clear()
+    pool.fit(po.scan(tmp_path / "t.parquet", target="kind"))
+    assert sorted(seen) == sorted(TEXTS)
+    monkeypatch.setattr(table_source, "_MOST_HELD", 5_000)  # bytes; then the words are counted in each pass
+    pool.fit(FRAME, Y)
+    assert len(seen) > 3 * len(TEXTS)
+    np.testing.assert_allclose(pool.predict_log_proba(FRAME), expected, atol=1e-8)

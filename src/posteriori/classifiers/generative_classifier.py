@@ -170,10 +170,10 @@ class GenerativeClassifier(UpdatingPool):
 
     Cost: one pass for the statistics of every fold and candidate; one pass that scores the rows by every candidate, at
     most 50,000 rows in a stratified subsample (the others are training rows of all folds, and where there are more than
-    100,000 of them they alone determine the cut points of bins); a second pass for the candidates that need one; and a
-    convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows once per column; until then the
-    models of each fold are kept. Where more than 100,000 rows are not scored, members that together lower the log-loss
-    by less than 0.0005 nats per row are dropped, so that the pool predicts faster.
+    100,000 of them they alone determine the cut points of bins and the groups of categories); a second pass for the
+    candidates that need one; and a convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows
+    once per column; until then the models of each fold are kept. Where more than 100,000 rows are not scored, members
+    that together lower the log-loss by less than 0.0005 nats per row are dropped, so that the pool predicts faster.
 
     References
     ----------

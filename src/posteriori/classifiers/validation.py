@@ -53,6 +53,27 @@ def column_of(key: Any, schema: Schema) -> int:
     return columns[0]
 
 
+def with_exposure(density: Any, column: Column, schema: Schema) -> Any:
+    """Return the density of a column, with its exposure by name if it conditions on one.
+
+    Raises
+    ------
+    ValueError
+        There is no such column, or it is not another column of numbers that the model uses.
+    """
+    given = getattr(density, "exposure", None)
+    if given is None:
+        return density
+    j = column_of(given, schema)
+    exposure = schema.columns[j]
+    if exposure.kind != "continuous" or exposure.is_ignored or exposure.name == column.name:
+        what = "the column itself" if exposure.name == column.name else "not a column of numbers that the model uses"
+        raise ValueError(
+            f"the exposure of column {column.name!r} is {exposure.name!r}, which is {what}; name another column"
+        )
+    return replace(density, exposure=exposure.name)
+
+
 def _place_of_distribution(key: Any, names: Sequence[str]) -> int:
     """Return the position in the table of the column, or of the column of dates whose part, `distributions` names."""
     if isinstance(key, str) and key not in names:

@@ -29,16 +29,13 @@ _MOST_SHOWN = 1000  # variables; terminals keep about as many lines
 
 NetworkPath = Annotated[
     Path,
-    typer.Argument(
-        metavar="NET", help="A network: .bif, .xmlbif, .bifxml, .xml (also .gz), or .posteriori.", show_default=False
-    ),
+    typer.Argument(metavar="NET", help="A network: .bif, .xmlbif, .bifxml, .xml or .posteriori.", show_default=False),
 ]
 Tolerance = Annotated[
     float | None,
     typer.Option(
         min=0,
-        help="How much the sum of a row of a probability table in the file may differ from 1. Default: what rounding "
-        "explains.",
+        help="How much rows of probability tables may differ from a sum of 1.",
         show_default=False,
     ),
 ]
@@ -47,7 +44,7 @@ MaxTableSize = Annotated[
     typer.Option(
         metavar="CELLS",
         min=1,
-        help="Limit on the cells of one table, and of all tables of exact inference. Default: 2**27, 134 million.",
+        help="Most cells of the tables of inference. Default: 134 million.",
         show_default=False,
     ),
 ]
@@ -114,8 +111,8 @@ def query(
 ) -> None:
     """Answer a question about a network.
 
-    P(a, b | c=yes) is a table of all states of a and b; P(a=yes, b=no | c=yes) is one number. Put names and states
-    with spaces, commas or signs such as = into quotes.
+    P(a, b | c=yes) is a table of all states of a and b; P(a=yes, b=no | c=yes) is one number; in P(a | do(c=yes)) c is
+    set from outside. Put names and states with spaces, commas or signs such as = into quotes.
 
     Example:
 
@@ -125,7 +122,9 @@ def query(
     net = load_network(network, tolerance, max_table_size)
     with asking(network):
         given = {name: _state(net, name, state) for name, state in asked.given.items()}
+        done = {name: _state(net, name, state) for name, state in asked.done.items()}
         wanted = {name: None if state is None else _state(net, name, state) for name, state in asked.asked.items()}
+        net = net.do(done) if done else net
         answer = net.query(*wanted, evidence=given, method=method.value, n_samples=samples, random_state=seed)
     cells = [(states, p, error) for states, p, error in _cells(answer) if not asked.is_event or states == wanted]
     found = {
@@ -133,6 +132,7 @@ def query(
         "network": str(network),
         "question": question,
         "given": given,
+        "do": done,
         "method": method.value,
         "answer": [{"states": states, "probability": p, "standard_error": e} for states, p, e in cells],
     }

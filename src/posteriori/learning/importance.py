@@ -246,6 +246,8 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
         masked = set(range(d))
     else:
         masked = {j for block in chained if not isinstance(block.density, MarginalDensity) for j in block.columns}
+    exposures = {block.exposure_in(model.schema) for block in model.blocks}
+    masked |= {j for j in exposures if j is not None}
     scores = np.empty((d, len(batch), model.n_classes))
     if len(masked) < d:
         scores[:] = _sums_without_each(model, batch)

@@ -1,11 +1,13 @@
 """Bayesian networks: a joint distribution as a product of conditional probability tables along a graph."""
 
 from posteriori.deprecation import renamed_module_attributes as _renamed_module_attributes
+from posteriori.networks.adjustment import AdjustmentSets, adjustment_sets
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG, Independence
 from posteriori.networks.distributions import ConditionalDistribution, Distribution, Marginals, MostProbable
 from posteriori.networks.files import read_network, write_network
+from posteriori.networks.identification import Identification, identify
 from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.sampling import Estimate
 from posteriori.networks.scores import AIC, BIC, BDeu
@@ -17,12 +19,14 @@ __all__ = [
     "BIC",
     "CPT",
     "DAG",
+    "AdjustmentSets",
     "BDeu",
     "BayesianNetwork",
     "ConditionalDistribution",
     "DependenceExplanation",
     "Distribution",
     "Estimate",
+    "Identification",
     "Independence",
     "LearnedStructure",
     "Marginals",
@@ -31,6 +35,8 @@ __all__ = [
     "Trail",
     "Triple",
     "active_trails",
+    "adjustment_sets",
+    "identify",
     "learn_network",
     "learn_structure",
     "read_network",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,10 +18,14 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class CachedRows:
-    """The continuous cells as numbers (n, d) and the categorical cells as codes (n, d), read before."""
+    """The continuous cells as numbers (n, d) and the categorical cells as codes (n, d), read before.
+
+    texts holds the counts of the words of each column of text, by its position in the schema.
+    """
 
     numbers: Array
     codes: Array
+    texts: Mapping[int, Bags] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,9 @@ class RowReader:
         read = []
         for j in self.schema.of_kind("counts"):
             column = self.schema.columns[j]
+            if self.kept is not None and j in self.kept.texts:
+                read.append(self.kept.texts[j].rows(rows))
+                continue
             if column.text is not None:
                 read.append(column.count_words(self.table.texts(self.positions[j], rows)))
                 continue

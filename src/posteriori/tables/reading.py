@@ -49,7 +49,7 @@ def read_table(X: Any) -> Table:
 
 
 def read_rows(X: Any, schema: Schema, model: str) -> Table:
-    """Open rows to predict: a table as `read_table` does, a dict for one row, or a list of dicts.
+    """Open rows to predict: a table as `read_table` does, a dict or a Series of pandas for one row, or a list of these.
 
     Of dicts, the keys are the columns of the schema. A key that a row lacks is a missing cell; other keys are ignored,
     with a warning.

@@ -71,15 +71,30 @@ def find_texts(table: Table, positions: Sequence[int], texts: Texts) -> dict[int
     else:
         candidates = [j for j in positions if j in texts and _may_be_text(table, j)]
         chosen = {j: Tokenizer() for j in _recognised(table, candidates)}
-    seen = see_words(table, chosen)
-    return {j: (_column(table, j, chosen[j], words),) for j, words in seen.items()}
+    hashed = _hashed_texts(table, chosen)
+    seen = see_words(table, {j: one for j, one in chosen.items() if j not in hashed})
+    return hashed | {j: (_column(table, j, chosen[j], words),) for j, words in seen.items()}
 
 
 def extended_texts(table: Table, known: Mapping[int, tuple[Column, ...]]) -> dict[int, tuple[Column, ...]]:
     """Return the columns of text of a model, by their positions in another table, with the vocabulary of that table."""
     tokenizers = {j: column.text for j, (column, *_) in known.items() if column.text is not None}
-    seen = see_words(table, tokenizers)
-    return {j: (_column(table, j, tokenizers[j], words, known[j][0]),) for j, words in seen.items()}
+    hashed = _hashed_texts(table, tokenizers)
+    seen = see_words(table, {j: one for j, one in tokenizers.items() if j not in hashed})
+    return hashed | {j: (_column(table, j, tokenizers[j], words, known[j][0]),) for j, words in seen.items()}
+
+
+def _hashed_texts(table: Table, tokenizers: Mapping[int, Tokenizer]) -> dict[int, tuple[Column, ...]]:
+    """Return the columns whose words are hashed, by their positions."""
+    return {j: (_hashed(table, j, one),) for j, one in tokenizers.items() if one.n_features is not None}
+
+
+def _hashed(table: Table, j: int, tokenizer: Tokenizer) -> Column:
+    """Return a column of text whose words are hashed, so that no pass has to find them."""
+    assert tokenizer.n_features is not None
+    if not isinstance(table, LazyTable):
+        table.texts(j, slice(0, min(1, table.n_rows)))  # it raises an error if the column holds others
+    return Column(table.names[j], "counts", dtype=table.data_type(j), width=tokenizer.n_features, text=tokenizer)
 
 
 def _column(table: Table, j: int, tokenizer: Tokenizer, seen: RowsWithWord, past: Column | None = None) -> Column:

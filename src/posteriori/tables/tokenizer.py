@@ -1,4 +1,4 @@
-"""How a column of text is cut into words: the settings of scikit-learn's CountVectorizer."""
+"""How a column of text is cut into words: the settings of scikit-learn's CountVectorizer and HashingVectorizer."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from posteriori.invariants import require
 from posteriori.suggestions import similar
 
 _OF_VOCABULARY = ("min_df", "max_df", "max_features")
+_MOST_HASHES = 1 << 31  # scikit-learn's indices have 32 bits
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,9 @@ class Tokenizer:
         occurs in.
     max_features : int or None
         V, the greatest number of words: the ones that most rows hold.
+    n_features : int or None
+        V, if words are counted by their hashes and not by a vocabulary, as `HashingVectorizer` does. Two words may have
+        one hash, and a hash cannot be read as a word; the first pass over the rows is saved.
     """
 
     analyzer: Literal["word", "char", "char_wb"] = "word"
@@ -50,6 +54,7 @@ class Tokenizer:
     min_df: int | float = 1
     max_df: int | float = 1.0
     max_features: int | None = 1 << 17
+    n_features: int | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Tokenizer:
@@ -87,6 +92,16 @@ class Tokenizer:
             suits = value >= 0 if isinstance(value, int) else 0.0 <= value <= 1.0
             require(suits, f"{name} is {value}; give a number of rows, or a share of them between 0.0 and 1.0")
         require(self.max_features is None or self.max_features > 0, "max_features is not positive")
+        if self.n_features is not None:
+            suits = 0 < self.n_features < _MOST_HASHES
+            require(suits, f"n_features is {self.n_features}; give the number of hashes, such as {1 << 18}")
+            usual = Tokenizer()
+            stated = [name for name in _OF_VOCABULARY if getattr(self, name) != getattr(usual, name)]
+            require(
+                not stated,
+                f"n_features hashes the words, so that there is no vocabulary that {', '.join(stated)} could limit; "
+                "leave one of them out",
+            )
         try:
             groups = re.compile(self.token_pattern).groups
         except re.error as error:
@@ -95,21 +110,23 @@ class Tokenizer:
 
     def _vectorizer(self, **vocabulary: Any) -> Any:
         try:
-            from sklearn.feature_extraction.text import CountVectorizer
+            from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
         except ImportError:
             raise ImportError("a model with a column of text needs scikit-learn: pip install scikit-learn") from None
         settings = dataclasses.asdict(self)
-        for name in _OF_VOCABULARY:
+        for name in (*_OF_VOCABULARY, "n_features"):
             del settings[name]
         if isinstance(self.stop_words, tuple):
             settings["stop_words"] = list(self.stop_words)
         if self.analyzer != "word":  # CountVectorizer warns of settings that only words have
             del settings["stop_words"], settings["token_pattern"]
+        if self.n_features is not None:
+            return HashingVectorizer(n_features=self.n_features, alternate_sign=False, norm=None, **settings)
         return CountVectorizer(**settings, **vocabulary)
 
     def counter(self, places: Mapping[str, int]) -> Any:
-        """Return a vectorizer that counts the words of a vocabulary, given as the position of each."""
-        return self._vectorizer(vocabulary=places)
+        """Return a vectorizer that counts hashes, or the words of a vocabulary, given as the position of each."""
+        return self._vectorizer(**({} if self.n_features is not None else {"vocabulary": places}))
 
     @cached_property
     def _analyze(self) -> Any:
