@@ -143,7 +143,7 @@ function tokensOf(text, settings) {
 
 /** The cells of the columns of a block, by their positions in the block. */
 export class Tile {
-  constructor(columns, kind, cuts) {
+  constructor(columns, kind, cuts, exposure = null) {
     this.columns = columns;
     this.kind = kind; // of cells that the density reads: continuous, categorical, counts or mixed
     this.cuts = cuts; // of each column of the schema; null where it has none
@@ -152,6 +152,8 @@ export class Tile {
     this.present = new Array(columns.length);
     this.coded = columns.map((column) => column.kind === "categorical" || cuts[column.position] !== null);
     this.bag = null;
+    this.exposureColumn = exposure; // by its position in the schema, of a density of counts
+    this.exposure = NaN;
   }
 
   /** Take the cells of the block from those of a row. */
@@ -165,6 +167,7 @@ export class Tile {
       if (cuts !== null && !Number.isNaN(number)) this.codes[p] = binOf(cuts, number) + 1;
       this.present[p] = column.kind === "categorical" ? cells.codes[j] > 0 : !Number.isNaN(number);
     });
+    if (this.exposureColumn !== null) this.exposure = cells.numbers[this.exposureColumn];
     if (this.kind === "counts") this.bag = this.bagOfWords(cells);
     return this;
   }
