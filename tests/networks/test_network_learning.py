@@ -504,3 +504,45 @@ def test_sampling_and_learning_is_a_round_trip(shared_data):
         assert (error <= bound + 2 / (200_000 * parents[..., None] + 2)).all()
     found = po.learn_network(rows, restarts=3)
     assert score_structure(found, rows) >= score_structure(truth, rows) - 1e-6
+
+
+@pytest.fixture(scope="module")
+def rows_in_engines(tmp_path_factory):
+    """Return the same rows in memory, in a file, in DuckDB and in Dask."""
+    net = po.BayesianNetwork([("a", "b"), ("b", "c")])
+    net.add_cpt("a", {"x": 0.4, "y": 0.6})
+    net.add_cpt("b", {"x": {"u": 0.9, "v": 0.1}, "y": {"u": 0.2, "v": 0.8}})
+    net.add_cpt("c", {"u": {"s": 0.7, "t": 0.3}, "v": {"s": 0.1, "t": 0.9}})
+    frame = net.sample(600, random_state=0).with_columns(pl.all().cast(pl.String))
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    frame.write_parquet(path)
+    engines = {"file": po.scan(path)}
+    try:
+        import duckdb
+
+        connection = duckdb.connect()
+        engines["duckdb"] = po.scan_sql(connection, f"SELECT * FROM '{path}'")
+    except ImportError:
+        pass
+    try:
+        import dask.dataframe
+
+        engines["dask"] = dask.dataframe.from_pandas(frame.to_pandas(), npartitions=3)
+    except ImportError:
+        pass
+    return frame, engines
+
+
+@pytest.mark.parametrize("engine", ["file", "duckdb", "dask"])
+def test_rows_beyond_memory_give_the_same_network(rows_in_engines, engine):
+    frame, engines = rows_in_engines
+    if engine not in engines:
+        pytest.skip(f"{engine} is not installed")
+    learned, expected = po.learn_network(engines[engine]), po.learn_network(frame)
+    assert set(learned.edges) == set(expected.edges)
+    weight = np.arange(len(frame)) % 3 + 0.5
+    fitted = [po.BayesianNetwork(expected.edges).fit(table, sample_weight=weight) for table in (engines[engine], frame)]
+    for name in frame.columns:
+        assert_allclose(fitted[0].cpt(name).probabilities, fitted[1].cpt(name).probabilities, rtol=1e-12)
+    with pytest.raises(ValueError, match="which is no state of 'a'"):
+        po.BayesianNetwork(expected.edges, states={"a": ["x", "z"]}).fit(engines[engine])
