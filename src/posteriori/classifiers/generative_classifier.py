@@ -57,7 +57,7 @@ _POOL = "pool"
 class GenerativeClassifier(UpdatingPool):
     r"""Logarithmic pool of the generative models that suit a table, weighted by their held-out predictions.
 
-    .. math:: p(y \mid x) \propto \exp\Big(b_y + \sum_m w_m \log p_m(y \mid x)\Big), \qquad w_m \ge 0
+    .. math:: p(y \mid x) \propto \exp\Bigl(b_y + \sum_m w_m \log p_m(y \mid x)\Bigr), \qquad w_m \ge 0
 
     The members are generative models, fitted in closed form. Only one weight per member and one bias per class are
     fitted discriminatively, on out-of-fold posteriors. This reduces the overconfidence of members and combines their
