@@ -68,6 +68,10 @@ class HeldOutSample:
         """Return the sample with some of the members."""
         return replace(self, log_posterior=self.log_posterior[:, :, list(kept)])
 
+    def of_rows(self, rows: Array) -> HeldOutSample:
+        """Return the sample of some rows, by a mask."""
+        return replace(self, log_posterior=self.log_posterior[rows], y_true=self.y_true[rows], weight=self.weight[rows])
+
     def joined(self, other: HeldOutSample) -> HeldOutSample:
         """Return the sample of the rows of both."""
         return replace(

@@ -1,9 +1,9 @@
-"""Student t densities: Gaussians whose mean and variance are integrated out.
+r"""Student t densities: Gaussians whose mean and variance are integrated out.
 
 With the posterior of a conjugate prior, the integral of a Gaussian over its mean and covariance is a t density,
 
-.. math:: t_\\nu(x; m, S) = \\frac{\\Gamma((\\nu + p)/2)}{\\Gamma(\\nu/2) (\\nu\\pi)^{p/2} |S|^{1/2}}
-          \\Bigl(1 + \\frac{(x - m)^\\top S^{-1} (x - m)}{\\nu}\\Bigr)^{-(\\nu + p)/2},
+.. math:: t_\nu(x; m, S) = \frac{\Gamma((\nu + p)/2)}{\Gamma(\nu/2) (\nu\pi)^{p/2} |S|^{1/2}}
+          \Bigl(1 + \frac{(x - m)^\top S^{-1} (x - m)}{\nu}\Bigr)^{-(\nu + p)/2},
 
 and a marginal of it has the same ν. For ν → ∞ it is N(x; m, S).
 
