@@ -152,11 +152,11 @@ class GenerativeClassifier(UpdatingPool):
     one-dependence on two kinds of bins ("aode 5", "aode 8 bins").
 
     If X has columns of text, or of counts of words (a sparse matrix, or `posteriori.Blocks`), naive Bayes models them
-    too: "nb predictive" as multinomial, and further candidates as counts on a logarithmic scale ("scaled", "scaled 0.1"), by
-    complements of the classes ("complement", "complement 0.1"; of three classes or more), as "compound" and as
-    "presence". Except for "nb predictive" and "compound", they have one weight per column, a column of counts being one, and all
-    but "nb predictive" cut numbers into bins. The other candidates see the other columns only, so that their explanations hold 0
-    for the words. Such a pool has no log p(x), and draws no rows.
+    too: "nb predictive" as multinomial, and further candidates as counts on a logarithmic scale ("scaled", "scaled
+    0.1"), by complements of the classes ("complement", "complement 0.1"; of three classes or more), as "compound" and
+    as "presence". Except for "nb predictive" and "compound", they have one weight per column, a column of counts being
+    one, and all but "nb predictive" cut numbers into bins. The other candidates see the other columns only, so that
+    their explanations hold 0 for the words. Such a pool has no log p(x), and draws no rows.
 
     A pool has no `components_per_class`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
     possible classes: fit one of the models that have them, or give it as a member, with its own parameters. `to_sql`
