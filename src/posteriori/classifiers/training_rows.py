@@ -171,7 +171,7 @@ class TrainingRowReader(ModelEstimator):
     @property
     def leaves_rows_out(self) -> str:
         """The parameter that is learned from leave-one-out predictions, for messages; empty if none is."""
-        if self._learns_backoff:
+        if self._learns_backoff and source.classes is not None:
             return 'backoff="learned"'
         return "" if self.feature_weights is None else 'feature_weights="conditional"'
 
@@ -194,7 +194,7 @@ class TrainingRowReader(ModelEstimator):
     ) -> GenerativeModel:
         """Return the learned model, with a learned back-off and learned factor weights if the estimator has them."""
         model = learned.model
-        if self._learns_backoff:
+        if self._learns_backoff and source.classes is not None:
             from posteriori.learning.backoff import learn_backoff
 
             prior = replace(self._prior(source.classes), of_class=model.of_class)
