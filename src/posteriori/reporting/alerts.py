@@ -83,10 +83,11 @@ def find_alerts(
 
 
 def _rare_classes(subject: ReportData, class_counts: Sequence[int] | None) -> Iterator[Alert]:
-    counts = class_counts
-    if counts is None:
+    if class_counts is None:
         counts = np.bincount(subject.components[subject.labelled], minlength=len(subject.labels))
-    rare = [f"{subject.labels[c]} ({count(counts[c])})" for c in np.flatnonzero(np.asarray(counts) < _RARE_CLASS)]
+    else:
+        counts = np.array(class_counts)
+    rare = [f"{subject.labels[c]} ({count(counts[c])})" for c in np.flatnonzero(counts < _RARE_CLASS)]
     if rare:
         text = f"Fewer than {_RARE_CLASS} rows: {listed(rare, 5)}. Their scores are uncertain."
         yield Alert((subject.target,), "rare classes", text)
