@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -109,8 +109,8 @@ def draw_outline(ax: Axes | None, outline: Outline, edges: Edges) -> tuple[Axes,
         line = colour[parent] if colour[parent] != INK else GREY
         _draw_arrow(ax, vertices, codes, edge_width(edges, nats), line, scale)
         if nats is not None:
-            look: dict[str, Any] = {"fontsize": 0.8 * POINTS * scale, "color": INK, "va": "center"}
-            ax.text(left + wide + LETTER, y, f"{nats:.3f}", **look)
+            size = 0.8 * POINTS * scale
+            ax.text(left + wide + LETTER, y, f"{nats:.3f}", fontsize=size, color=INK, va="center")
     for node, (left, y, wide) in outline.box.items():
         draw_node(ax, (left + wide / 2.0, y), (wide, _BOX), node, {}, False, scale, colour[node])
     return ax, scale

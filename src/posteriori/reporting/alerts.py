@@ -84,9 +84,8 @@ def find_alerts(
 
 def _rare_classes(subject: ReportData, class_counts: Sequence[int] | None) -> Iterator[Alert]:
     if class_counts is None:
-        counts = np.bincount(subject.components[subject.labelled], minlength=len(subject.labels))
-    else:
-        counts = np.array(class_counts)
+        class_counts = np.bincount(subject.components[subject.labelled], minlength=len(subject.labels)).tolist()
+    counts = np.asarray(class_counts)
     rare = [f"{subject.labels[c]} ({count(counts[c])})" for c in np.flatnonzero(counts < _RARE_CLASS)]
     if rare:
         text = f"Fewer than {_RARE_CLASS} rows: {listed(rare, 5)}. Their scores are uncertain."
@@ -196,9 +195,7 @@ def _drift(cells: Array, components: Array, categorical: bool) -> str | None:
     first, last = values[block < 2], values[block >= _BLOCKS - 2]
     if categorical or not len(first) or not len(last):
         return "Its categories are more frequent in some parts of the table. If the order is time, it drifts."
-    medians = [float(np.median(part)) for part in (first, last)]
-    grouped = max(map(abs, medians)) >= 10_000
-    before, after = (number(median, 4, grouped) for median in medians)
+    before, after = (number(float(np.median(part)), 4) for part in (first, last))
     if before == after:
         return "Its values differ between the parts of the table. If the order is time, it drifts."
     return (
