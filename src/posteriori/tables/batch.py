@@ -18,11 +18,13 @@ from posteriori.typing import Array
 class Numbers:
     """Continuous cells: values (n, d), float32 or float64, C-contiguous, NaN where missing.
 
-    cuts holds the cut points of each column, None where it is not binned; it is empty where no column is.
+    cuts holds the cut points of each column, None where it is not binned; it is empty where no column is. exposure
+    (n,), if given, is the exposure in which the counts of each row occurred, NaN where it is missing.
     """
 
     values: Array
     cuts: tuple[tuple[float, ...] | None, ...] = ()
+    exposure: Array | None = None
 
     def take(self, positions: Sequence[int]) -> Numbers:
         """Return some of the columns."""
@@ -31,7 +33,8 @@ class Numbers:
 
     def rows(self, chosen: Array | slice) -> Numbers:
         """Return some of the rows, by a mask or by their positions."""
-        return replace(self, values=self.values[chosen])
+        exposure = None if self.exposure is None else self.exposure[chosen]
+        return replace(self, values=self.values[chosen], exposure=exposure)
 
 
 @dataclass(frozen=True)
@@ -232,6 +235,10 @@ class Batch:
             numbers, codes = self._numbers(positions[0]), self._codes(positions[1])
             return Mixed(numbers, codes, tuple(not is_coded for is_coded in coded))
         return self._codes(columns) if view == "categorical" else self._numbers(columns)
+
+    def exposure(self, name: str) -> Array:
+        """Return the exposure of each row, (n,), from the column of numbers of this name; NaN where it is missing."""
+        return self._numbers([self.schema.names.index(name)]).values[:, 0].astype(np.float64)
 
     def _numbers(self, columns: Sequence[int]) -> Numbers:
         continuous = self.schema.of_kind("continuous")
