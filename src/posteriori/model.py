@@ -147,6 +147,13 @@ class FactorWeights:
         with np.errstate(invalid="ignore"):
             return np.where(self.weight > 0, self.weight * log_factors, 0.0)
 
+    def sum(self, log_factors: Array) -> Array:
+        """Return the sum over columns of the weighted log factors (n, Z, d): (n, Z)."""
+        counted = self.weight > 0
+        if not counted.all():
+            log_factors = log_factors[:, :, counted]
+        return np.asarray(log_factors @ self.weight[counted])
+
 
 @dataclass(frozen=True)
 class GenerativeModel:
@@ -352,7 +359,7 @@ class GenerativeModel:
             return np.asarray(log_prior + log_factors.sum(axis=2))
         with np.errstate(invalid="ignore"):
             moved = np.where(np.isneginf(self.log_prior), log_prior, log_prior - self.log_prior)
-        return np.asarray(self.weights.bias + moved + self.weights.weighted(log_factors).sum(axis=2))
+        return np.asarray(self.weights.bias + moved + self.weights.sum(log_factors))
 
     def responsibilities(self, batch: Batch) -> tuple[Array, Array]:
         """Return p(z | x, label), (n, Z), and log p(x, label) in nats, (n,), of training rows.
@@ -408,13 +415,18 @@ class GenerativeModel:
         return self._chained(factors) if self.of_class else factors
 
     def _log_factors(self, batch: Batch, with_shared: bool) -> Array:
-        factors = np.zeros((len(batch), self.n_components, len(self.schema.columns)))
+        every = tuple(range(len(self.schema.columns)))
+        factors = np.zeros((len(batch), self.n_components, len(every)))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             reject_outside(block, batch)
             if block.shared and not with_shared:
                 continue
             warn_of_approximation(block, parameters, batch)
-            factors[:, :, block.columns] += block.density.log_factors(parameters, block.tile(batch))
+            of_block = block.density.log_factors(parameters, block.tile(batch))
+            if block.columns == every:
+                factors += of_block
+            else:
+                factors[:, :, block.columns] += of_block
         return factors
 
     def posterior_factors(self, batch: Batch) -> Array:
