@@ -36,8 +36,8 @@ def word_tables(subject: ReportData) -> Iterator[Html]:
     if found:
         yield paragraph(
             "Behind each word: by how much one occurrence multiplies (or divides) the odds of the class against all "
-            "others, and how often it occurs in the rows of the class, or of the other classes if it speaks against the "
-            "class.",
+            "others, and how often it occurs in the rows of the class, or of the other classes if it speaks against "
+            "the class.",
             class_="note",
         )
 
