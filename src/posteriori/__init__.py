@@ -32,6 +32,7 @@ if _typing.TYPE_CHECKING:
         Presence,
         ScaledMultinomial,
     )
+    from posteriori.exploring import Explorer, explore
     from posteriori.javascript import javascript_evaluator, to_javascript
     from posteriori.model_selection import leave_one_out
     from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
@@ -90,6 +91,8 @@ _HOMES = {
     "cross_validate": "comparison",
     "count_parameters": "parameter_count",
     "decide": "scoring.decisions",
+    "Explorer": "exploring",
+    "explore": "exploring",
     "javascript_evaluator": "javascript",
     "learn_network": "networks",
     "leave_one_out": "model_selection",
@@ -120,6 +123,7 @@ __all__ = [
     "Complement",
     "Compound",
     "CrossValidation",
+    "Explorer",
     "FullJointClassifier",
     "Gaussian",
     "GaussianDiscriminant",
@@ -146,6 +150,7 @@ __all__ = [
     "decide",
     "drop_in",
     "explain",
+    "explore",
     "javascript_evaluator",
     "learn_network",
     "leave_one_out",

@@ -226,3 +226,10 @@ def test_fits_with_other_exposures_share_no_statistics():
     model.set_params(distributions={name: PoissonRate() for name in RATES})
     with pytest.raises(ValueError, match="distributions have changed"):
         model.partial_fit(FRAME, Y)
+
+
+def test_a_row_of_missing_counts_and_exposure_has_the_prior():
+    table = pl.DataFrame({"n": [0, 1, 4, 5], "m": [2, 3, 0, 1], "y": ["a", "a", "b", "b"]})
+    model = po.NaiveBayes(distributions="poisson_rate").fit(table, "y")
+    missing = pl.DataFrame({"n": [None], "m": [None]}, schema={"n": pl.Float64, "m": pl.Float64})
+    assert_allclose(model.predict_proba(missing)[0], model.class_prior_)

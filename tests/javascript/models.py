@@ -92,6 +92,12 @@ def _counts(name):
     return _fitted(po.NaiveBayes(distributions=name), table)
 
 
+def _exposed():
+    table = counts_table().with_columns(pl.Series("hours", np.random.default_rng(7).uniform(0.5, 3.0, 60)))
+    rates = {name: po.PoissonRate(exposure="hours") for name in table.columns[:4]}
+    return _fitted(po.NaiveBayes(distributions=rates), table)
+
+
 def _text():
     texts = [TEXTS[i % len(TEXTS)] for i in range(40)]
     labels = ["ad" if "spam" in text.lower() else "no" for text in texts]
@@ -140,6 +146,11 @@ MODELS = {
     "compound": lambda: _counts("compound"),
     "presence": lambda: _counts("presence"),
     "scaled": lambda: _counts("scaled"),
+    "predictive": lambda: _fitted(po.NaiveBayes(predictive=True), mixed_table()),
+    "predictive lda": lambda: _fitted(po.GaussianDiscriminant(predictive=True), mixed_table()),
+    "predictive qda": lambda: _fitted(po.GaussianDiscriminant(pooling="per_class", predictive=True), mixed_table()),
+    "rates": lambda: _counts("poisson_rate"),
+    "rates by exposure": _exposed,
     "text": _text,
     "dates": _dates,
     "lda": lambda: _fitted(po.GaussianDiscriminant(), mixed_table()),

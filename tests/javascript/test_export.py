@@ -1,5 +1,6 @@
 """What is written for JavaScript, and what is refused."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -10,7 +11,10 @@ from scipy.sparse import csr_array
 
 import posteriori as po
 from posteriori.datasets import load_penguins
+from posteriori.densities import Grouped
+from posteriori.densities.registry import REGISTRY
 from posteriori.javascript import javascript_evaluator, to_javascript
+from posteriori.javascript.export import FIELDS, UNREAD
 from posteriori.networks import read_network
 from tests.cli.command_line import CommandLine
 from tests.javascript.engines import in_node
@@ -70,6 +74,15 @@ def test_what_cannot_be_written_is_refused_in_one_sentence(penguins):
     )
     with pytest.raises(ValueError, match="'body' of text"):
         to_javascript(text)
+
+
+def test_no_parameter_is_left_out():
+    for registration in REGISTRY:
+        if registration.density is Grouped:  # written by hand
+            continue
+        fields = {field.name for field in dataclasses.fields(registration.density.fitted)}
+        assert fields == (set(FIELDS[registration.density]) | UNREAD) & fields, registration.density
+        assert set(FIELDS[registration.density]) <= fields
 
 
 def test_a_cell_of_the_wrong_kind_is_an_error_that_names_the_column(penguins, tmp_path):

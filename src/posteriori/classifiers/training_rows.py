@@ -164,9 +164,21 @@ class TrainingRowReader(ModelEstimator):
             The densities and their columns, the prior of the components, when EM stops, and how factor weights are
             learned if the estimator has them.
         """
-        weighed = None if self.feature_weights is None else self._weighed
+        weighed = self._weighed if self.leaves_rows_out else None
         learns = not (isinstance(self.unlabelled, str) and self.unlabelled == "error")
         return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed, learns)
+
+    @property
+    def leaves_rows_out(self) -> str:
+        """The parameter that is learned from leave-one-out predictions, for messages; empty if none is."""
+        if self._learns_backoff:
+            return 'backoff="learned"'
+        return "" if self.feature_weights is None else 'feature_weights="conditional"'
+
+    @property
+    def _learns_backoff(self) -> bool:
+        """Whether the strength of the back-off is learned."""
+        return isinstance(getattr(self, "backoff", None), str)
 
     def component_prior(self, target: Column) -> Prior:
         """Return the prior of the components of all classes."""
@@ -180,8 +192,13 @@ class TrainingRowReader(ModelEstimator):
         start: FactorWeights | None = None,
         sample: Batch | None = None,
     ) -> GenerativeModel:
-        """Return the learned model, with learned factor weights if the estimator has them."""
+        """Return the learned model, with a learned back-off and learned factor weights if the estimator has them."""
         model = learned.model
+        if self._learns_backoff and source.classes is not None:
+            from posteriori.learning.backoff import learn_backoff
+
+            prior = replace(self._prior(source.classes), of_class=model.of_class)
+            model = learn_backoff(source, learned, prior, to_observed_codes, sample)
         if self.feature_weights is None:
             return model
         from posteriori.learning.weights import learn_weights

@@ -140,7 +140,9 @@ class PoissonRate:
         known, exposure = _known(tile)
         out[known] += _per_row(bags, _orders(bags, exposure))[known, np.newaxis]
         out[known] -= exposure[known, np.newaxis] * total[known]
-        out[~known] -= bags.totals[~known, np.newaxis] * _log(total[~known])
+        events = bags.totals[~known, np.newaxis]
+        with np.errstate(invalid="ignore"):  # 0·log 0 is 0: all words of the row are missing
+            out[~known] -= np.where(events > 0, events * _log(total[~known]), 0.0)
         return out
 
     @staticmethod

@@ -23,23 +23,26 @@ _WORD_PATTERN = Tokenizer().token_pattern  # the one that the evaluator has
 _UNWRITTEN = {math.inf: "inf", -math.inf: "-inf"}  # which JSON cannot write
 
 # The densities that the evaluator knows, and the fields of their parameters that it reads.
-_FIELDS: dict[type[Any], tuple[str, ...]] = {
+FIELDS: dict[type[Any], tuple[str, ...]] = {
     densities.AveragedOneDependence: ("cardinalities", "log_probability"),
     densities.Binned: ("cuts", "mean", "scale"),
     densities.Categorical: ("cardinalities", "log_probability"),
     densities.Complement: ("score",),
     densities.Compound: ("concentration",),
     densities.FullJoint: ("cardinalities", "log_probability"),
-    densities.Gaussian: ("mean", "variance"),
+    densities.Gaussian: ("mean", "variance", "degrees"),
     densities.Missingness: ("log_missing", "log_present"),
     densities.Multinomial: ("log_probability",),
     densities.Poisson: ("rate",),
+    densities.PoissonRate: ("rate",),
     densities.Presence: ("present", "absent"),
     densities.ScaledMultinomial: ("log_probability",),
     densities.Tree: ("continuous", "cardinalities", "parents", "start", "table", "centre", "normal"),
     densities.KDependence: ("parents", "cardinalities", "offsets", "log_probability"),
-    densities.MultivariateGaussian: ("mean", "covariance"),
+    densities.MultivariateGaussian: ("mean", "covariance", "degrees", "spread"),
 }
+# The fields that no posterior depends on.
+UNREAD = {"shared", "edge_weights", "mean_total", "mean_exposure"}
 
 
 def to_javascript(model: Any) -> str:
@@ -134,11 +137,11 @@ def _cell(cell: Cell, what: str) -> Cell:
 
 
 def _tokenizer(name: str, text: Tokenizer) -> dict[str, Any]:
-    plain = text.analyzer == "word" and text.strip_accents is None and text.token_pattern == _WORD_PATTERN
-    if not plain:
+    usual = text.analyzer == "word" and text.strip_accents is None and text.token_pattern == _WORD_PATTERN
+    if not usual or text.n_features is not None:
         raise ValueError(
             f"column {name!r} of text is cut into words by settings that the evaluator in JavaScript does not have; "
-            "leave analyzer, strip_accents and token_pattern at their defaults"
+            "leave analyzer, strip_accents, token_pattern and n_features at their defaults"
         )
     stop_words = text.stop_words
     if isinstance(stop_words, str):
@@ -163,7 +166,8 @@ def _model(name: str, model: GenerativeModel) -> dict[str, Any]:
         "given": [list(of_j) for of_j in model.given],
         "weights": None if weights is None else {"bias": _array(weights.bias), "weight": _array(weights.weight)},
         "blocks": [
-            {"columns": list(block.columns)} | _density(block.density, parameters)
+            {"columns": list(block.columns), "exposure": block.exposure_in(model.schema)}
+            | _density(block.density, parameters)
             for block, parameters in zip(model.blocks, model.parameters, strict=True)
         ],
     }
@@ -185,8 +189,8 @@ def _density(density: Any, parameters: Any) -> dict[str, Any]:
             "log_within": _array(parameters.log_within),
             "coarse": _density(density.coarse, parameters.coarse),
         }
-    elif type(density) in _FIELDS:
-        written = {name: _plain(getattr(parameters, name)) for name in _FIELDS[type(density)]}
+    elif type(density) in FIELDS:
+        written = {name: _plain(getattr(parameters, name)) for name in FIELDS[type(density)]}
     else:
         raise ValueError(
             f"the evaluator in JavaScript does not know the density {type(density).__name__}; choose a distribution of "

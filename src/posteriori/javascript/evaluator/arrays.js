@@ -63,6 +63,30 @@ export function logGamma(x) {
   return (x - 0.5) * Math.log(x) - x + 0.5 * Math.log(2 * Math.PI) + series - shift - Math.log(product);
 }
 
+const SHIFT = 16;
+const SERIES = [-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432];
+
+/** Return log Γ(x + ½) − log Γ(x) − ½·log x, 0 at infinity: by recurrence from a series in 1 / (x + 16). */
+function logHalfStep(x) {
+  let total = 0.5 * Math.log1p(SHIFT / x);
+  for (let k = 0; k < SHIFT; k++) total -= Math.log1p(0.5 / (x + k));
+  SERIES.forEach((coefficient, power) => (total += coefficient * (x + SHIFT) ** -(2 * power + 1)));
+  return total;
+}
+
+/** Return the log density of a standard t at 0, of 0, 1, … d columns. */
+export function studentPeaks(degrees, d) {
+  const x = degrees / 2;
+  const found = [0, logHalfStep(x)];
+  for (let p = 2; p <= d; p++) found.push(found[p - 2] + Math.log1p((p / 2 - 1) / x));
+  return found.map((log, p) => log - 0.5 * p * LOG_TWO_PI);
+}
+
+/** Return −(ν + p)/2·log(1 + distance/ν), for a squared distance of p columns in units of the scale. */
+export function studentTail(distance, p, degrees) {
+  return -0.5 * (degrees + p) * Math.log1p(distance / degrees);
+}
+
 /** Return the lower triangle L of A = L·Lᵀ, both row by row in arrays of m·m numbers (Cholesky). */
 export function cholesky(matrix, m) {
   const lower = new Float64Array(m * m);

@@ -1,6 +1,6 @@
 // Densities of columns that are independent given the component. Each returns log p(x_j | z), (Z, d), in nats.
 
-import { LOG_TWO_PI, binOf, logGamma, numbersOf, slotOffsets } from "./arrays.js";
+import { LOG_TWO_PI, binOf, logGamma, numbersOf, slotOffsets, studentPeaks, studentTail } from "./arrays.js";
 
 /** Return the sums over columns of factors (Z, d): (Z,). */
 export function summed(factors, nComponents) {
@@ -17,23 +17,28 @@ class Independent {
   }
 }
 
-/** N(x_j; mean_zj, variance_zj). */
+/** N(x_j; mean_zj, variance_zj); with degrees of freedom a t with this centre and squared scale. */
 export class Gaussian extends Independent {
   static kind = "continuous";
 
-  constructor({ mean, variance }, nComponents) {
+  constructor({ mean, variance, degrees }, nComponents) {
     super();
     this.nComponents = nComponents;
     this.mean = numbersOf(mean);
     this.variance = numbersOf(variance);
-    this.logPeak = this.variance.map((variance) => -0.5 * Math.log(2 * Math.PI * variance));
+    this.degrees = degrees && numbersOf(degrees);
+    this.logPeak = this.variance.map((variance, cell) => {
+      const peak = this.degrees ? studentPeaks(this.degrees[cell], 1)[1] : -0.5 * LOG_TWO_PI;
+      return peak - 0.5 * Math.log(variance);
+    });
   }
 
   logFactors(tile) {
     const d = tile.numbers.length;
     return this.mean.map((mean, cell) => {
       const apart = tile.numbers[cell % d] - mean;
-      const factor = this.logPeak[cell] - (0.5 * apart * apart) / this.variance[cell];
+      const distance = (apart * apart) / this.variance[cell];
+      const factor = this.logPeak[cell] + (this.degrees ? studentTail(distance, 1, this.degrees[cell]) : -0.5 * distance);
       return Number.isNaN(factor) ? 0 : factor;
     });
   }

@@ -7,7 +7,7 @@ import { Binned, Categorical, Gaussian, Missingness, Poisson } from "./independe
 import { Schema, Tile, cellOf, isMissing } from "./rows.js";
 import { AveragedOneDependence, FullJoint, Grouped } from "./tables.js";
 import { Tree } from "./trees.js";
-import { Complement, Compound, Multinomial, Presence, ScaledMultinomial } from "./words.js";
+import { Complement, Compound, Multinomial, PoissonRate, Presence, ScaledMultinomial } from "./words.js";
 
 const FLOOR = -700; // nats: no member of a pool can veto a class
 
@@ -26,6 +26,7 @@ const DENSITIES = {
   Multinomial,
   MultivariateGaussian,
   Poisson,
+  PoissonRate,
   Presence,
   ScaledMultinomial,
   Tree,
@@ -61,7 +62,7 @@ export class GenerativeModel {
   blockOf(written, cuts) {
     const density = densityOf(written, this.nComponents);
     const kind = density.kind ?? density.constructor.kind;
-    const tile = new Tile(written.columns.map((j) => this.schema.columns[j]), kind, cuts);
+    const tile = new Tile(written.columns.map((j) => this.schema.columns[j]), kind, cuts, written.exposure);
     return { density, tile, columns: written.columns, shared: Boolean(density.constructor.shared) };
   }
 

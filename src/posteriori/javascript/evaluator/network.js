@@ -93,6 +93,14 @@ export class Network {
     return Object.fromEntries(this.variables.map(({ name }, v) => [name, marginals[v]]));
   }
 
+  /** Return the mutual information of the ends of each edge given evidence, in nats: {parent, child, nats} by index. */
+  edgeInformation(evidence = {}) {
+    const { beliefs } = this.tree.propagate(this.likelihoods(evidence), sumInto);
+    return this.variables.flatMap(({ index, parents }) =>
+      parents.map((parent) => ({ parent, child: index, nats: this.tree.information(parent, index, beliefs) })),
+    );
+  }
+
   /** Return log p(evidence) in nats; −Infinity if it is impossible. */
   logEvidence(evidence = {}) {
     return this.query(evidence).logEvidence;
@@ -134,6 +142,7 @@ function maximiseInto(target, cells, values) {
 /** Cliques in an order in which every parent comes before its children, and the maps between their cells. */
 class JunctionTree {
   constructor(cliques, tables, sizes) {
+    this.pairs = new Map(); // of variables of one clique, with the cells of their joint table
     this.cliques = cliques; // {scope, parent, table, separator, own, above}
     this.homes = sizes.map((_, v) => {
       const containing = cliques.filter((clique) => clique.scope.includes(v));
@@ -183,6 +192,34 @@ class JunctionTree {
       const total = marginal.reduce((sum, p) => sum + p, 0);
       return marginal.map((p) => p / total);
     });
+  }
+
+  /** Return Σ p(u, v)·log(p(u, v) / (p(u)·p(v))) of two variables of one clique. */
+  information(u, v, beliefs) {
+    const clique = this.pairHome(u, v);
+    const n = this.homes[v].n;
+    const joint = new Float64Array(this.homes[u].n * n);
+    sumInto(joint, clique.cells, beliefs[clique.index]);
+    const total = joint.reduce((sum, p) => sum + p, 0);
+    const [ofU, ofV] = [new Float64Array(this.homes[u].n), new Float64Array(n)];
+    joint.forEach((p, cell) => {
+      ofU[Math.floor(cell / n)] += p / total;
+      ofV[cell % n] += p / total;
+    });
+    return joint.reduce((sum, p, cell) => {
+      const share = p / total;
+      return share > 0 ? sum + share * Math.log(share / (ofU[Math.floor(cell / n)] * ofV[cell % n])) : sum;
+    }, 0);
+  }
+
+  pairHome(u, v) {
+    const key = `${u},${v}`;
+    if (!this.pairs.has(key)) {
+      const containing = this.cliques.filter(({ scope }) => scope.includes(u) && scope.includes(v));
+      const smallest = containing.reduce((a, b) => (b.table.values.length < a.table.values.length ? b : a));
+      this.pairs.set(key, { index: smallest.index, cells: smallest.table.cellsOf([u, v]) });
+    }
+    return this.pairs.get(key);
   }
 
   mostProbable(likelihoods) {

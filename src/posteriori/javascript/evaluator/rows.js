@@ -107,14 +107,15 @@ function bagOf(cell, column) {
   const counts = new Map();
   const quoted = JSON.stringify(column.name);
   if (isMissing(cell)) return { words: [], counts: [] };
-  if (column.text) {
-    if (typeof cell !== "string") throw new TypeError(`column ${quoted} holds ${JSON.stringify(cell)}; give a text`);
+  if (typeof cell === "string" && column.text) {
     for (const token of tokensOf(cell, column.text)) {
       const word = column.lookup.get(token);
       if (word !== undefined) counts.set(word, column.text.binary ? 1 : (counts.get(word) ?? 0) + 1);
     }
   } else {
-    if (typeof cell !== "object") throw new TypeError(`column ${quoted}: give counts as an object, {word: count}`);
+    if (typeof cell !== "object") {
+      throw new TypeError(`column ${quoted} holds ${JSON.stringify(cell)}; give ${column.text ? "a text" : "counts by word"}`);
+    }
     for (const [name, count] of cell instanceof Map ? cell : Object.entries(cell)) {
       const word = column.lookup ? column.lookup.get(name) : Number(/^x(\d+)$/.exec(name)?.[1] ?? NaN);
       if (word === undefined || !(word < column.width)) {
@@ -142,7 +143,7 @@ function tokensOf(text, settings) {
 
 /** The cells of the columns of a block, by their positions in the block. */
 export class Tile {
-  constructor(columns, kind, cuts) {
+  constructor(columns, kind, cuts, exposure = null) {
     this.columns = columns;
     this.kind = kind; // of cells that the density reads: continuous, categorical, counts or mixed
     this.cuts = cuts; // of each column of the schema; null where it has none
@@ -151,6 +152,8 @@ export class Tile {
     this.present = new Array(columns.length);
     this.coded = columns.map((column) => column.kind === "categorical" || cuts[column.position] !== null);
     this.bag = null;
+    this.exposureColumn = exposure; // by its position in the schema, of a density of counts
+    this.exposure = NaN;
   }
 
   /** Take the cells of the block from those of a row. */
@@ -164,6 +167,7 @@ export class Tile {
       if (cuts !== null && !Number.isNaN(number)) this.codes[p] = binOf(cuts, number) + 1;
       this.present[p] = column.kind === "categorical" ? cells.codes[j] > 0 : !Number.isNaN(number);
     });
+    if (this.exposureColumn !== null) this.exposure = cells.numbers[this.exposureColumn];
     if (this.kind === "counts") this.bag = this.bagOfWords(cells);
     return this;
   }

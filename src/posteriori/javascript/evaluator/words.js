@@ -137,6 +137,56 @@ export class Compound extends OfWords {
   }
 }
 
+/** Σ_j [x_j·log(λ_zj·ℓ) − λ_zj·ℓ − log x_j!] of a row of exposure ℓ; given the sum of the counts where ℓ is missing. */
+export class PoissonRate extends OfWords {
+  wholeCounts = true;
+
+  constructor({ rate }, nComponents) {
+    const table = numbersOf(rate);
+    super(nComponents, table.length / nComponents);
+    this.table = table;
+    this.whole = summed(table, nComponents);
+  }
+
+  check(tile) {
+    super.check(tile);
+    if (tile.exposure <= 0) throw new RangeError(`the exposure of counts is ${tile.exposure}; give a number above 0`);
+  }
+
+  rateOf(bag, k, z) {
+    return this.table[z * this.width + bag.words[k]];
+  }
+
+  /** Return the sum of the rates of the words that are not missing. */
+  presentRate(bag, z) {
+    const missing = bag.counts.reduce((sum, count, k) => sum + (Number.isNaN(count) ? this.rateOf(bag, k, z) : 0), 0);
+    return Math.max(this.whole[z] - missing, 0);
+  }
+
+  wordFactors(bag, z) {
+    const { exposure } = bag;
+    const logTotal = exposure > 0 ? 0 : Math.log(this.presentRate(bag, z));
+    return bag.counts.map((count, k) => {
+      const ofRate = times(count, Math.log(this.rateOf(bag, k, z)));
+      if (!(exposure > 0)) return ofRate - times(count, logTotal);
+      return Number.isNaN(count) ? 0 : ofRate + times(count, Math.log(exposure)) - logGamma(count + 1);
+    });
+  }
+
+  logFactors(tile) {
+    tile.bag.exposure = tile.exposure;
+    const factors = super.logFactors(tile);
+    if (!(tile.exposure > 0)) return factors;
+    const d = tile.columns.length;
+    const ofBag = tile.columns[0].kind === "counts";
+    return factors.map((factor, cell) => {
+      const z = Math.floor(cell / d);
+      if (ofBag) return factor - tile.exposure * this.presentRate(tile.bag, z);
+      return Number.isNaN(tile.numbers[cell % d]) ? factor : factor - tile.exposure * this.table[z * this.width + (cell % d)];
+    });
+  }
+}
+
 /** Return log Γ(a + x) − log Γ(a) of a whole number x. */
 function risingLog(a, x) {
   if (x > 64) return logGamma(a + x) - logGamma(a);
