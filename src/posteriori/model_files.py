@@ -40,6 +40,7 @@ _DATACLASSES = {
     "CPT": "posteriori.networks",
     "ColumnRanges": "posteriori.statistics",
     "Counts": "posteriori.statistics",
+    "ExposedCounts": "posteriori.statistics",
     "JointCounts": "posteriori.statistics",
     "GroupedStatistics": "posteriori.statistics",
     "JointStatistics": "posteriori.statistics",

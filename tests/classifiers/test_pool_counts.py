@@ -162,3 +162,22 @@ def test_errors_name_the_problem(pool):
         pool.sample(2)
     with pytest.raises(ValueError, match="no distribution of column 'words', so that no rows can be drawn"):
         pool.members_["lda predictive"].sample(2)
+
+
+def test_importance_of_a_pool_of_words_after_an_update_is_that_of_the_new_rows():
+    """As the pool predicted them before it learned from them: the mean loss without each column, by brute force."""
+    first, later = np.arange(120), np.arange(120, N)
+    pool = po.GenerativeClassifier(["nb", "complement"], folds=2).fit(ROWS[first], Y[first])
+    rows = ROWS[later]
+    without_words = po.Blocks(rows.table, {"words": csr_array(rows.counts["words"].shape)}, rows.words)
+    without_age = po.Blocks(rows.table.with_columns(age=pl.lit(np.nan)), rows.counts, rows.words)
+    truth = np.arange(len(later)), Y[later]
+    whole = pool.predict_log_proba(rows)[truth]
+    expected = [np.mean(whole - pool.predict_log_proba(some)[truth]) for some in (without_age, without_words)]
+    pool.partial_fit(rows, Y[later])
+    found = pool.importance_
+    assert (found.held_out, found.n_rows) == (True, len(later))
+    assert_allclose(found.information[[0, 2]], expected, rtol=1e-6)
+    pool.unlearn(rows, Y[later])
+    with pytest.raises(ValueError, match="there are no held-out rows to measure the feature importance on"):
+        _ = pool.importance_

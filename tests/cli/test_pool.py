@@ -4,12 +4,14 @@ import contextlib
 import io
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 import posteriori as po
+from posteriori.cli.options import base_models
 from posteriori.datasets import load_penguins
 from posteriori.registry import MODELS
 from tests.cli.command_line import CommandLine
@@ -103,8 +105,12 @@ def test_a_variant_is_fitted_by_the_name_that_the_pool_shows(fitted):
 def test_help_lists_every_generative_model(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     text = " ".join(re.sub("[│\\s]+", " ", succeeds(command, "--help")).split())
-    names = [name for name, spec in MODELS.items() if spec.generative and (command == "fit" or " " not in name)]
-    assert all(name in text for name in names)
+    assert all(spec.name in text for spec in base_models())
+
+
+def test_the_page_on_the_command_line_lists_every_model():
+    page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text()
+    assert [name for name in MODELS if f"`{name}`" not in page] == []
 
 
 def test_every_command_takes_a_pool():

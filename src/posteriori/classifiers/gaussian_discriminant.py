@@ -138,8 +138,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     .. math:: p(x \mid c) = t_{r + 2}\Bigl(x;\ \mu_c,\ \bigl(1 + \tfrac{1}{n_c}\bigr)
               \frac{m \Sigma_c + (d + 1) \Psi}{r + 2}\Bigr)
 
-    It tends to the Gaussian as n grows, and it is proper for any number of rows. The log-odds are then neither linear
-    nor quadratic. If cells are missing, n_c is the mean number of present cells of a column.
+    It tends to the Gaussian as n grows, and it is proper for any number of rows. Then the log-odds are not linear or
+    quadratic. If cells are missing, n_c is the mean number of present cells of a column.
 
     `partial_fit` equals one fit of all rows if no cell is missing. Otherwise the expected statistics of missing cells
     are computed under the model at that time; later rows do not revise them.
@@ -437,9 +437,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         """The parameters of the Gaussians, if they are estimated."""
         parameters = self._gaussian[1]
         if parameters.degrees is not None:
-            raise AttributeError(
-                "the log-odds of t densities are neither linear nor quadratic; this needs predictive=False"
-            )
+            raise AttributeError("the log-odds of t densities are not linear or quadratic; this needs predictive=False")
         return parameters
 
     def _require_one_component(self, what: str) -> None:

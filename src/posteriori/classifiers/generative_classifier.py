@@ -60,7 +60,7 @@ _MOST_REPEATS = 3
 class GenerativeClassifier(UpdatingPool):
     r"""Logarithmic pool of the generative models that suit a table, weighted by their held-out predictions.
 
-    .. math:: p(y \mid x) \propto \exp\Big(b_y + \sum_m w_m \log p_m(y \mid x)\Big), \qquad w_m \ge 0
+    .. math:: p(y \mid x) \propto \exp\Bigl(b_y + \sum_m w_m \log p_m(y \mid x)\Bigr), \qquad w_m \ge 0
 
     The members are generative models, fitted in closed form. Only one weight per member and one bias per class are
     fitted discriminatively, on out-of-fold posteriors. This reduces the overconfidence of members and combines their
@@ -174,10 +174,10 @@ class GenerativeClassifier(UpdatingPool):
 
     Cost: one pass for the statistics of every fold and candidate; one pass that scores the rows by every candidate, at
     most 50,000 rows in a stratified subsample (the others are training rows of all folds, and where there are more than
-    100,000 of them they alone determine the cut points of bins); a second pass for the candidates that need one; and a
-    convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows once per column; until then the
-    models of each fold are kept. Where more than 100,000 rows are not scored, members that together lower the log-loss
-    by less than 0.0005 nats per row are dropped, so that the pool predicts faster.
+    100,000 of them they alone determine the cut points of bins and the groups of categories); a second pass for the
+    candidates that need one; and a convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows
+    once per column; until then the models of each fold are kept. Where more than 100,000 rows are not scored, members
+    that together lower the log-loss by less than 0.0005 nats per row are dropped, so that the pool predicts faster.
 
     References
     ----------

@@ -21,7 +21,7 @@ from posteriori.classifiers.shared_parameters import (
     insert_shared_docs,
     prior_of,
 )
-from posteriori.classifiers.validation import PSEUDO_COUNT, column_of, em_options_of, missingness_of
+from posteriori.classifiers.validation import PSEUDO_COUNT, column_of, em_options_of, missingness_of, with_exposure
 from posteriori.densities import (
     Binned,
     CategoricalParameters,
@@ -61,9 +61,10 @@ class NaiveBayes(GenerativeEstimator):
     distributions : str or mapping, optional
         ``"gaussian"``, ``"binned"`` or ``"poisson"`` for all continuous columns, or a mapping from a column's name (or
         index) to one of these, ``"categorical"`` or a density object. Other columns keep the default of their kind.
-        For counts of words: ``"multinomial"``, ``"scaled"``, ``"complement"``, ``"compound"`` or ``"presence"``. One of
-        these names is for the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is
-        ``"multinomial"``; if there are none, it is for all continuous columns together.
+        For counts of words: ``"multinomial"``, ``"scaled"``, ``"complement"``, ``"compound"``, ``"presence"`` or
+        ``"poisson_rate"`` (`posteriori.PoissonRate`, whose exposure may be another column). One of these names is for
+        the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is ``"multinomial"``; if there
+        are none, it is for all continuous columns together.
     .. shared:: categorical_features, keep, dates, text, priors, prior_alpha
     alpha : float, default 1.0
         Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum
@@ -140,9 +141,9 @@ class NaiveBayes(GenerativeEstimator):
     References
     ----------
     Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, 2nd ed., section 6.6.3. Rubin, Inference and
-    missing data, Biometrika 63 (1976). Little & Rubin, Statistical Analysis with Missing Data, 2nd ed., chapter 15.
+        missing data, Biometrika 63 (1976). Little & Rubin, Statistical Analysis with Missing Data, 2nd ed., chapter 15.
     Murphy, Conjugate Bayesian analysis of the Gaussian distribution (2007), on `predictive`.
-    Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine
+        Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine
     Learning 39 (2000).
 
     Examples
@@ -295,7 +296,7 @@ class NaiveBayes(GenerativeEstimator):
         chosen = self._chosen(schema)
         for j in schema.modelled:
             column = schema.columns[j]
-            density = chosen.get(j) or self._default(column, schema)
+            density = with_exposure(chosen.get(j) or self._default(column, schema), column, schema)
             self._check_kind(density, j, schema)
             if isinstance(density, Binned):
                 columns_of.setdefault((self._density("categorical"), None), []).append(j)

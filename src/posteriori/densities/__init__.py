@@ -33,6 +33,7 @@ from posteriori.densities.multinomial import Multinomial, MultinomialParameters
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.multivariate_parameters import MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
+from posteriori.densities.poisson_rate import PoissonRate, PoissonRateParameters
 from posteriori.densities.presence import Presence, PresenceParameters
 from posteriori.densities.registry import (
     REGISTRY,
@@ -95,6 +96,8 @@ __all__ = [
     "MultivariateGaussianParameters",
     "Poisson",
     "PoissonParameters",
+    "PoissonRate",
+    "PoissonRateParameters",
     "Presence",
     "PresenceParameters",
     "Registration",

@@ -65,7 +65,8 @@ class GaussianParameters:
     def log_peak(self) -> Array:
         """The log density at the mean in nats: −log(2π·variance)/2 without degrees of freedom."""
         if self.degrees is not None:
-            return log_peaks(self.degrees, 1)[1] - 0.5 * np.log(self.variance)
+            peaks: Array = log_peaks(self.degrees, 1)[1]
+            return peaks - 0.5 * np.log(self.variance)
         return -0.5 * np.log(2.0 * math.pi * self.variance)
 
 

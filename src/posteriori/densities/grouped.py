@@ -150,9 +150,9 @@ class Grouped:
 
     def refine(self, statistics: GroupedStatistics, look: Callable[[Any], Any]) -> tuple[Grouped, GroupedStatistics]:
         """Return the density with its groups, and the statistics over them, from a second pass over the rows."""
-        groups = self.groups
-        if groups is None:
-            groups = self._choose_groups(statistics)
+        groups = self.grouped_by(statistics).groups
+        assert groups is not None
+        if statistics.groups is None:
             # The categories are counted already: only the groups are left.
             coarse_sums = look(CountGroups(self.coarse.sufficient_statistics, groups))
             statistics = replace(statistics, groups=groups, coarse=coarse_sums)
@@ -160,6 +160,10 @@ class Grouped:
         if hasattr(coarse, "refine"):
             coarse, sums = coarse.refine(sums, lambda factory: look(CountGroups(factory, groups)))
         return replace(self, coarse=coarse, groups=groups), replace(statistics, coarse=sums)
+
+    def grouped_by(self, statistics: GroupedStatistics) -> Grouped:
+        """Return the density with groups that are chosen by counts of categories, unless it has groups."""
+        return self if self.groups is not None else replace(self, groups=self._choose_groups(statistics))
 
     def _choose_groups(self, statistics: GroupedStatistics) -> Groups:
         chosen = []

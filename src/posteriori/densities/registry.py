@@ -25,6 +25,7 @@ from posteriori.densities.missingness import Missingness
 from posteriori.densities.multinomial import Multinomial
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.poisson import Poisson
+from posteriori.densities.poisson_rate import PoissonRate
 from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
 from posteriori.densities.presence import Presence
 from posteriori.densities.scaled import ScaledMultinomial
@@ -116,6 +117,7 @@ REGISTRY: tuple[Registration, ...] = (
         sql="posteriori.sql.factors:poisson_factors",
         label="count (Poisson)",
     ),
+    Registration(PoissonRate, options=_options(smoothing="rate_smoothing"), label="count (Poisson rate)"),
     Registration(Presence, options=_options(alpha="alpha"), label="count (presence)"),
     Registration(ScaledMultinomial, options=_options(alpha="alpha"), label="count (scaled multinomial)"),
     Registration(Tree, (BackOff, Forest), sql="posteriori.sql.trees:tree_factors"),

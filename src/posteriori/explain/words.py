@@ -10,7 +10,7 @@ import numpy as np
 
 from posteriori.densities import WordDensity, implements
 from posteriori.model import Block, GenerativeModel
-from posteriori.statistics import JointStatistics, WordCounts, WordRepeats
+from posteriori.statistics import ExposedCounts, JointStatistics, WordCounts, WordRepeats
 from posteriori.tables import Bags, Batch, Column
 from posteriori.typing import Array
 
@@ -168,7 +168,7 @@ def _counts(model: GenerativeModel, statistics: JointStatistics) -> dict[str, Ar
     found = {}
     for block, sums in zip(model.blocks, statistics.blocks, strict=True):
         column = model.schema.columns[block.columns[0]]
-        if column.kind == "counts" and isinstance(sums, WordCounts):
+        if column.kind == "counts" and isinstance(sums, WordCounts | ExposedCounts):
             found[column.name] = sums.count
         elif column.kind == "counts" and isinstance(sums, WordRepeats):
             found[column.name] = sums.at_least.sum(axis=2)
