@@ -19,8 +19,8 @@ from posteriori.model_selection.metrics import accuracy, fill_undefined, log_los
 FOLDS = 5
 MOST_ROWS = 3000
 SEED = 0
-# Defaults are tuned on the tables whose names sort before this letter, and reported on both halves. A table stays in its
-# half when the folder gets more tables.
+# Defaults are tuned on the tables whose names sort before this letter, and reported on both halves. A table stays in
+# its half when the folder gets more tables.
 SECOND_HALF_BEGINS = "m"
 # A fixed list, so that the pages stay comparable when the folder gets more tables.
 # fmt: off
