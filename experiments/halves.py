@@ -1,10 +1,10 @@
 """Compare candidates for a default with the default, on the half of the tables that tunes it and on the other half.
 
-Usage: python -m experiments.halves {predictive,backoff} [--rows N] [--write]
+Usage: python -m experiments.halves {predictive,backoff} [--rows N] [--keep FILE] [--write]
 
 "predictive" compares Gaussian models whose parameters are estimated with those that integrate them out, on the columns
 of numbers and categories of every table with numbers. "backoff" compares learned strengths of back-off with constants.
-With --write, the figures are put into docs/pool.md or docs/dependence.md; without it they are printed.
+With --keep, scores are stored in a file, and those already in it are not measured again. With --write, the figures are put into docs/pool.md or docs/dependence.md; without it they are printed.
 
 The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository. Where
 there is none, nothing is written.
@@ -13,6 +13,7 @@ there is none, nothing is written.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import warnings
 from pathlib import Path
@@ -93,6 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare candidates for a default on two halves of the tables.")
     parser.add_argument("what", choices=list(PAGES))
     parser.add_argument("--rows", type=int, help="read at most so many rows of each table")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="store scores here, and go on from those in it")
     parser.add_argument("--write", action="store_true", help="put the figures into the page")
     arguments = parser.parse_args()
     folder = data_folder()
@@ -102,10 +104,15 @@ def main() -> None:
     most = arguments.rows or ROWS[arguments.what]
     found = tables(folder, None, most)
     sets = [table for table in found if table.n_numbers or arguments.what != "predictive"]
-    losses = {}
-    for table in sets:
-        losses[table.name] = measure(arguments.what, table)
-        print(table.name, *(f"{loss:.3f}" for loss in losses[table.name].values()), flush=True)
+    keep = arguments.keep
+    stored = json.loads(keep.read_text()) if keep is not None and keep.exists() else {}
+    for table in sorted(sets, key=lambda table: len(table.y) * table.X.width):
+        if table.name not in stored:
+            stored[table.name] = [["/".join(pair), loss] for pair, loss in measure(arguments.what, table).items()]
+            print(table.name, *(f"{loss:.3f}" for _, loss in stored[table.name]), flush=True)
+            if keep is not None:
+                keep.write_text(json.dumps(stored))
+    losses = {table.name: {tuple(name.split("/")): loss for name, loss in stored[table.name]} for table in sets}
     text = summary(arguments.what, sets, losses)
     if arguments.write:
         replace_block(arguments.what, text, PAGES[arguments.what])
