@@ -2,9 +2,10 @@
 
 Usage: python -m experiments.halves {predictive,backoff} [--rows N] [--keep FILE] [--write]
 
-"predictive" compares Gaussian models whose parameters are estimated with those that integrate them out, on the columns
-of numbers and categories of every table with numbers. "backoff" compares learned strengths of back-off with constants.
-With --keep, scores are stored in a file, and those already in it are not measured again. With --write, the figures are put into docs/pool.md or docs/dependence.md; without it they are printed.
+"predictive" compares Gaussian models whose parameters are estimated with those that integrate them out, on the
+columns of numbers and categories of every table with numbers. "backoff" compares learned strengths of back-off with
+constants. With --keep, scores are stored in a file, and those already in it are not measured again. With --write, the
+figures are put into docs/pool.md or docs/dependence.md; without it they are printed.
 
 The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository. Where
 there is none, nothing is written.
