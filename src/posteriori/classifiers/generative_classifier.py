@@ -53,7 +53,7 @@ from posteriori.typing import Array
 
 _POOL = "pool"
 _REPEATS_ROWS = 200  # with fewer rows, folds are assigned several times, until so many predictions are held out
-_MOST_REPEATS = 5
+_MOST_REPEATS = 3
 
 
 @insert_shared_docs
