@@ -19,6 +19,12 @@ test: .venv ## Run the tests
 long: .venv ## Run the tests that take many seconds each (minutes)
 	$(PYTHON) -m pytest -m long
 
+.PHONY: docs
+docs: .venv ## Build the documentation site into build/site; warnings and dead links are errors
+	$(PYTHON) -m pip install --quiet --editable ".[docs]"
+	$(PYTHON) -m sphinx -W --keep-going --quiet docs build/site
+	$(PYTHON) docs/check_site.py build/site
+
 .PHONY: oracles
 oracles: .venv ## Install other libraries and compare with them (minutes)
 	$(PYTHON) -m pip install --quiet --editable ".[test,oracles]"

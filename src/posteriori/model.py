@@ -244,6 +244,12 @@ class GenerativeModel:
         return self.of_class[-1] + 1 if self.of_class else len(self.log_prior)
 
     @property
+    def is_density(self) -> bool:
+        """Whether rows can be drawn: every block is a density, and every column of counts has one."""
+        unread = set(self.schema.of_kind("counts")).difference(*(block.columns for block in self.blocks))
+        return not unread and all(getattr(block.density, "is_normalised", True) for block in self.blocks)
+
+    @property
     def class_log_prior(self) -> Array:
         """Log p(y) in nats, (C,)."""
         return self.by_class(self.log_prior)
@@ -686,5 +692,5 @@ def _count_outside(block: Block, batch: Batch, column: Column, i: int) -> ValueE
     return ValueError(
         f"column {column.name!r} holds {bags.counts[k]:g} for word {column.word(int(bags.words[k]))!r} in row "
         f"{batch.number(i)}, but its distribution is {block.density.name}: {block.density.support}; correct the count"
-        f"{', hash with alternate_sign=False' if bags.counts[k] < 0 else ''} or choose another distribution"
+        f"{' (hashers need alternate_sign=False)' if bags.counts[k] < 0 else ' or choose another distribution'}"
     )

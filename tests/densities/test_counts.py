@@ -296,3 +296,15 @@ def test_em_of_rows_without_label_increases_the_likelihood():
         model = po.NaiveBayes(distributions="multinomial", unlabelled="learn").fit(X, y)
         assert (np.diff(model.log_likelihood_trace_) > -1e-8).all()
         assert len(model.log_likelihood_trace_) > 2
+
+
+@pytest.mark.parametrize("name", ["multinomial", "scaled", "complement", "compound", "presence", "poisson_rate"])
+def test_a_negative_count_is_an_error_that_names_the_word(name):
+    X = csr_array(np.where(COUNTS > 0, COUNTS, 0))
+    X.data[3] = -2
+    row, word = np.searchsorted(X.indptr, 3, side="right") - 1, X.indices[3]
+    for target in ("fit", "partial_fit"):
+        with pytest.raises(
+            ValueError, match=rf"column 'counts' holds -2 for word 'x{word}' in row {row}.*alternate_sign"
+        ):
+            getattr(po.NaiveBayes(distributions=name), target)(X, COMPONENT)

@@ -63,7 +63,8 @@ def test_a_column_is_integrated_over_its_mean_and_variance(n):
             v = np.exp(log_variance)
             scatter = ((g - g.mean()) ** 2).sum()
             posterior = -0.5 * (scatter + smoothing * pooled) / v - 0.5 * (len(g) - 1 + smoothing) * log_variance
-            new = scipy.stats.norm(g.mean(), np.sqrt(v * (1 + 1 / len(g)))).pdf(x) if x is not None else 1.0
+            spread = v * (1 + 1 / len(g))
+            new = 1.0 if x is None else np.exp(-0.5 * (x - g.mean()) ** 2 / spread) / np.sqrt(2 * np.pi * spread)
             return np.exp(posterior) * new
 
         for x in (-4.0, 0.3, 9.0):
@@ -97,20 +98,23 @@ def test_the_block_and_its_marginals_against_scipy(pooling):
 
 
 @pytest.mark.parametrize("n", [2, 3, 9, 40])
-def test_the_block_is_the_ratio_of_marginal_likelihoods(n):
+@pytest.mark.parametrize("pooling", [Pooled(), PerClass()], ids=repr)
+def test_the_block_is_the_ratio_of_marginal_likelihoods(n, pooling):
     """p(x | rows) = p(rows and x) / p(rows), each an integral over the means and the covariance (Murphy 2007, § 9)."""
     rng = np.random.default_rng(n)
     x, new, d = rng.normal(size=(n, 4)), rng.normal(size=4), 4
-    within = ((x - x.mean(axis=0)) ** 2).mean(axis=0)
+    psi = np.diag(((x - x.mean(axis=0)) ** 2).mean(axis=0))
+    if not pooling.shared:
+        psi = (n * np.cov(x.T, ddof=0) + (d + 1) * psi) / (n + 1)
 
     def log_marginal(rows):
         m, degrees = len(rows), d + len(rows)  # d + 1 of the prior, and one less for the mean
-        scatter = (rows - rows.mean(axis=0)).T @ (rows - rows.mean(axis=0)) + (d + 1) * np.diag(within)
+        scatter = (rows - rows.mean(axis=0)).T @ (rows - rows.mean(axis=0)) + (d + 1) * psi
         gamma = scipy.special.multigammaln(degrees / 2, d)
         return gamma - degrees / 2 * np.linalg.slogdet(scatter)[1] - d / 2 * (np.log(m) + m * np.log(np.pi))
 
     one = Assignment(np.zeros(n, np.int32), np.ones(n), 1)
-    density = MultivariateGaussian(predictive=True)
+    density = MultivariateGaussian(pooling, predictive=True)
     parameters = density.estimate(Scatter.of(Numbers(x), one))
     expected = log_marginal(np.vstack([x, new])) - log_marginal(x)
     assert_allclose(density.log_density(parameters, Numbers(new[np.newaxis]))[0, 0], expected, rtol=1e-9)

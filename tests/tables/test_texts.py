@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
 import posteriori as po
 from posteriori.sources import table_source
-from posteriori.tables import Column, texts
+from posteriori.tables import texts
 from posteriori.tables.texts import RowsWithWord, looks_like_text
 from posteriori.tables.tokenizer import Tokenizer
 
@@ -226,23 +226,49 @@ def test_drawn_rows_have_texts_of_the_vocabulary(model):
     assert model.score(rows, labels) > 0.9
 
 
-def test_a_text_is_cut_into_words_once_for_all_passes_of_a_pool(monkeypatch, tmp_path):
-    pool = po.GenerativeClassifier(folds=2, random_state=0)
-    expected = pool.fit(FRAME, Y).predict_log_proba(FRAME)
-    seen, count_words = [], Column.count_words
+@pytest.fixture
+def cut(monkeypatch):
+    """Collect the texts that are cut into words."""
+    seen, transform, fit_transform = [], CountVectorizer.transform, CountVectorizer.fit_transform
 
-    def counted(self, cells):
-        seen.extend(cells)
-        return count_words(self, cells)
+    def counted(method):
+        def wrapped(self, cells, *rest):
+            seen.extend(cells)
+            return method(self, cells, *rest)
 
-    monkeypatch.setattr(Column, "count_words", counted)
-    np.testing.assert_array_equal(pool.fit(FRAME, Y).predict_log_proba(FRAME[:0].vstack(FRAME)), expected)
-    assert sorted(seen) == sorted(TEXTS * 2)  # once in the fit, once in the prediction
+        return wrapped
+
+    monkeypatch.setattr(CountVectorizer, "transform", counted(transform))
+    monkeypatch.setattr(CountVectorizer, "fit_transform", counted(fit_transform))
+    return seen
+
+
+@pytest.mark.parametrize("make", [po.NaiveBayes, lambda: po.GenerativeClassifier(folds=2, random_state=0)])
+def test_a_text_in_memory_is_cut_into_words_once(cut, make, monkeypatch, tmp_path):
+    model = make().fit(FRAME, Y)
+    assert sorted(cut) == sorted(TEXTS)
+    cut.clear()
+    expected = model.predict_log_proba(FRAME)
+    assert sorted(cut) == sorted(TEXTS)
+    cut.clear()
     FRAME.with_columns(kind=pl.Series(Y)).write_parquet(tmp_path / "t.parquet")
-    seen.clear()
-    pool.fit(po.scan(tmp_path / "t.parquet", target="kind"))
-    assert sorted(seen) == sorted(TEXTS)
-    monkeypatch.setattr(table_source, "_MOST_HELD", 5_000)  # bytes; then the words are counted in each pass
-    pool.fit(FRAME, Y)
-    assert len(seen) > 3 * len(TEXTS)
-    np.testing.assert_allclose(pool.predict_log_proba(FRAME), expected, atol=1e-8)
+    scanned = make().fit(po.scan(tmp_path / "t.parquet", target="kind"))
+    assert sorted(cut) == sorted(TEXTS * 2)  # a stream has a pass for the vocabulary
+    for module, name in ((texts, "MOST_KEPT"), (table_source, "_MOST_HELD")):
+        monkeypatch.setattr(module, name, 5_000)  # bytes; then the words are counted in each pass
+    cut.clear()
+    model.fit(FRAME, Y)
+    assert len(cut) >= 2 * len(TEXTS)
+    for found in (model, scanned):
+        np.testing.assert_allclose(found.predict_log_proba(FRAME), expected, atol=1e-8)
+
+
+def test_later_rows_and_rows_without_any_word_are_cut_once_too(cut):
+    model = po.NaiveBayes().fit(FRAME[:60], Y[:60])
+    cut.clear()
+    rows = FRAME[60:].with_columns(message=pl.when(pl.int_range(60) > 2).then("message"))
+    model.partial_fit(rows, Y[60:]).partial_fit(FRAME[:4].with_columns(message=pl.lit("!")), Y[:4])
+    assert len(cut) == 64
+    whole = pl.concat([FRAME[:60], rows, FRAME[:4].with_columns(message=pl.lit("!"))])
+    again = po.NaiveBayes().fit(whole, [*Y, *Y[:4]])
+    np.testing.assert_allclose(model.predict_log_proba(FRAME), again.predict_log_proba(FRAME), atol=1e-10)

@@ -130,12 +130,13 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     pooled; otherwise each class keeps a scale factor τ_c. "ledoit_wolf" estimates γ of each covariance from the norms
     of its rows, centred on their class means, in units of s_j; if cells are missing, from the complete rows.
 
-    With ``predictive=True`` the means (flat prior) and the covariances (inverse Wishart, as if d + 1 rows had shown D)
-    are integrated out (Geisser 1964). With the covariance Σ_c of m rows that pooling and shrinkage give, of which r = m
+    With ``predictive=True`` the means (flat prior) and the covariances (inverse Wishart, as if d + 1 rows had shown Ψ)
+    are integrated out (Geisser 1964). Ψ is D for a covariance that all classes share, and for the others the scale
+    matrix of the shared one. With the covariance Σ_c of m rows that pooling and shrinkage give, of which r = m
     less the number of means are degrees of freedom,
 
     .. math:: p(x \mid c) = t_{r + 2}\Bigl(x;\ \mu_c,\ \bigl(1 + \tfrac{1}{n_c}\bigr)
-              \frac{m \Sigma_c + (d + 1) D}{r + 2}\Bigr)
+              \frac{m \Sigma_c + (d + 1) \Psi}{r + 2}\Bigr)
 
     It tends to the Gaussian as n grows, and it is proper for any number of rows. Then the log-odds are not linear or
     quadratic. If cells are missing, n_c is the mean number of present cells of a column.

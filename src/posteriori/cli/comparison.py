@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import kept_columns, parts_of_dates, read_labelled
+from posteriori.cli.checks import columns_named, kept_columns, parts_of_dates, read_labelled
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import (
     AsJson,
@@ -22,6 +22,7 @@ from posteriori.cli.options import (
     TablePath,
     Target,
     TargetIsClass,
+    Text,
     models_option,
     split_names,
 )
@@ -45,6 +46,7 @@ def compare(
     ignore: Ignore = None,
     keep: Keep = None,
     dates: Dates = None,
+    text: Text = None,
     sizes: Annotated[
         list[str] | None,
         typer.Option(
@@ -105,6 +107,7 @@ def compare(
             categorical_features=data.categorical or "from_dtype",
             keep=kept_columns(keep, data.features),
             dates=parts_of_dates(dates),
+            text=columns_named(text, data.features, "--text") or "auto",
             random_state=seed,
             progress=progress,
         )

@@ -69,6 +69,23 @@ def parse_findings(text: str) -> dict[str, str]:
     return {name: str(state) for name, state in found.items()}
 
 
+def parse_edges(written: list[str] | None, option: str) -> list[tuple[str, str]]:
+    """Parse smoke->lung, or smoke → lung."""
+    edges = []
+    for text in written or ():
+        ends = [end.strip() for end in re.split(r"->|→", text)]
+        if len(ends) != 2 or not all(ends):
+            raise UserError(f"{option} {text!r} is no edge; write it as parent->child")
+        edges.append((ends[0], ends[1]))
+    return edges
+
+
+def parse_tiers(text: str) -> list[list[str]] | None:
+    """Parse age,sex;smoke;lung,xray; None for an empty text."""
+    tiers = [[name.strip() for name in tier.split(",") if name.strip()] for tier in text.split(";")]
+    return [tier for tier in tiers if tier] or None
+
+
 class _Reader:
     """A text and the position up to which it has been parsed."""
 

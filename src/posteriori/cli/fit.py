@@ -306,7 +306,6 @@ def _check_outputs(request: FitRequest) -> None:
     if names_table(destination):
         raise UserError(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
     check_place(destination, *paths)
-    check_overwrite(destination, "classifier", request.target, request.force)
     if request.report is not None:
         check_report(request.report, paths, destination)
 
@@ -326,6 +325,7 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
 
     target = request.target
     check_column(target, scan.types, request.title)
+    check_overwrite(request.output, "classifier", target, request.force)  # after a wrong name of the target
     cuts = cuts_of(scan.frame, target, request.classes, request.target_is_class)
     if cuts is not None:
         scan = scan.with_target_cut(target, cuts)

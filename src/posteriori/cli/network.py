@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from posteriori.cli.checks import columns_named
-from posteriori.cli.expressions import parse_findings, parse_question
+from posteriori.cli.expressions import parse_edges, parse_findings, parse_question, parse_tiers
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import AsJson, DrawSeed, Force, Ignore, OutputTable, RowCount
 from posteriori.cli.overwriting import check_overwrite
@@ -62,6 +62,8 @@ class Search(StrEnum):
 
     hill_climbing = "hill-climbing"
     chow_liu = "chow-liu"
+    pc = "pc"
+    mmhc = "mmhc"
 
 
 class Score(StrEnum):
@@ -70,6 +72,7 @@ class Score(StrEnum):
     bic = "bic"
     aic = "aic"
     bdeu = "bdeu"
+    k2 = "k2"
 
 
 def load_network(path: Path, tolerance: float | None = None, max_table_size: int | None = None) -> BayesianNetwork:
@@ -200,10 +203,28 @@ def learn(
     ],
     method: Annotated[Search, typer.Option(help="Algorithm of structure learning.")] = Search.hill_climbing,
     score: Annotated[Score, typer.Option(help="Score that hill climbing maximises.")] = Score.bic,
+    required: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A->B", help="An edge that must be present. Can be given several times."),
+    ] = None,
+    forbidden: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A->B", help="An edge that must be absent. Can be given several times."),
+    ] = None,
+    tiers: Annotated[
+        str,
+        typer.Option(metavar="A,B;C", help="Groups of columns in the order of time: no edge leads to an earlier one."),
+    ] = "",
+    significance: Annotated[
+        float, typer.Option(metavar="P", help="Of the tests of pc and mmhc: larger p-values count as independent.")
+    ] = 0.05,
     max_parents: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=0, help="Maximum number of parents per variable in hill climbing.", show_default=False
+            metavar="N",
+            min=0,
+            help="Maximum number of parents per variable (hill climbing, mmhc).",
+            show_default=False,
         ),
     ] = None,
     ignore: Ignore = None,
@@ -213,12 +234,14 @@ def learn(
 ) -> None:
     """Learn a network from a table whose columns are categories, and save it.
 
-    Hill climbing needs complete rows; chow-liu also learns from incomplete rows. Numeric columns with many values are
-    refused unless --binned cuts them into intervals.
+    Rows may lack cells: hill-climbing and mmhc then alternate with EM, and the other methods take each test on the rows
+    that have its columns. Numeric columns with many values are refused unless --binned cuts them into intervals.
 
     Example:
 
         posteriori network learn penguins.csv --method chow-liu --binned --output penguins.bif
+
+        posteriori network learn cases.csv --required "smoke->lung" --tiers "age,smoke;lung,xray" --output lung.bif
     """
     from posteriori.tables.names import exactly
 
@@ -234,13 +257,17 @@ def learn(
 
     from posteriori.networks import learn_network, write_network
 
-    climbing = method is Search.hill_climbing
+    is_tree = method is Search.chow_liu
     with as_user_errors():
         net = learn_network(
             frame,
-            "hill_climbing" if climbing else "chow_liu",
-            score=score.value if climbing else None,
-            max_parents=max_parents if climbing else None,
+            cast(Any, method.value.replace("-", "_")),
+            score=None if is_tree else score.value,
+            max_parents=None if is_tree else max_parents,
+            required=parse_edges(required, "--required"),
+            forbidden=parse_edges(forbidden, "--forbidden"),
+            tiers=parse_tiers(tiers),
+            significance=significance,
         )
         write_network(net, output)
     found = {

@@ -95,7 +95,7 @@ class MultivariateGaussian:
         overall = origin + share @ (statistics.mean - origin)
         mean = np.where(seen[:, np.newaxis], statistics.mean, overall)
         if self.predictive:
-            return integrate_out_parameters(mean, self._raw(statistics), statistics, self.pooling, self.ddof)
+            return integrate_out_parameters(mean, self._pooled(statistics), self.shrinkage, self.pooling, statistics)
         return MultivariateGaussianParameters(mean, self._regularised(self._raw(statistics), statistics))
 
     def plug_in(self) -> MultivariateGaussian:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from posteriori.densities.multivariate_parameters import MultivariateGaussianParameters
 from posteriori.densities.pooling import Pooled, Pooling
+from posteriori.densities.shrinkage import Covariances, Shrinkage
 from posteriori.densities.singular import least_eigenvalue, regularise_singular
 from posteriori.densities.student import truncated_t
 from posteriori.densities.within_ranges import Box
@@ -14,29 +17,31 @@ from posteriori.typing import Array
 
 
 def integrate_out_parameters(
-    mean: Array, covariance: Array, statistics: Scatter, pooling: Pooling, ddof: int
+    mean: Array, estimated: Covariances, shrinkage: Shrinkage, pooling: Pooling, statistics: Scatter
 ) -> MultivariateGaussianParameters:
     r"""Return the t densities that integrate the means and the covariances out.
 
-    The prior of a covariance is inverse Wishart with d + 1 degrees of freedom, as if d + 1 rows had shown the diagonal
-    matrix D of the pooled within-class variances; that of the means is flat. With the covariance Σ of m rows that
-    pooling and shrinkage give, of which r = m less the number of means are degrees of freedom,
+    The prior of a covariance is inverse Wishart, as if d + 1 rows had shown a matrix Ψ; that of the means is flat. With
+    the covariance Σ of m rows that pooling and shrinkage give, of which r = m less the number of means are degrees of
+    freedom,
 
     .. math:: p(x \mid z) = t_{r + 2}\Bigl(x;\ \mu_z,\ \bigl(1 + \tfrac{1}{n_z}\bigr)
-              \frac{m \Sigma + (d + 1) D}{r + 2}\Bigr)
+              \frac{m \Sigma + (d + 1) \Psi}{r + 2}\Bigr)
 
-    D comes from the rows, so that multiplying a column by a constant changes no posterior. ν = r + 2 does not depend on
-    d, because the marginal of an inverse Wishart loses a degree of freedom with each column.
+    The prior of a covariance that all components share is the diagonal matrix Ψ = D of the pooled within-class
+    variances. That of a component's own covariance is centred on the shared one: Ψ is the scale matrix that the formula
+    gives for it. Both come from the rows, so that multiplying a column by a constant changes no posterior. ν = r + 2
+    does not depend on d, because the marginal of an inverse Wishart loses a degree of freedom with each column.
 
     Parameters
     ----------
     mean : ndarray (Z, d)
-    covariance : ndarray (G, d, d)
-        Of all components, or of each; possibly singular.
-    statistics : Scatter
+    estimated : Covariances
+        Pooled, not shrunk; possibly singular.
+    shrinkage : Shrinkage
+        Of the covariances and of Ψ, so that Ψ has their shape.
     pooling : Pooling
-    ddof : int
-        As the covariances were estimated with.
+    statistics : Scatter
 
     Notes
     -----
@@ -50,17 +55,21 @@ def integrate_out_parameters(
     theory, Biometrika 68 (1981), on the marginals.
     """
     known = np.minimum(statistics.weight, statistics.cells.weight.mean(axis=1))
-    n_covariances, d = covariance.shape[:2]
-    rows = pooling.mixed(np.maximum(known - ddof, 0.0))
-    degrees = pooling.mixed(np.maximum(known - 1.0, 0.0)) + 2.0
-    prior = regularise_singular(
-        np.diag(within_variances(statistics, ddof)), statistics.variance_of_cells, least_eigenvalue(statistics)
-    )
-    group = slice(n_covariances)
-    scale = rows[group, np.newaxis, np.newaxis] * covariance + (d + 1.0) * prior
-    scale /= degrees[group, np.newaxis, np.newaxis]
+    share = np.where(statistics.weight > 0, known / np.where(statistics.weight > 0, statistics.weight, 1.0), 0.0)
+    rows, free = estimated.degrees * share, np.maximum(known - 1.0, 0.0)
+    degrees = pooling.mixed(free) + 2.0
+    pseudo_rows = mean.shape[1] + 1.0
+    scale, least = statistics.variance_of_cells, least_eigenvalue(statistics)
+    psi = regularise_singular(np.diag(estimated.unit**2), scale, least)
+    if not pooling.shared:
+        shared = Pooled().covariances(estimated.degrees, statistics.scatter)[0]
+        psi = (rows.sum() * shared + pseudo_rows * psi) / (free.sum() + 2.0)
+    alike = replace(estimated, covariance=np.tile(psi, (len(estimated.covariance), 1, 1)))
+    prior = np.stack([regularise_singular(one, scale, least) for one in shrinkage.shrink(alike)])
+    of_rows = pooling.mixed(rows)[: len(prior), np.newaxis, np.newaxis] * shrinkage.shrink(estimated)
+    covariance = (of_rows + pseudo_rows * prior) / degrees[: len(prior), np.newaxis, np.newaxis]
     spread = 1.0 + 1.0 / np.where(known > 0, known, 1.0)
-    return MultivariateGaussianParameters(mean, scale, degrees.copy(), spread)
+    return MultivariateGaussianParameters(mean, covariance, np.array(degrees), spread)
 
 
 def within_variances(statistics: Scatter, ddof: int) -> Array:

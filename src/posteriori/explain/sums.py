@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from posteriori.explain.words import WordFactors
-from posteriori.formatting import cell_text, exponential, shortened
+from posteriori.formatting import cell_text, exponential, plural, shortened
 from posteriori.html_tables import paragraph, table
 from posteriori.model import GenerativeModel, log_sum
 from posteriori.tables import quote
@@ -83,6 +83,11 @@ class Explanation:
     given: tuple[tuple[int, ...], ...] = ()
     weighted: bool = False
     words: tuple[Mapping[str, WordFactors], ...] = ()
+
+    def __repr__(self) -> str:
+        n_rows, n_classes, _ = self.log_factors.shape
+        shape = f"{plural(n_rows, 'row')}, {plural(n_classes, 'class')}, {plural(len(self.feature_names), 'feature')}"
+        return f"<Explanation: {shape}; print(….bayes_table(row)) writes Bayes' rule out>"
 
     @property
     def constant(self) -> str:

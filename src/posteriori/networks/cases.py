@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from posteriori.networks.naming import States
-from posteriori.sources import LabelledSource, local_source
+from posteriori.sources import LabelledSource, source_of
 from posteriori.statistics import StatisticsFactory
 from posteriori.suggestions import closest
 from posteriori.tables import Assignment, Batch, Codes, Column, Schema, Table, check_weights, read_table
+from posteriori.tables.blocks import BlockTable, needs_dense
+from posteriori.tables.lazy import LazyTable
 from posteriori.tables.schema import categorical_column
-from posteriori.typing import Array
 
+_ALL = Column("", "categorical", ("row",))  # one class, so that batches have the weights of their rows
 MOST_INTEGER_STATES = 32  # a column of more different integers is taken for a measurement
 
 
@@ -33,14 +35,11 @@ class Cases:
     present : tuple of int
         The indices of the variables that have a column, in the order of the source; all cells of other variables are
         missing.
-    weight : ndarray (n,) or None
-        The weights of the rows.
     """
 
     source: LabelledSource
     columns: tuple[Column, ...]
     present: tuple[int, ...]
-    weight: Array | None
 
     def reduce(self, sufficient_statistics: StatisticsFactory) -> Any:
         """Return the statistics of all rows.
@@ -51,23 +50,52 @@ class Cases:
             A cell is no state of its variable.
         """
         cardinalities = tuple(column.cardinality for column in self.columns)
+        try:
+            return self.source.reduce(_Accumulate(cardinalities, self.present, sufficient_statistics))
+        except UnknownStateError as error:
+            raise self._located(error.column) from None
 
-        def accumulate(batch: Batch) -> Any:
-            if batch.unseen:
-                name = next(iter(batch.unseen))
-                table = self.source.table
-                seen = table.column(self.source.positions[self.source.schema.names.index(name)], categorical=True)
-                raise _unknown_state(
-                    name, seen.categories, next(column for column in self.columns if column.name == name)
-                )
-            n, codes = len(batch), batch.codes.values
-            if len(self.present) < len(self.columns):
-                known, codes = codes, np.zeros((n, len(self.columns)), codes.dtype)  # code 0: a missing cell
-                codes[:, self.present] = known
-            weight = np.ones(n) if self.weight is None else self.weight[batch.start : batch.start + n]
-            return sufficient_statistics.of(Codes(codes, cardinalities), Assignment(np.zeros(n, np.int32), weight, 1))
+    def _located(self, name: str) -> ValueError:
+        """Return the error about a cell that is no state, with the cell."""
+        seen = self.source.table.column(self.source.positions[self.source.schema.names.index(name)], categorical=True)
+        return _unknown_state(name, seen.categories, next(column for column in self.columns if column.name == name))
 
-        return self.source.reduce(accumulate)
+
+class UnknownStateError(ValueError):
+    """A cell is no state of its variable; it may be raised where the rows are, on a worker."""
+
+    def __init__(self, column: str) -> None:
+        super().__init__(column)  # the only argument, so that the error can be sent back by pickle
+        self.column = column
+
+
+@dataclass(frozen=True)
+class _Accumulate:
+    """Statistics of a batch of rows. It is sent to workers, so that it holds no table.
+
+    Attributes
+    ----------
+    cardinalities : tuple of int (V,)
+    present : tuple of int
+        As in `Cases`.
+    sufficient_statistics : StatisticsFactory
+    """
+
+    cardinalities: tuple[int, ...]
+    present: tuple[int, ...]
+    sufficient_statistics: StatisticsFactory
+
+    def __call__(self, batch: Batch) -> Any:
+        """Return the statistics of the rows of a batch."""
+        if batch.unseen:
+            raise UnknownStateError(next(iter(batch.unseen)))
+        n, codes = len(batch), batch.codes.values
+        if len(self.present) < len(self.cardinalities):
+            known, codes = codes, np.zeros((n, len(self.cardinalities)), codes.dtype)  # code 0: a missing cell
+            codes[:, self.present] = known
+        weight = np.ones(n) if batch.assignment is None else batch.assignment.weight
+        tile = Codes(codes, self.cardinalities)
+        return self.sufficient_statistics.of(tile, Assignment(np.zeros(n, np.int32), weight, 1))
 
 
 def open_cases(
@@ -97,6 +125,8 @@ def open_cases(
         has no column and no declared states.
     """
     opened = read_table(table)
+    if isinstance(opened, BlockTable):
+        raise needs_dense(opened.blocks[0].column, opened.n_rows, "a Bayesian network")
     titles = opened.names if opened.named or names is None else tuple(names)
     variables = tuple(titles if names is None else names)
     if len(titles) != len(opened.names):
@@ -108,6 +138,8 @@ def open_cases(
         if title not in variables:
             raise ValueError(f"column {title!r} is no variable of the network; {closest(title, variables)}, or drop it")
     position = {title: j for j, title in enumerate(titles)}
+    if isinstance(opened, LazyTable):  # in one pass, not one for each column
+        opened.find_categories([position[name] for name in variables if name in position])
     columns = []
     for name in variables:
         if name in position:
@@ -122,8 +154,9 @@ def open_cases(
     present = tuple(v for v, name in enumerate(variables) if name in position)
     schema = Schema(tuple(columns[v] for v in present), opened.container, opened.named)
     positions = [position[variables[v]] for v in present]
-    weight = check_weights(sample_weight, opened.n_rows)
-    return Cases(local_source(opened, schema, positions, n_jobs=n_jobs), tuple(columns), present, weight)
+    weight = None if sample_weight is None else check_weights(sample_weight, opened.n_rows)
+    source = source_of(opened, schema, positions, classes=_ALL, weight=weight, n_jobs=n_jobs)
+    return Cases(source, tuple(columns), present)
 
 
 def _read_column(table: Table, j: int, name: str, states: States | None) -> Column:

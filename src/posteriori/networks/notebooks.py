@@ -87,8 +87,12 @@ def network_html(network: Any) -> str:
         rows = [[name, ", ".join(parents)] for name, parents in list(above.items())[:_MOST_ROWS]]
         return title + table("variables", ["variable", "parents"], rows, 2) + _left_out(len(above), "variables")
     marginals = network.query(joint=False)
-    each = {heading([name], above[name]): marginal.to_dict() for name, marginal in marginals.items()}
-    return title + marginals_html("without evidence", each)
+    each = {_with_parents(name, above[name]): marginal.to_dict() for name, marginal in marginals.items()}
+    return title + marginals_html("Marginals without evidence; an arrow leads from the parents", each)
+
+
+def _with_parents(name: str, parents: Sequence[str]) -> str:
+    return f"{name} ← {', '.join(parents)}" if parents else name
 
 
 def marginals_html(title: str, marginals: Mapping[str, Mapping[Any, float]]) -> str:

@@ -18,14 +18,10 @@ from posteriori.typing import Array
 
 @dataclass(frozen=True)
 class CachedRows:
-    """The continuous cells as numbers (n, d) and the categorical cells as codes (n, d), read before.
-
-    texts holds the counts of the words of each column of text, by its position in the schema.
-    """
+    """The continuous cells as numbers (n, d) and the categorical cells as codes (n, d), read before."""
 
     numbers: Array
     codes: Array
-    texts: Mapping[int, Bags] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -46,6 +42,9 @@ class RowReader:
         Whether a category that the schema lacks is an error, because the schema was inferred from the first rows.
     numeric_only : bool
         Whether categorical columns are left unread, as if all their cells were missing.
+    texts : mapping of int to Bags
+        The counts of the words of columns of text in all rows, where they were counted before, by their positions in
+        the schema.
     """
 
     table: Table
@@ -55,6 +54,7 @@ class RowReader:
     first: int = 0
     unseen_is_error: bool = False
     numeric_only: bool = False
+    texts: Mapping[int, Bags] = field(default_factory=dict)
 
     def cells(self, rows: slice) -> tuple[Array, Array, dict[str, int]]:
         """Return the numbers (n, d) and codes (n, d) of some rows, and the number of unseen categories per column.
@@ -108,8 +108,8 @@ class RowReader:
         read = []
         for j in self.schema.of_kind("counts"):
             column = self.schema.columns[j]
-            if self.kept is not None and j in self.kept.texts:
-                read.append(self.kept.texts[j].rows(rows))
+            if j in self.texts:
+                read.append(self.texts[j].rows(rows))
                 continue
             if column.text is not None:
                 read.append(column.count_words(self.table.texts(self.positions[j], rows)))

@@ -94,8 +94,8 @@ class TableSource(ComposedSource):
         12. Partitions are not kept either.
         """
         counts = self.schema.of_kind("counts")
-        texts = [j for j in counts if self.schema.columns[j].text is not None]
-        if self.reader.kept is not None or (counts and not texts):  # sparse blocks are in memory
+        texts = [j for j in counts if self.schema.columns[j].text is not None and j not in self.reader.texts]
+        if self.reader.kept is not None or (counts and not texts):  # sparse blocks and counted texts are in memory
             return self
         n_rows, schema = self.table.n_rows, self.schema
         n_codes = len(schema.of_kind("categorical"))
@@ -152,7 +152,7 @@ class TableSource(ComposedSource):
     def _keeping(
         self, numbers: Array, codes: Array, components: Array | None, texts: Mapping[int, Bags] | None = None
     ) -> Self:
-        reader = replace(self.reader, kept=CachedRows(numbers, codes, texts or {}))
+        reader = replace(self.reader, kept=CachedRows(numbers, codes), texts=texts or self.reader.texts)
         return replace(self, reader=reader, labelling=replace(self.labelling, components=components))
 
     def _slices(self) -> list[slice]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 from posteriori.invariants import require
@@ -108,11 +107,9 @@ class Tokenizer:
             raise ValueError(f"token_pattern is {self.token_pattern!r}, which is no pattern: {error}") from None
         require(groups <= 1, f"token_pattern is {self.token_pattern!r}; it may have one group at most")
 
-    def _vectorizer(self, **vocabulary: Any) -> Any:
-        try:
-            from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
-        except ImportError:
-            raise ImportError("a model with a column of text needs scikit-learn: pip install scikit-learn") from None
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """The settings of the vectorizers of scikit-learn, without those of the vocabulary."""
         settings = dataclasses.asdict(self)
         for name in (*_OF_VOCABULARY, "n_features"):
             del settings[name]
@@ -120,25 +117,38 @@ class Tokenizer:
             settings["stop_words"] = list(self.stop_words)
         if self.analyzer != "word":  # CountVectorizer warns of settings that only words have
             del settings["stop_words"], settings["token_pattern"]
+        return settings
+
+    def _vectorizer(self, **vocabulary: Any) -> Any:
+        try:
+            from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+        except ImportError:
+            raise ImportError("a model with a column of text needs scikit-learn: pip install scikit-learn") from None
         if self.n_features is not None:
-            return HashingVectorizer(n_features=self.n_features, alternate_sign=False, norm=None, **settings)
-        return CountVectorizer(**settings, **vocabulary)
+            return HashingVectorizer(n_features=self.n_features, alternate_sign=False, norm=None, **self._settings)
+        return CountVectorizer(**self._settings, **vocabulary)
+
+    def weighter(self) -> Any:
+        """Return a vectorizer that learns a vocabulary, and weights its words by tf-idf."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        limits = {name: getattr(self, name) for name in _OF_VOCABULARY}
+        return TfidfVectorizer(**self._settings, **limits)
 
     def counter(self, places: Mapping[str, int]) -> Any:
         """Return a vectorizer that counts hashes, or the words of a vocabulary, given as the position of each."""
         return self._vectorizer(**({} if self.n_features is not None else {"vocabulary": places}))
 
-    @cached_property
-    def _analyze(self) -> Any:
-        return self._vectorizer().build_analyzer()
-
-    def tokens(self, text: str) -> list[str]:
-        """Return the words and n-grams of a text, in order, with repetitions."""
-        found: list[str] = self._analyze(text)
-        return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+    def count(self, texts: Sequence[str | None]) -> tuple[tuple[str, ...], Any]:
+        """Return the words of some texts, and how often each occurs in each text, as a CSR matrix; None has no word."""
+        vectorizer = self._vectorizer()
+        try:
+            counts = vectorizer.fit_transform([text or "" for text in texts])
+        except ValueError as error:
+            if "empty vocabulary" not in str(error):
+                raise
+            return (), None
+        return tuple(vectorizer.get_feature_names_out().tolist()), counts
 
     def selected(self, n_rows_with: Mapping[str, int], n_rows: int) -> tuple[str, ...]:
         """Return the vocabulary, in alphabetical order, from the number of rows that hold each word."""
