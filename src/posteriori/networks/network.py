@@ -13,6 +13,7 @@ from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG
 from posteriori.networks.graph_queries import GraphQueries
 from posteriori.networks.naming import States
+from posteriori.networks.notebooks import network_html
 from posteriori.networks.table_learning import TableLearning
 from posteriori.networks.table_queries import TableQueries
 
@@ -186,3 +187,6 @@ class BayesianNetwork(TableLearning, CaseQueries, TableQueries, GraphQueries, Ca
         named = f" {self.name!r}" if self.name else ""
         tables = f"{self.n_parameters:,} parameters" if self._spec.is_complete else f"{len(self.cpts):,} tables so far"
         return f"<BayesianNetwork{named}: {len(self.variables):,} variables, {len(self.edges):,} edges, {tables}>"
+
+    def _repr_html_(self) -> str:
+        return network_html(self)
