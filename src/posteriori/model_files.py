@@ -38,6 +38,7 @@ _DATACLASSES = {
     "FactorWeights": "posteriori.model",
     "GenerativeModel": "posteriori.model",
     "CPT": "posteriori.networks",
+    "LinearGaussian": "posteriori.networks",
     "ColumnRanges": "posteriori.statistics",
     "Counts": "posteriori.statistics",
     "ExposedCounts": "posteriori.statistics",
