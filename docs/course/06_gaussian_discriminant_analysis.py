@@ -36,21 +36,19 @@ models = {
         covariance="diagonal", pooling="per_class"
     ),
 }
-figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(11, 4.3), sharey=True)
 for ax, (title, model) in zip(axes, models.items()):
     model.fit(X, y)
     po.plotting.plot_decision_regions(model, X, y, ax=ax, resolution=120)
-    ax.set_title(
-        f"{title}\n{model.n_parameters_} parameters, accuracy {model.score(X, y):.3f}"
-    )
+    ax.set_title(f"{title}\naccuracy {model.score(X, y):.3f}", pad=24)
 plt.show()
 
 # %%
 # The ellipses show what each model believes about the classes.
-figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(11, 4.3), sharey=True)
 for ax, (title, model) in zip(axes, models.items()):
     po.plotting.plot_covariances(model, X, y, ax=ax)
-    ax.set_title(title)
+    ax.set_title(f"{title}\n{model.n_parameters_} parameters", pad=24)
 plt.show()
 
 # %%
