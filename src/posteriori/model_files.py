@@ -44,6 +44,7 @@ _DATACLASSES = {
     "ExposedCounts": "posteriori.statistics",
     "JointCounts": "posteriori.statistics",
     "GroupedStatistics": "posteriori.statistics",
+    "LeafCounts": "posteriori.statistics.forests",
     "JointStatistics": "posteriori.statistics",
     "Moments": "posteriori.statistics",
     "PairMoments": "posteriori.statistics",
