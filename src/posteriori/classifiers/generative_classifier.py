@@ -39,7 +39,6 @@ from posteriori.model_cost import TableSummary
 from posteriori.model_selection.folded_data import (
     MOST_EVALUATED_BY_ALL,
     FoldedData,
-    cross_fit_and_score,
     held_out_rows,
     judge_and_sample,
     sample_of,
