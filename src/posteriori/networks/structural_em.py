@@ -51,7 +51,7 @@ def complete_rows(rows: DistinctRows, inference: Inference, rng: np.random.Gener
     """
     codes = rows.codes.values.astype(np.int64) - 1
     missing: Array = codes < 0
-    complete = ~missing.any(axis=1)
+    complete: Array = np.asarray(~missing.any(axis=1))
     parts = [(rows.codes.values[complete], rows.weight[complete])] if complete.any() else []
     n_drawn = 0
     for pattern, members in _by_pattern(missing, complete):
