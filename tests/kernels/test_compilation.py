@@ -147,6 +147,7 @@ def reachable(tmp_path):
     return tmp_path
 
 
+@pytest.mark.long
 def test_where_only_temporary_files_can_be_written(reachable):
     temporary = reachable / "temporary"
     temporary.mkdir()
@@ -161,6 +162,7 @@ def test_where_only_temporary_files_can_be_written(reachable):
     assert first[2] == again[2] == "[]"
 
 
+@pytest.mark.long
 def test_where_nothing_can_be_written(reachable):
     temporary = reachable / "temporary"
     temporary.mkdir()
@@ -172,6 +174,7 @@ def test_where_nothing_can_be_written(reachable):
     assert "set NUMBA_CACHE_DIR to a folder that you can write to" in said[2]
 
 
+@pytest.mark.long
 def test_a_folder_that_is_stated_is_used(reachable):
     stated = reachable / "stated"
     stated.mkdir()
@@ -210,6 +213,7 @@ def test_the_settings_of_numba_stay_what_they_are(no_folder_beside, monkeypatch)
     assert before == numba.config.CACHE_DIR
 
 
+@pytest.mark.long
 def test_the_command_line_says_once_that_it_compiles(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,y\n" + "1,u,p\n2,v,q\n" * 10)
     command = [sys.executable, "-c", "import posteriori.cli as c; raise SystemExit(c.main())"]

@@ -6,7 +6,10 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs fork, and threads with names")
+pytestmark = [
+    pytest.mark.long,  # a process a test
+    pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs fork, and threads with names"),
+]
 
 _SCRIPT = """
 import os, sys, tempfile, warnings

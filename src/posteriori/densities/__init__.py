@@ -33,6 +33,7 @@ from posteriori.densities.multinomial import Multinomial, MultinomialParameters
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.multivariate_parameters import MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
+from posteriori.densities.poisson_rate import PoissonRate, PoissonRateParameters
 from posteriori.densities.presence import Presence, PresenceParameters
 from posteriori.densities.random_trees import RandomTrees, RandomTreesParameters
 from posteriori.densities.registry import (
@@ -96,6 +97,8 @@ __all__ = [
     "MultivariateGaussianParameters",
     "Poisson",
     "PoissonParameters",
+    "PoissonRate",
+    "PoissonRateParameters",
     "Presence",
     "PresenceParameters",
     "RandomTrees",

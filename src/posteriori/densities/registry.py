@@ -25,6 +25,7 @@ from posteriori.densities.missingness import Missingness
 from posteriori.densities.multinomial import Multinomial
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.poisson import Poisson
+from posteriori.densities.poisson_rate import PoissonRate
 from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
 from posteriori.densities.presence import Presence
 from posteriori.densities.random_trees import RandomTrees
@@ -89,7 +90,7 @@ REGISTRY: tuple[Registration, ...] = (
     Registration(FullJoint),
     Registration(
         Gaussian,
-        options=_options(smoothing="variance_smoothing", ddof="ddof"),
+        options=_options(smoothing="variance_smoothing", ddof="ddof", predictive="predictive"),
         sql="posteriori.sql.factors:gaussian_factors",
     ),
     Registration(Grouped, (Groups,), sql="posteriori.sql.grouped:grouped_factors"),
@@ -118,6 +119,7 @@ REGISTRY: tuple[Registration, ...] = (
         sql="posteriori.sql.factors:poisson_factors",
         label="count (Poisson)",
     ),
+    Registration(PoissonRate, options=_options(smoothing="rate_smoothing"), label="count (Poisson rate)"),
     Registration(Presence, options=_options(alpha="alpha"), label="count (presence)"),
     Registration(RandomTrees, (TreeStructure,), sql="posteriori.sql.forests:forest_factors"),
     Registration(ScaledMultinomial, options=_options(alpha="alpha"), label="count (scaled multinomial)"),

@@ -11,7 +11,7 @@ from posteriori.kernels.binning import add_tail_moments, digitise, mdlp, within_
 from posteriori.kernels.distinct_rows import index_distinct_rows
 from posteriori.kernels.elimination import Families, columns_dropped, rows_lacking, sum_out_families
 from posteriori.kernels.encoding import encode_integers, integer_ranges, mark_integers
-from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson, log_factorials
+from posteriori.kernels.factors import add_categorical, add_gaussian, add_poisson, add_student, log_factorials
 from posteriori.kernels.families import (
     add_averaged,
     add_families,
@@ -76,6 +76,7 @@ __all__ = [
     "add_quartic_norms",
     "add_responsibilities",
     "add_rising_factorials",
+    "add_student",
     "add_tail_moments",
     "add_totals",
     "add_weighted_counts",

@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from posteriori.densities import Grouped
 from posteriori.learning.cut_points import CutPoints, bins_of
 from posteriori.learning.em import FitResult, learn, needs_em
 from posteriori.learning.fit import Collect
@@ -21,7 +22,7 @@ from posteriori.learning.fold_sums import (
     components_of_folds,
     outside,
     per_fold,
-    sums_outside_folds,
+    sums_of_parts,
     sums_without_each,
 )
 from posteriori.learning.forest_fitting import fit_forest, leaves_folds_out
@@ -281,8 +282,8 @@ def cross_fit(
     progress : callable, optional
         Called with the number of rows of each finished batch.
     held_out : Batch, optional
-        The rows that are in a fold, where most labelled rows are in none. Those in none then choose the cut points of
-        all models.
+        The rows that are in a fold, where most labelled rows are in none. Those in none then choose the cut points and
+        the groups of categories of all models.
     leave_trees_out : bool
         Whether the models of a forest without a fold are the trees that did not see it (`fit_forest`), not a refit.
     """
@@ -305,7 +306,9 @@ def cross_fit(
     requests: list[_Request] = []
     addresses = [_request(requests, *pair, folds) for pair in zip(plans, schemas, strict=True)]
     with step(COUNTING):
-        statistics = _statistics(rows.with_progress(progress), folds, requests, held_out)
+        statistics, in_no_fold = _statistics(rows.with_progress(progress), folds, requests, held_out)
+    if in_no_fold:
+        plans = [_with_groups(plan, of_plan[-1], in_no_fold) for plan, of_plan in zip(plans, addresses, strict=True)]
     with step(COUNTING_AGAIN):
         prepared = _prepared(SharedPasses(rows, folds, held_out), plans, schemas, addresses, statistics)
     fits = []
@@ -333,14 +336,30 @@ def _fit_forests(rows: LabelledSource, folds: int, plans: Sequence[Plan], cut_po
 
 def _statistics(
     rows: LabelledSource, folds: int, requests: Sequence[_Request], held_out: Batch | None
-) -> list[list[JointStatistics]]:
-    """Return the statistics of each request, of each subset of rows that it holds, from one pass."""
+) -> tuple[list[list[JointStatistics]], list[list[JointStatistics]]]:
+    """Return the statistics of each request, of each subset of rows that it holds, from one pass.
+
+    The second result holds the statistics of the rows in no fold, where most rows are in none; otherwise it is empty.
+    """
     if held_out is None:
         sums = rows.reduce(_collect_each([request.collector(folds) for request in requests]))
-        return [request.of_subsets(part, folds) for request, part in zip(requests, sums.parts, strict=True)]
-    collect = _collect_each([request.plain_collector() for request in requests])
-    of_subsets = sums_outside_folds(rows, collect, folds, held_out)
-    return [[sums.parts[i] for sums in of_subsets] for i in range(len(requests))]
+        return [request.of_subsets(part, folds) for request, part in zip(requests, sums.parts, strict=True)], []
+    parts = sums_of_parts(rows, _collect_each([request.plain_collector() for request in requests]), folds, held_out)
+    of_subsets = sums_without_each(parts)
+    return [[sums.parts[i] for sums in of_subsets] for i in range(len(requests))], [[one] for one in parts[-1].parts]
+
+
+def _with_groups(plan: Plan, address: _Address, statistics: Sequence[Sequence[JointStatistics]]) -> Plan:
+    """Return the plan with the groups of categories that the statistics choose, for all subsets of the rows.
+
+    Groups of each subset would take statistics of each, and so as many times the work.
+    """
+    known = replace(address, subset=0).select(statistics, without_hidden=False)
+    blocks = tuple(
+        replace(block, density=block.density.grouped_by(sums)) if isinstance(block.density, Grouped) else block
+        for block, sums in zip(plan.blocks, known.blocks, strict=True)
+    )
+    return replace(plan, blocks=blocks)
 
 
 def _prepared(

@@ -22,7 +22,7 @@ from posteriori.typing import Array
 MOST_EVALUATED = 200_000  # rows: the standard error of an accuracy of 0.8 is then 0.001, and memory is bounded
 MOST_EVALUATED_BY_ALL = 50_000  # the same, by every candidate of a pool: the standard error is then 0.002
 MANY_ROWS = 100_000  # labelled rows in no fold, and
-PER_EVALUATED_ROW = 2  # of them per evaluated row: these choose the cut points of all models
+PER_EVALUATED_ROW = 2  # of them per evaluated row: these choose cut points and groups of all models
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ class FoldedData:
 
     @property
     def most_are_in_no_fold(self) -> bool:
-        """Whether so many labelled rows are in no fold that they alone can choose the cut points of all models.
+        """Whether so many labelled rows are in no fold that they alone can choose cut points and groups for all models.
 
-        They belong to the training rows of every fold, and more rows would hardly move the cut points.
+        They belong to the training rows of every fold, and more rows would hardly change these.
         """
         n_others = self.n_labelled - len(self.evaluated)
         return n_others >= max(MANY_ROWS, PER_EVALUATED_ROW * len(self.evaluated))

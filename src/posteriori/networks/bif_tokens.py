@@ -9,7 +9,7 @@ from posteriori.networks.reading import Reading
 
 # A comment separates words, a single slash does not: Asy/Patch is one state. An open comment runs to the end.
 _COMMENT = re.compile(r'"[^"]*"|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
-PROPERTY = re.compile(r'\s*((?:"[^"]*"|[^;"]+)*+);')
+PROPERTY = re.compile(r'\s*+((?:"[^"]*"|[^;"]+)*+);')
 _TOKEN = re.compile(r'\s*(?:"([^"]*)"|([{}()\[\];,|])|([^\s"{}()\[\];,|]+))')
 WORD, QUOTED, MARK, END = "word", "quoted", "mark", "end"
 
