@@ -41,7 +41,7 @@ class GenerativeForest(DependenceEstimator):
         than about 16 million probabilities.
     strength : float, optional
         Pseudo-rows s of the back-off, p(y | node) = (n_y + s·p(y | parent)) / (n + s). Default: the one of 0.03, 0.1,
-        0.3, …, 100 with the lowest log-loss on the rows that trees did not see.
+        0.3, …, 1000 with the lowest log-loss on the rows that trees did not see.
     bins : as in `TreeAugmentedNaiveBayes`, default 255
     random_state : int, RandomState, Generator or None, default 0
         Seed of the trees.
