@@ -153,7 +153,7 @@ _KDB = "posteriori.classifiers.dependence:KDependenceBayes"
 _AODE = "posteriori.classifiers.dependence:AveragedOneDependence"
 _DISCRIMINATIVE = "posteriori.comparison.discriminative:DiscriminativeClassifier"
 
-# The prior of predictive densities keeps covariances of few rows regular; candidates need no more than a rough optimum of EM.
+# The prior of predictive densities keeps covariances of few rows regular. Candidates need no more than a rough optimum.
 _INTEGRATED: dict[str, Any] = {"predictive": True, "tol": 1e-3, "max_iter": EM_STEPS}
 _WEIGHTED: dict[str, Any] = {"feature_weights": "conditional"}
 _GAUSSIAN: dict[str, Any] = {"options": _EM_OPTIONS, "cost": cost_of_covariances}

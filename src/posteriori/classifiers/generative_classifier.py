@@ -170,8 +170,8 @@ class GenerativeClassifier(UpdatingPool):
     numbers predicted from d columns with fewer than 2.5 d rows), if its cost is out of proportion (with a warning), or
     if it fails on the table (with a warning). `skipped_` holds the reasons.
 
-    With fewer than 200 rows, the weights are fitted to the predictions of two or three assignments of the rows to folds,
-    because those of one depend on chance. The scores are those of the first assignment.
+    With fewer than 200 rows, the weights are fitted to the predictions of two or three assignments of the rows to
+    folds, because those of one depend on chance. The scores are those of the first assignment.
 
     p(x) and drawn rows are those of the mixture of the members with shares proportional to their weights. The posterior
     of the pool is not that of the mixture.
