@@ -88,7 +88,7 @@ def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
     penguins = ROOT / "src" / "posteriori" / "datasets" / "penguins.csv"
     page = (ROOT / "README.md").read_text()
     commands = [line.split("#")[0] for line in re.findall(r"\.venv/bin/posteriori (.*)", page)]
-    assert len(commands) == 11
+    assert len(commands) == 12
     monkeypatch.chdir(tmp_path)
     run_the_python_of_the_readme()  # writes the network that the commands read
     for command in commands:

@@ -11,7 +11,14 @@ from typing import Any, cast
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities import ApproximatingDensity, ChainedDensity, Density, MarginDensity, implements
+from posteriori.densities import (
+    ApproximatingDensity,
+    ChainedDensity,
+    Density,
+    MarginDensity,
+    ScoredDensity,
+    implements,
+)
 from posteriori.densities.within_ranges import box_of, draw_within
 from posteriori.invariants import check_numbers, require, require_kind
 from posteriori.statistics import ColumnRanges, JointStatistics
@@ -316,7 +323,11 @@ class GenerativeModel:
                 reject_outside(block, batch)
             if not left_out:
                 warn_of_approximation(block, parameters, batch)
-                total += block.density.log_density(parameters, block.tile(batch))
+                density, tile = block.density, block.tile(batch)
+                if not with_shared and implements(density, ScoredDensity):
+                    total += density.log_scores(parameters, tile)
+                else:
+                    total += density.log_density(parameters, tile)
         with np.errstate(over="ignore"):
             finite = np.isfinite(total.sum())
         if not finite:  # no component can produce some row, or a cell is infinite

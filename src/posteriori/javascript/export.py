@@ -18,6 +18,7 @@ from posteriori.tables.tokenizer import Tokenizer
 from posteriori.typing import Array
 
 FORMAT = 1  # of the JSON; the evaluator refuses others
+MOST_CELLS = 1 << 22  # of the junction tree of a network; the evaluator has the same limit
 _LARGEST_WHOLE = 2**53  # beyond it, JavaScript has no whole numbers
 _WORD_PATTERN = Tokenizer().token_pattern  # the one that the evaluator has
 _UNWRITTEN = {math.inf: "inf", -math.inf: "-inf"}  # which JSON cannot write
@@ -200,6 +201,12 @@ def _density(density: Any, parameters: Any) -> dict[str, Any]:
 
 
 def _network(network: BayesianNetwork) -> dict[str, Any]:
+    inference = network._inference  # raises an error that names a variable without a table
+    if inference.whole is None or inference.whole.tree.total_size > MOST_CELLS:
+        raise ValueError(
+            f"exact inference in this network needs more than {MOST_CELLS:,} cells of clique tables, which is too much "
+            "for a browser; query it in Python, or write a part of it"
+        )
     position = {name: v for v, name in enumerate(network.variables)}
     return {
         "kind": "network",
@@ -211,7 +218,7 @@ def _network(network: BayesianNetwork) -> dict[str, Any]:
                 "parents": [position[parent] for parent in cpt.parents],
                 "probabilities": _array(cpt.probabilities),
             }
-            for cpt in network._inference.cpts  # raises an error that names a variable without a table
+            for cpt in inference.cpts
         ],
     }
 

@@ -83,7 +83,7 @@ export class ClassifierPage {
     const { model } = this;
     const target = model.target === null ? "the class" : model.target;
     const rows = this.bars = model.classes.map((label, y) => {
-      const fill = el("i");
+      const fill = el("i", { class: `hue${y % 8}` });
       const line = { fill, shown: el("td"), change: el("td"), mark: el("b") };
       line.mark.style.left = `${100 * this.prior[y]}%`;
       line.node = el("tr", {},
@@ -111,8 +111,7 @@ export class ClassifierPage {
     const known = model.columns.length === 1 ? "1 column" : `${model.columns.length} columns`;
     const sections = [
       section("what-if", "What if", "Set what you know about a row and leave the rest unknown: unknown columns are summed out exactly. The curves are the densities of the classes; the mark on a bar is the prior.",
-        el("div", { class: "what-if" }, this.controls.node, answer)),
-      this.sum?.node,
+        el("div", { class: "what-if" }, this.controls.node, el("div", { class: "beside" }, answer, this.sum?.node))),
       section("questions", "Next best question", "How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats).", this.questions),
       section("changes", "Smallest change", "The nearest change of one known column that changes the prediction; the other columns stay.", this.changes),
       model.pool ? section("members", "Members of the pool", "What each model of the pool answers, and its weight. The pool multiplies their answers, each to the power of its weight, so that its answer may differ from the prior even where nothing is known.", this.members) : null,
