@@ -166,9 +166,10 @@ class GenerativeClassifier(UpdatingPool):
 
     A pool has no `components_per_class`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
     possible classes: fit one of the models that have them, or give it as a member, with its own parameters. `to_sql`
-    writes every candidate of "auto" for tables without counts, except for forests. `linear_form` takes pools of linear
-    members, such as ``members=["lda"]``. `partial_fit`, `unlearn` and `merge` update those members whose statistics are
-    sums over rows; each says what becomes of the weights.
+    writes every candidate of "auto" for tables without counts, and refuses forests with too many leaves, whose tables
+    would hold more than 1,000,000 numbers. `linear_form` takes pools of linear members, such as ``members=["lda"]``.
+    `partial_fit`, `unlearn` and `merge` update those members whose statistics are sums over rows; each says what
+    becomes of the weights.
 
     A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if the
     table has too few rows for it (covariances per class with more than two parameters per number of the table; missing
