@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+from collections import Counter
 from pathlib import Path
 from urllib.parse import quote
 
@@ -112,6 +114,42 @@ def test_keys_alone_set_a_column_and_take_it_back(browser, penguins):
     browser.value("document.querySelector('.control:nth-child(2) .unknown').focus()")
     browser.key("Enter")
     assert_allclose(shown_posterior(browser), python_posterior(model, {}), atol=1e-9)
+
+
+def test_the_nomogram_adds_up_to_the_posterior_and_its_dots_move(browser, tmp_path):
+    table = load_penguins()
+    model = po.NaiveBayes().fit(table, "species")
+    explore(model, path=tmp_path / "page.html")
+    row = {"island": "Biscoe", "bill_length_mm": 44.0}
+    browser.open(address_of(tmp_path / "page.html", row=row, classes=["2", "0"]))
+    browser.click("section[aria-labelledby=nomogram] summary")
+    browser.wait("document.querySelector('.nomogram') !== null")
+
+    def assert_total(row):
+        gentoo, adelie = python_posterior(model, row)[[2, 0]]
+        shown = browser.value("Number(document.querySelector('.nomogram .total').dataset.value)")
+        assert shown == pytest.approx(gentoo / (gentoo + adelie), abs=1e-9)
+
+    assert_total(row)
+    browser.value("document.querySelector('.nomogram .dot[data-column=bill_length_mm]').focus()")
+    browser.key("ArrowRight")
+    moved = browser.value("Number(document.querySelector('.control:nth-child(2) input[type=number]').value)")
+    assert moved > 44.0
+    assert_total(row | {"bill_length_mm": moved})
+    assert browser.value("document.activeElement.dataset.column") == "bill_length_mm"  # the dot keeps the focus
+    x, y, _ = browser.place(".nomogram .dot[data-column=body_mass_g]")
+    browser.mouse("Pressed", x + 30, y)
+    browser.mouse("Moved", x + 60, y)
+    browser.mouse("Released", x + 60, y)
+    mass = browser.value("Number(document.querySelector('.control:nth-child(5) input[type=number]').value)")
+    assert mass > 2700
+    assert_total(row | {"bill_length_mm": moved, "body_mass_g": mass})
+    assert browser.complaints == []
+
+
+def test_only_sums_of_one_column_factors_have_a_nomogram(browser, penguins):
+    browser.open(penguins[1].as_uri())
+    assert browser.value("document.getElementById('nomogram') === null")
 
 
 def test_a_link_holds_the_case_and_its_sum(browser, penguins):
@@ -344,3 +382,13 @@ def test_the_command_writes_a_page(penguins, network, tmp_path):
         "explore", tmp_path / "net.bif", tmp_path / "penguins.csv", "-o", page
     )
     assert ".html" in run.refused("explore", tmp_path / "net.bif", "-o", tmp_path / "page.txt")
+
+
+# The script -----------------------------------------------------------------------------------------------------
+
+
+def test_the_modules_of_the_script_declare_no_name_twice(penguins):
+    script = penguins[1].read_text(encoding="utf-8").split('<script type="module">')[1]
+    names = re.findall(r"^(?:export )?(?:const|let|function|class) ([A-Za-z_$][\w$]*)", script, re.MULTILINE)
+    assert len(names) > 100
+    assert sorted(name for name, n in Counter(names).items() if n > 1) == []

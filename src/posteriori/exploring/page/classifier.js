@@ -3,6 +3,7 @@
 import { Cases, caseRows } from "./cases.js";
 import { Controls } from "./controls.js";
 import { bar, csv, download, el, inParts, percent, section, setShare, short, shownCell, stateOfAddress, table, writeAddress } from "./dom.js";
+import { Nomogram, isSum } from "./nomogram.js";
 import { expectedDrop, smallestChange, typicalRow, valuesOf } from "./questions.js";
 import { BayesSum } from "./sum.js";
 
@@ -19,6 +20,8 @@ export class ClassifierPage {
     this.controls = new Controls(model, ranges, (name, cell) => this.set(name, cell));
     this.sum = model.classes.length > 1 ? new BayesSum(model) : null;
     if (this.sum) this.sum.onchoice = () => this.update();
+    this.nomogram = this.sum && isSum(model)
+      ? new Nomogram(model, (column) => valuesOf(column, ranges[column.name], 13), (name, cell) => this.set(name, cell)) : null;
     this.cases = rows ? new Cases(model, rows, (row) => { this.load(row); document.getElementById("what-if").scrollIntoView(); }) : null;
     this.evaluateQuestions = inParts();
     this.questions = el("div");
@@ -74,6 +77,7 @@ export class ClassifierPage {
     this.posterior = posterior;
     this.showPosterior(posterior);
     this.sum?.show(this.row, posterior);
+    this.nomogram?.show(this.row, ...this.sum.pair);
     const classes = this.sum?.chosen;
     writeAddress({ row: Object.fromEntries(this.row), ...(classes?.some(Boolean) ? { classes } : {}) });
     this.askLater();
@@ -112,6 +116,7 @@ export class ClassifierPage {
     const sections = [
       section("what-if", "What if", "Set what you know about a row and leave the rest unknown: unknown columns are summed out exactly. The curves are the densities of the classes; the mark on a bar is the prior.",
         el("div", { class: "what-if" }, this.controls.node, el("div", { class: "beside" }, answer, this.sum?.node))),
+      this.nomogram?.node,
       section("questions", "Next best question", "How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats).", this.questions),
       section("changes", "Smallest change", "The nearest change of one known column that changes the prediction; the other columns stay.", this.changes),
       model.pool ? section("members", "Members of the pool", "What each model of the pool answers, and its weight. The pool multiplies their answers, each to the power of its weight, so that its answer may differ from the prior even where nothing is known.", this.members) : null,
