@@ -15,9 +15,11 @@ from numpy.testing import assert_allclose
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.exploring import explore
+from posteriori.javascript import to_javascript
 from posteriori.networks import read_network
 from tests.cli.command_line import CommandLine
 from tests.exploring.browser import Browser
+from tests.javascript.models import MODELS
 
 HOSTILE = ["<script>alert(1)</script>", "</script><b>", "<!--", 'it\'s "quoted" & più', "__proto__"]
 
@@ -62,8 +64,7 @@ def address_of(path, **state):
 
 
 def python_posterior(model, row):
-    names = list(model.schema_.given)
-    return model.predict_proba(pl.DataFrame([{name: row.get(name) for name in names}], infer_schema_length=None))[0]
+    return np.array(list(model.scorer()(row).values()))
 
 
 def table_under(browser, anchor):
@@ -275,14 +276,34 @@ def test_a_page_of_300_columns_is_small_and_quick(browser, tmp_path):
     assert browser.value("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_pool_of_100_columns_takes_less_than_a_page_of_1_5_megabytes():
+def test_pages_of_100_columns_have_at_most_1_5_megabytes(browser, tmp_path):
     rng = np.random.default_rng(3)
     y = rng.integers(2, size=300)
     numbers = {f"n{j}": rng.normal(y * (j % 4 == 0), 1.0) for j in range(60)}
     codes = {f"c{j}": np.array(list("abcd"))[(rng.integers(3, size=300) + y * (j % 3 == 0)) % 4] for j in range(40)}
     table = pl.DataFrame({**numbers, **codes, "y": y})
-    model = po.GenerativeClassifier(members=["nb", "lda", "tan"], folds=2).fit(table, "y")
-    assert len(explore(model).html) < 1_500_000
+    pool = po.GenerativeClassifier(members=["nb", "lda", "tan"], folds=2).fit(table, "y")
+    assert len(explore(pool).html) < 1_500_000
+    largest = po.AveragedOneDependence().fit(table, "y")  # a table for each pair of columns: its page is compressed
+    explore(largest, path=tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_size < 1_500_000 < len(to_javascript(largest))
+    row = {"c0": "b", "n4": 0.7}
+    browser.open(address_of(tmp_path / "page.html", row=row))
+    assert_allclose(shown_posterior(browser), python_posterior(largest, row), atol=1e-9)
+    assert browser.complaints == []
+
+
+@pytest.mark.parametrize(
+    "name", ["text", "dates", "mixture", "complement", "a row of probability 0", "rates by exposure"]
+)
+def test_pages_of_every_kind_of_column(name, browser, tmp_path):
+    model, rows = MODELS[name]()
+    explore(model, path=tmp_path / "page.html")
+    row = {key: cell for key, cell in rows[-3].items() if cell is not None and key != "when"}
+    browser.open(address_of(tmp_path / "page.html", row=row))
+    browser.wait()
+    assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
+    assert browser.complaints == []
 
 
 # Networks -------------------------------------------------------------------------------------------------------

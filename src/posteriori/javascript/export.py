@@ -21,7 +21,6 @@ FORMAT = 1  # of the JSON; the evaluator refuses others
 MOST_CELLS = 1 << 22  # of the junction tree of a network; the evaluator has the same limit
 _LARGEST_WHOLE = 2**53  # beyond it, JavaScript has no whole numbers
 _WORD_PATTERN = Tokenizer().token_pattern  # the one that the evaluator has
-_UNWRITTEN = {math.inf: "inf", -math.inf: "-inf"}  # which JSON cannot write
 
 # The densities that the evaluator knows, and the fields of their parameters that it reads.
 FIELDS: dict[type[Any], tuple[str, ...]] = {
@@ -57,8 +56,8 @@ def to_javascript(model: Any) -> str:
     Returns
     -------
     str
-        Plain JSON. Numbers have as many digits as float64 needs; infinite ones are the strings "inf" and "-inf". It
-        holds parameters, categories and names of columns, and no rows.
+        Plain JSON. Numbers have as many digits as float64 needs; those that JSON lacks are the strings "inf", "-inf" and
+        "nan". It holds parameters, categories and names of columns, and no rows.
 
     Raises
     ------
@@ -230,5 +229,5 @@ def _plain(value: Any) -> Any:
 
 
 def _array(values: Array) -> dict[str, Any]:
-    numbers = [_UNWRITTEN.get(number, number) for number in values.ravel().tolist()]
+    numbers = [number if math.isfinite(number) else repr(number) for number in values.ravel().tolist()]
     return {"shape": list(values.shape), "values": numbers}

@@ -63,7 +63,7 @@ export class ClassifierPage {
     this.update();
   }
 
-  /** Compute and show everything anew; what takes long comes later, in parts. */
+  /** Compute and show everything; what takes long comes later, in parts. */
   update() {
     this.controls.show(this.row);
     let posterior;
