@@ -56,8 +56,8 @@ def to_javascript(model: Any) -> str:
     Returns
     -------
     str
-        Plain JSON. Numbers have as many digits as float64 needs; those that JSON lacks are the strings "inf", "-inf" and
-        "nan". It holds parameters, categories and names of columns, and no rows.
+        Plain JSON. Numbers have as many digits as float64 needs; those that JSON lacks are the strings "inf", "-inf"
+        and "nan". It holds parameters, categories and names of columns, and no rows.
 
     Raises
     ------
