@@ -171,7 +171,7 @@ class TrainingRowReader(ModelEstimator):
     @property
     def leaves_rows_out(self) -> str:
         """The parameter that is learned from leave-one-out predictions, for messages; empty if none is."""
-        if self._learns_backoff and source.classes is not None:
+        if self._learns_backoff:
             return 'backoff="learned"'
         return "" if self.feature_weights is None else 'feature_weights="conditional"'
 

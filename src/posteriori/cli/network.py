@@ -241,7 +241,7 @@ def learn(
 
         posteriori network learn penguins.csv --method chow-liu --binned --output penguins.bif
 
-        posteriori network learn cases.csv --required "smoke->lung" --tiers "age,smoke;lung,xray" --output lung.bif
+        posteriori network learn penguins.csv --binned --required "species->sex" --ignore year --output birds.bif
     """
     from posteriori.tables.names import exactly
 

@@ -9,7 +9,10 @@ from posteriori.networks.dag import DAG, Independence
 from posteriori.networks.distributions import ConditionalDistribution, Distribution, Marginals, MostProbable
 from posteriori.networks.equivalence import PartialDAG, cpdag, structural_hamming_distance
 from posteriori.networks.files import read_network, write_network
+from posteriori.networks.gaussian_mixture import GaussianMixture, MixedDistribution
+from posteriori.networks.hybrid_evidence import Measurement
 from posteriori.networks.identification import Identification, identify
+from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.sampling import Estimate
 from posteriori.networks.scores import AIC, BIC, K2, BDeu
@@ -31,10 +34,14 @@ __all__ = [
     "DependenceExplanation",
     "Distribution",
     "Estimate",
+    "GaussianMixture",
     "Identification",
     "Independence",
     "LearnedStructure",
+    "LinearGaussian",
     "Marginals",
+    "Measurement",
+    "MixedDistribution",
     "MostProbable",
     "NetworkClassifier",
     "PartialDAG",

@@ -80,6 +80,11 @@ class CPT:
             object.__setattr__(self, name, value)
 
     @property
+    def all_parents(self) -> tuple[str, ...]:
+        """The parents, in the order of the axes."""
+        return tuple(self.parents)
+
+    @property
     def n_parameters(self) -> int:
         """The number of free parameters: K − 1 per configuration of the parents."""
         return math.prod(map(len, self.parents.values())) * (len(self.states) - 1)

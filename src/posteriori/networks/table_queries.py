@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from posteriori.networks import queries
-from posteriori.networks.evidence import read_codes
 from posteriori.networks.state import NetworkState
 from posteriori.typing import Array
 
@@ -34,7 +32,7 @@ class TableQueries(NetworkState):
         ValueError
             A column is no variable, a cell no state, or exact inference needs more cells than max_table_size.
         """
-        return self._inference.log_likelihood(read_codes(table, self._inference.states), n_jobs)
+        return self._queries.log_likelihood(self._inference, table, n_jobs)
 
     def predict_proba(self, table: Any, target: str, *, n_jobs: int | None = None) -> Array:
         """Return p(target | the other cells of the row), (n, K), missing cells summed out.
@@ -57,7 +55,7 @@ class TableQueries(NetworkState):
         ValueError
             As in `log_likelihood`; or there is no such variable.
         """
-        return queries.target_marginal(self._inference, table, target, n_jobs)
+        return self._queries.target_marginal(self._inference, table, target, n_jobs)
 
     def marginals(
         self,
@@ -90,4 +88,4 @@ class TableQueries(NetworkState):
         ValueError
             As in `log_likelihood`; or a likelihood is negative or of another shape.
         """
-        return queries.marginals(self._inference, table, variables, soft, n_jobs)
+        return self._queries.marginals(self._inference, table, variables, soft, n_jobs)
