@@ -148,6 +148,20 @@ def test_the_nomogram_adds_up_to_the_posterior_and_its_dots_move(browser, tmp_pa
     assert browser.complaints == []
 
 
+def test_a_forest_has_no_nomogram_and_its_arithmetic_mean_no_sum(browser, tmp_path):
+    table = load_penguins()
+    for combine, has_sum in (("geometric", True), ("arithmetic", False)):
+        model = po.GenerativeForest(n_trees=5, combine=combine).fit(table, "species")
+        explore(model, path=tmp_path / "page.html")
+        row = {"island": "Dream", "bill_length_mm": 46.0}
+        browser.open(address_of(tmp_path / "page.html", row=row))
+        browser.wait()
+        assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
+        assert browser.value("document.getElementById('nomogram') === null")
+        assert browser.value("document.getElementById('sum') !== null") == has_sum
+        assert browser.complaints == []
+
+
 def test_only_sums_of_one_column_factors_have_a_nomogram(browser, penguins):
     browser.open(penguins[1].as_uri())
     assert browser.value("document.getElementById('nomogram') === null")

@@ -13,7 +13,7 @@ from posteriori.model import GenerativeModel
 from posteriori.networks import BayesianNetwork
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.scoring import Posterior
-from posteriori.tables import Cell, Column
+from posteriori.tables import Cell, Column, quote
 from posteriori.tables.tokenizer import Tokenizer
 from posteriori.typing import Array
 
@@ -36,6 +36,7 @@ FIELDS: dict[type[Any], tuple[str, ...]] = {
     densities.Poisson: ("rate",),
     densities.PoissonRate: ("rate",),
     densities.Presence: ("present", "absent"),
+    densities.RandomTrees: ("cardinalities", "share", "log_edge", "given_node", "mass", "prior"),
     densities.ScaledMultinomial: ("log_probability",),
     densities.Tree: ("continuous", "cardinalities", "parents", "start", "table", "centre", "normal"),
     densities.KDependence: ("parents", "cardinalities", "offsets", "log_probability"),
@@ -191,6 +192,10 @@ def _density(density: Any, parameters: Any) -> dict[str, Any]:
         }
     elif type(density) in FIELDS:
         written = {name: _plain(getattr(parameters, name)) for name in FIELDS[type(density)]}
+        if isinstance(density, densities.RandomTrees) and density.structure is not None:
+            structure = density.structure
+            written |= {name: _array(getattr(structure, name)) for name in ("nodes", "roots", "ordered", "sides")}
+            written["combine"] = density.combine
     else:
         raise ValueError(
             f"the evaluator in JavaScript does not know the density {type(density).__name__}; choose a distribution of "
@@ -200,6 +205,11 @@ def _density(density: Any, parameters: Any) -> dict[str, Any]:
 
 
 def _network(network: BayesianNetwork) -> dict[str, Any]:
+    if network.gaussians:
+        names = quote(gaussian.variable for gaussian in network.gaussians)
+        raise ValueError(
+            f"{names} of the network hold numbers, which the evaluator in JavaScript does not read; cut them"
+        )
     inference = network._inference  # raises an error that names a variable without a table
     if inference.whole is None or inference.whole.tree.total_size > MOST_CELLS:
         raise ValueError(

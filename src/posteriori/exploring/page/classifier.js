@@ -9,6 +9,15 @@ import { BayesSum } from "./sum.js";
 
 const MOST_CLASSES_OF_MEMBERS = 6;
 
+/** Return whether the prediction is a sum over the columns: the arithmetic mean of a forest is not. */
+function isExplained(model) {
+  try {
+    return Boolean(model.explain(new Map()));
+  } catch {
+    return false;
+  }
+}
+
 /** The page: a row of known cells, and everything that follows from it. */
 export class ClassifierPage {
   constructor(model, { title, ranges, rows }) {
@@ -18,7 +27,7 @@ export class ClassifierPage {
     this.row = new Map();
     this.prior = model.classLogPrior.map(Math.exp);
     this.controls = new Controls(model, ranges, (name, cell) => this.set(name, cell));
-    this.sum = model.classes.length > 1 ? new BayesSum(model) : null;
+    this.sum = model.classes.length > 1 && isExplained(model) ? new BayesSum(model) : null;
     if (this.sum) this.sum.onchoice = () => this.update();
     this.nomogram = this.sum && isSum(model)
       ? new Nomogram(model, (column) => valuesOf(column, ranges[column.name], 13), (name, cell) => this.set(name, cell)) : null;

@@ -12,6 +12,8 @@ export function summed(factors, nComponents) {
 
 /** A density whose columns are independent, so that log p(x | z) is the sum of its factors. */
 class Independent {
+  ofOneColumn = true; // whether each factor depends on its own column alone
+
   logDensity(tile) {
     return summed(this.logFactors(tile), this.nComponents);
   }
@@ -100,6 +102,7 @@ export class Categorical extends Independent {
 export class Binned {
   static kind = "continuous";
   static shared = true;
+  ofOneColumn = true;
 
   constructor({ cuts, mean, scale }, nComponents) {
     this.nComponents = nComponents;

@@ -2,6 +2,7 @@
 
 import { logSum, numbersOf } from "./arrays.js";
 import { FamilyTables } from "./elimination.js";
+import { RandomTrees } from "./forest.js";
 import { MultivariateGaussian } from "./gaussian.js";
 import { Binned, Categorical, Gaussian, Missingness, Poisson } from "./independent.js";
 import { Schema, Tile, cellOf, isMissing } from "./rows.js";
@@ -28,6 +29,7 @@ const DENSITIES = {
   Poisson,
   PoissonRate,
   Presence,
+  RandomTrees,
   ScaledMultinomial,
   Tree,
 };
@@ -86,7 +88,7 @@ export class GenerativeModel {
       tile.take(cells);
       density.check?.(tile);
       if (shared && !withShared) continue;
-      const of = density.logDensity(tile);
+      const of = !withShared && density.logScores ? density.logScores(tile) : density.logDensity(tile);
       for (let z = 0; z < total.length; z++) total[z] += of[z];
     }
     return this.byClass(total);
