@@ -6,28 +6,85 @@ import { logSum, numbersOf, slotOffsets } from "./arrays.js";
 export class RandomTrees {
   static kind = "categorical";
 
-  constructor({ cardinalities, share, log_edge, given_node, mass, prior, nodes, roots, ordered, sides, combine }, nComponents) {
+  constructor(written, nComponents) {
     this.nComponents = nComponents;
-    this.d = cardinalities.length;
-    this.offsets = slotOffsets(cardinalities);
-    this.share = numbersOf(share); // of the rows of a node that goes left
-    this.logEdge = numbersOf(log_edge);
-    this.givenNode = numbersOf(given_node); // log p(y | node) − log p(y), (nodes, Z)
-    this.mass = numbersOf(mass); // p(x_j) of each code
-    this.prior = numbersOf(prior);
-    this.nodes = Int32Array.from(nodes.values); // column or −1, cut or start of the sides, left child, of each node
-    this.roots = roots.values.slice(0, -1);
-    this.ordered = ordered.values;
-    this.sides = sides.values; // of each code of a split of categories: 1 is left, 2 is right, 0 is both
-    this.isGeometric = combine === "geometric";
+    this.d = written.cardinalities.length;
+    this.offsets = slotOffsets(written.cardinalities);
+    this.mass = numbersOf(written.mass); // p(x_j) of each code
+    this.prior = numbersOf(written.prior);
+    this.roots = written.roots.values.slice(0, -1);
+    this.ordered = written.ordered.values; // whether a cut splits a column; others split by sets of categories
+    this.sides = written.sides.values; // of each code of a split of categories: 1 is left, 2 is right, 0 is both
+    this.isGeometric = written.combine === "geometric";
+    this.setNodes(written);
+    this.setDistributions(numbersOf(written.given_leaf));
+    this.setEdges();
+  }
+
+  /** Fill the column of each node, −1 for a leaf; its cut, or the start of its sides; its left child; and its share. */
+  setNodes({ column, cut, step, share }) {
+    this.column = Int32Array.from(column.values);
+    const n = this.column.length;
+    [this.cut, this.child, this.share] = [new Int32Array(n), new Int32Array(n), new Float64Array(n)];
+    const shares = numbersOf(share); // of the rows of a node that goes left
+    let inner = 0;
+    for (let v = 0; v < n; v++) {
+      if (this.column[v] < 0) continue;
+      this.cut[v] = cut.values[inner];
+      this.child[v] = v + step.values[inner];
+      this.share[v] = shares[inner++];
+    }
+  }
+
+  /** Fill log p(y | node) − log p(y), (nodes, Z): that of a node above leaves is the mean with their shares. */
+  setDistributions(ofLeaves) {
+    const Z = this.nComponents;
+    this.givenNode = new Float64Array(this.column.length * Z);
+    let leaf = ofLeaves.length / Z;
+    for (let v = this.column.length - 1; v >= 0; v--) {
+      if (this.column[v] < 0) leaf--;
+      for (let z = 0; z < Z; z++) {
+        const [left, right] = [this.givenNode[this.child[v] * Z + z], this.givenNode[(this.child[v] + 1) * Z + z]];
+        this.givenNode[v * Z + z] = this.column[v] < 0 ? ofLeaves[leaf * Z + z]
+          : Math.log(this.share[v] * Math.exp(left) + (1 - this.share[v]) * Math.exp(right));
+      }
+    }
+  }
+
+  /**
+   * Fill what the edge into a node multiplies p(x) by if the cell of the split is present, as a logarithm: the share of
+   * its side, divided by that of its codes under p(x_j) within the codes that the splits above leave.
+   */
+  setEdges() {
+    const n = this.column.length;
+    this.logEdge = new Float64Array(n);
+    const cells = new Array(n); // of each node, the least and the greatest code of the columns of numbers that are split
+    for (const root of this.roots) cells[root] = new Map();
+    for (let v = 0; v < n; v++) {
+      const [j, child] = [this.column[v], this.child[v]];
+      if (j < 0) continue;
+      const [low, high] = cells[v].get(j) ?? [1, this.offsets[j + 1] - this.offsets[j] - 1];
+      const mass = [0, 0, 0];
+      for (let code = low; code <= high; code++) {
+        const side = this.ordered[j] ? (code <= this.cut[v] ? 1 : 2) : this.sides[this.cut[v] + code];
+        mass[side] += this.mass[this.offsets[j] + code];
+      }
+      for (const side of [1, 2]) {
+        const share = side === 1 ? this.share[v] : 1 - this.share[v];
+        this.logEdge[child + side - 1] = Math.log(share) - Math.log(mass[side]) + Math.log(mass[1] + mass[2]);
+        const cell = side === 1 ? [low, Math.min(high, this.cut[v])] : [Math.max(low, this.cut[v] + 1), high];
+        cells[child + side - 1] = this.ordered[j] ? new Map(cells[v]).set(j, cell) : cells[v];
+      }
+      cells[v] = null;
+    }
   }
 
   /** Return the side to which a row goes at a node: 1 left, 2 right, 0 both. */
   side(codes, node) {
-    const column = this.nodes[3 * node];
+    const column = this.column[node];
     const code = codes[column];
     if (code === 0 || code > 65535) return 0;
-    const cut = this.nodes[3 * node + 1];
+    const cut = this.cut[node];
     return this.ordered[column] ? (code <= cut ? 1 : 2) : this.sides[cut + code];
   }
 
@@ -35,7 +92,7 @@ export class RandomTrees {
   openNodes(codes) {
     const open = new Uint8Array(this.share.length);
     for (let v = open.length - 1; v >= 0; v--) {
-      const [column, child] = [this.nodes[3 * v], this.nodes[3 * v + 2]];
+      const [column, child] = [this.column[v], this.child[v]];
       if (column >= 0 && (open[child] || open[child + 1] || this.side(codes, v) > 0)) open[v] = 1;
     }
     return open;
@@ -48,7 +105,7 @@ export class RandomTrees {
     while (waiting.length) {
       let [node, log] = waiting.pop();
       while (open[node]) {
-        const [side, child] = [this.side(codes, node), this.nodes[3 * node + 2]];
+        const [side, child] = [this.side(codes, node), this.child[node]];
         if (side === 0) {
           waiting.push([child + 1, log + Math.log(1 - this.share[node])]);
           log += Math.log(this.share[node]);
@@ -134,11 +191,11 @@ export class RandomTrees {
     if (!open[node]) {
       return { value: this.givenNode.slice(node * Z, (node + 1) * Z), parts: new Float64Array(Z * this.d) };
     }
-    const [side, left] = [this.side(codes, node), this.nodes[3 * node + 2]];
+    const [side, left] = [this.side(codes, node), this.child[node]];
     if (side > 0) {
       const child = left + side - 1;
       const { value, parts } = this.explainNode(child, codes, open);
-      const column = this.nodes[3 * node];
+      const column = this.column[node];
       for (let z = 0; z < Z; z++) {
         value[z] += this.logEdge[child];
         parts[z * this.d + column] += this.logEdge[child] + this.givenNode[child * Z + z] - this.givenNode[node * Z + z];
