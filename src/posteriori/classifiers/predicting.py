@@ -106,8 +106,9 @@ class PredictingEstimator(WritesSQL, TableClassifier, ModelEstimator):
         Raises
         ------
         ValueError
-            A column holds numbers, or the model is not a network. Naive Bayes, `TreeAugmentedNaiveBayes` and
-            `KDependenceBayes` of categories are networks.
+            A column holds numbers that are not normal given the class, or the model is not a network. Naive Bayes of
+            categories and normal numbers, trees that all classes share, `KDependenceBayes`, and discriminant analysis
+            are networks.
         """
         from posteriori.networks.conversion import network_of
 

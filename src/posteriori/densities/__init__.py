@@ -10,11 +10,13 @@ import numpy as np
 from posteriori.densities.averaged import AveragedOneDependence, AveragedParameters
 from posteriori.densities.binned import Binned, BinnedParameters
 from posteriori.densities.capabilities import (
+    ConditionalNormal,
     CorrelatedDensity,
     DescribedDensity,
     LinearDensity,
     LinearTerms,
     MarginDensity,
+    NormalDensity,
     TabularDensity,
     UnrestrictedDensity,
     VarianceDensity,
@@ -68,6 +70,7 @@ __all__ = [
     "ComplementParameters",
     "Compound",
     "CompoundParameters",
+    "ConditionalNormal",
     "CorrelatedDensity",
     "Density",
     "DescribedDensity",
@@ -93,6 +96,7 @@ __all__ = [
     "MultinomialParameters",
     "MultivariateGaussian",
     "MultivariateGaussianParameters",
+    "NormalDensity",
     "Poisson",
     "PoissonParameters",
     "Presence",

@@ -11,6 +11,7 @@ from posteriori.networks.equivalence import PartialDAG, cpdag, structural_hammin
 from posteriori.networks.files import read_network, write_network
 from posteriori.networks.gaussian_mixture import GaussianMixture, MixedDistribution
 from posteriori.networks.hybrid_evidence import Measurement
+from posteriori.networks.hybrid_scores import BGe
 from posteriori.networks.identification import Identification, identify
 from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.network import BayesianNetwork
@@ -29,6 +30,7 @@ __all__ = [
     "AdjustmentSets",
     "ArcStrength",
     "BDeu",
+    "BGe",
     "BayesianNetwork",
     "ConditionalDistribution",
     "DependenceExplanation",
