@@ -19,6 +19,12 @@ test: .venv ## Run the tests
 long: .venv ## Run the tests that take many seconds each (minutes)
 	$(PYTHON) -m pytest -m long
 
+.PHONY: docs
+docs: .venv ## Build the documentation site into build/site; warnings and dead links are errors
+	$(PYTHON) -m pip install --quiet --editable ".[docs]"
+	$(PYTHON) -m sphinx -E -W --keep-going --quiet docs build/site
+	$(PYTHON) docs/check_site.py build/site
+
 .PHONY: oracles
 oracles: .venv ## Install other libraries and compare with them (minutes)
 	$(PYTHON) -m pip install --quiet --editable ".[test,oracles]"
@@ -94,6 +100,7 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m benchmarks.sources
 	$(PYTHON) -m benchmarks.large --full
 	$(PYTHON) -m benchmarks.one_row
+	$(PYTHON) -m benchmarks.javascript
 
 .PHONY: tables
 tables: .venv ## Measure the figures of docs/ again (minutes; real tables need the data folder)

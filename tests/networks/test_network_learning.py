@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
 from scipy.special import gammaln
 from sklearn.exceptions import ConvergenceWarning
 
@@ -504,6 +505,13 @@ def test_sampling_and_learning_is_a_round_trip(shared_data):
         assert (error <= bound + 2 / (200_000 * parents[..., None] + 2)).all()
     found = po.learn_network(rows, restarts=3)
     assert score_structure(found, rows) >= score_structure(truth, rows) - 1e-6
+
+
+def test_sparse_rows_are_refused_with_their_size():
+    with pytest.raises(
+        TypeError, match=r"X is sparse, and a Bayesian network reads dense columns; X.toarray\(\) would take"
+    ):
+        po.learn_network(csr_array(np.eye(4)))
 
 
 @pytest.fixture(scope="module")

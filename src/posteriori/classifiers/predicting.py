@@ -103,12 +103,13 @@ class PredictingEstimator(WritesSQL, TableClassifier, ModelEstimator):
     def to_network(self) -> BayesianNetwork:
         """Return the joint distribution as a Bayesian network, in which the class is a parent of every feature.
 
+        The states of a column of numbers that the model cuts into bins are these bins, such as "[39.2, 43.3)".
+
         Raises
         ------
         ValueError
-            A column holds numbers that are not normal given the class, or the model is not a network. Naive Bayes of
-            categories and normal numbers, trees that all classes share, `KDependenceBayes`, and discriminant analysis
-            are networks.
+            A column holds numbers that are not in bins and not normal given the class, or the model is not a network.
+            Naive Bayes, trees that all classes share, `KDependenceBayes`, and discriminant analysis are networks.
         """
         from posteriori.networks.conversion import network_of
 

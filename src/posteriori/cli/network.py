@@ -29,16 +29,13 @@ _MOST_SHOWN = 1000  # variables; terminals keep about as many lines
 
 NetworkPath = Annotated[
     Path,
-    typer.Argument(
-        metavar="NET", help="A network: .bif, .xmlbif, .bifxml, .xml (also .gz), or .posteriori.", show_default=False
-    ),
+    typer.Argument(metavar="NET", help="A network: .bif, .xmlbif, .bifxml, .xml or .posteriori.", show_default=False),
 ]
 Tolerance = Annotated[
     float | None,
     typer.Option(
         min=0,
-        help="How much the sum of a row of a probability table in the file may differ from 1. Default: what rounding "
-        "explains.",
+        help="How much rows of probability tables may differ from a sum of 1.",
         show_default=False,
     ),
 ]
@@ -47,7 +44,7 @@ MaxTableSize = Annotated[
     typer.Option(
         metavar="CELLS",
         min=1,
-        help="Limit on the cells of one table, and of all tables of exact inference. Default: 2**27, 134 million.",
+        help="Most cells of the tables of inference. Default: 134 million.",
         show_default=False,
     ),
 ]
@@ -245,7 +242,7 @@ def learn(
 
         posteriori network learn penguins.csv --method chow-liu --binned --output penguins.bif
 
-        posteriori network learn cases.csv --required "smoke->lung" --tiers "age,smoke;lung,xray" --output lung.bif
+        posteriori network learn penguins.csv --binned --required "species->sex" --ignore year --output birds.bif
     """
     from posteriori.tables.names import exactly
 

@@ -50,8 +50,8 @@ class GaussianNB(NaiveBayesClassifier):
 
     Notes
     -----
-    epsilon_ is computed from all rows seen. scikit-learn computes it from the last batch, so with a large
-    `var_smoothing` its ``partial_fit`` of two halves differs from its fit of all rows. As in scikit-learn, epsilon_
+    `epsilon_` is computed from all rows seen. scikit-learn computes it from the last batch, so with a large
+    `var_smoothing` its ``partial_fit`` of two halves differs from its fit of all rows. As in scikit-learn, `epsilon_`
     ignores ``sample_weight``, and a column of much larger scale dominates it; the smoothing of `posteriori.NaiveBayes`
     does not depend on the scale.
 

@@ -44,7 +44,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Whether "svd" sets `covariance_`.
     tol : float, default 1e-4
         "svd" drops directions whose within-class standard deviation, for standardised columns, is at most `tol`.
-    covariance_estimator : object with fit and covariance_, optional
+    covariance_estimator : object with ``fit`` and ``covariance_``, optional
         Estimates the covariance of each class from its rows, instead of `shrinkage`.
 
     Attributes
@@ -55,7 +55,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     covariance_ : ndarray (d, d)
         Within classes, divided by n, in squared data units; with "svd" only if `store_covariance`.
     means_, priors_, xbar_ : ndarray (C, d), (C,), (d,)
-        In data units; xbar_ is the mean of the means by their priors, with "svd" only.
+        In data units; `xbar_` is the mean of the means by their priors, with "svd" only.
     scalings_ : ndarray (d, rank)
         The directions as columns, in which Σ is the identity; not with "lsqr". The sign of each is arbitrary.
     explained_variance_ratio_ : ndarray (n_components,)
@@ -75,7 +75,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     never predicted.
 
     `predict_log_proba` is exact; scikit-learn takes the logarithm of a probability that may be rounded to 0 or 1. If
-    all class means are equal, explained_variance_ratio_ is 0, not NaN.
+    all class means are equal, `explained_variance_ratio_` is 0, not NaN.
 
     Cost: fit reads each cell once, O(n·d²) in BLAS, and keeps O(C·d²); "auto" reads the cells twice. Predicting is
     O(n·d·C), plus O(d² + m³) per class for a row with m missing cells.

@@ -75,7 +75,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         Whether to set `covariance_`.
     tol : float, default 1e-4
         A variance along an axis of at most `tol`, in squared data units, is an error.
-    covariance_estimator : object with fit and covariance_, optional
+    covariance_estimator : object with ``fit`` and ``covariance_``, optional
         Estimates the covariance of each class from its rows, instead of `shrinkage`.
 
     Attributes

@@ -1,6 +1,6 @@
 r"""Conditional likelihood of a log-linear model: one weight ≥ 0 per feature, one bias per class.
 
-.. math:: p(y \mid x) \propto \exp\Big(b_y + \sum_j w_j f_j(x, y)\Big), \qquad w_j \ge 0
+.. math:: p(y \mid x) \propto \exp\Bigl(b_y + \sum_j w_j f_j(x, y)\Bigr), \qquad w_j \ge 0
 
 The features f_j are log factors of one model (`weights`), or log posteriors of several models (`pool`). The problem is
 convex. These are the only parameters that are learned discriminatively.

@@ -1,6 +1,6 @@
 r"""Logarithmic opinion pool: one posterior from those of several models.
 
-.. math:: p(y \mid x) \propto \exp\Big(b_y + \sum_m w_m \log p_m(y \mid x)\Big), \qquad w_m \ge 0
+.. math:: p(y \mid x) \propto \exp\Bigl(b_y + \sum_m w_m \log p_m(y \mid x)\Bigr), \qquad w_m \ge 0
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def fit_pool(
     r"""Return the pool of the greatest penalised conditional likelihood on rows that the members were not trained on.
 
     .. math:: \min_{w \ge 0,\, b} \; -\sum_i r_i \log p(y_i \mid x_i)
-              + \frac{\lambda}{2} \Big(M \sum_m (w_m - 1/M)^2 + \tfrac{1}{10} \sum_y b_y^2\Big)
+              + \frac{\lambda}{2} \Bigl(M \sum_m (w_m - 1/M)^2 + \tfrac{1}{10} \sum_y b_y^2\Bigr)
 
     The penalty pulls towards the geometric mean of the members, so that few rows change little. Rows whose true class
     has probability 0 under every member are left out: the members were trained without any row of the class. Of many

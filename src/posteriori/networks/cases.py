@@ -13,6 +13,7 @@ from posteriori.networks.naming import States
 from posteriori.sources import LabelledSource, source_of
 from posteriori.suggestions import closest
 from posteriori.tables import Assignment, Batch, Codes, Column, Schema, Table, check_weights, read_table
+from posteriori.tables.blocks import BlockTable, needs_dense
 from posteriori.tables.lazy import LazyTable
 from posteriori.tables.schema import categorical_column
 from posteriori.typing import Array
@@ -151,6 +152,8 @@ def open_cases(
         variable; or a variable has no column and no declared states.
     """
     opened = read_table(table)
+    if isinstance(opened, BlockTable):
+        raise needs_dense(opened.blocks[0].column, opened.n_rows, "a Bayesian network")
     titles = opened.names if opened.named or names is None else tuple(names)
     variables = tuple(titles if names is None else names)
     if len(titles) != len(opened.names):

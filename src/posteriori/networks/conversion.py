@@ -20,7 +20,8 @@ def network_of(model: GenerativeModel, target: Column) -> BayesianNetwork:
     """Return the network p(y)·Π_j p(x_j | y, parents of x_j) of a fitted classifier.
 
     Columns of numbers are continuous variables: normal ones of naive Bayes and trees, and those of discriminant
-    analysis, each of which is regressed on the earlier ones.
+    analysis, each of which is regressed on the earlier ones. The states of a binned column are its bins, written as
+    intervals such as "[39.2, 43.3)".
 
     Parameters
     ----------
@@ -32,20 +33,24 @@ def network_of(model: GenerativeModel, target: Column) -> BayesianNetwork:
     Raises
     ------
     ValueError
-        A column holds numbers that are not normal, or had no category; or the model is no network with the class above
-        every feature.
+        A column holds numbers that are neither in bins nor normal, or had no category; or the model is no network with
+        the class above every feature.
     """
     schema = model.schema
     if model.of_class:
         raise ValueError("a class of several components is a mixture, which is no network of its columns alone")
     columns = {j: schema.columns[j] for j in schema.modelled}
     for column in columns.values():
-        if column.kind == "categorical" and not column.categories:
+        if column.kind == "categorical" and not column.labels:
             raise ValueError(f"column {column.name!r} had no category in training, so it has no states; leave it out")
     label = _unused(schema.target or "class", schema.names)
-    states = {column.name: column.categories for column in columns.values() if column.kind == "categorical"}
+    states: dict[str, States] = {
+        column.name: column.labels for column in columns.values() if column.kind == "categorical" or column.is_binned
+    }
     tables: list[CPT | LinearGaussian] = [CPT(label, target.categories, {}, np.exp(model.log_prior))]
     for block, parameters in zip(model.blocks, model.parameters, strict=True):
+        if block.shared:  # the density of a number within its bin, the same for all classes
+            continue
         names = [schema.columns[j].name for j in block.columns]
         normals = block.density.conditional_normals(parameters) if isinstance(block.density, NormalDensity) else {}
         _require_network(block.density, names, states, normals)
@@ -78,7 +83,7 @@ def _require_network(
         if name not in states:
             raise ValueError(
                 f"column {name!r} holds numbers that are no normal density given the class "
-                f"({ungrouped(density).name}); cut it into categories first"
+                f'({ungrouped(density).name}); cut it into bins by distributions="binned", or into categories first'
             )
         if not tabular:
             raise ValueError(

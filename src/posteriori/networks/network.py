@@ -14,6 +14,7 @@ from posteriori.networks.dag import DAG
 from posteriori.networks.graph_queries import GraphQueries
 from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.naming import States
+from posteriori.networks.notebooks import network_html
 from posteriori.networks.table_learning import TableLearning
 from posteriori.networks.table_queries import TableQueries
 
@@ -244,3 +245,6 @@ class BayesianNetwork(TableLearning, CaseQueries, TableQueries, GraphQueries, Ca
         n_tables = len(self._spec.tables)
         tables = f"{self.n_parameters:,} parameters" if self._spec.is_complete else f"{n_tables:,} tables so far"
         return f"<BayesianNetwork{named}: {len(self.variables):,} variables, {len(self.edges):,} edges, {tables}>"
+
+    def _repr_html_(self) -> str:
+        return network_html(self)

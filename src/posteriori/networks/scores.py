@@ -41,7 +41,7 @@ class BIC:
     r"""The Bayesian information criterion, as a score to maximise.
 
     .. math::
-        \sum_v \Big( \sum_{a,k} n_{vak} \log \frac{n_{vak}}{n_{va}} - \tfrac{1}{2} \log n \cdot q_v (K_v - 1) \Big)
+        \sum_v \Bigl( \sum_{a,k} n_{vak} \log \frac{n_{vak}}{n_{va}} - \tfrac{1}{2} \log n \cdot q_v (K_v - 1) \Bigr)
 
     with q_v configurations a of the parents and K_v states k. Many programs report −2 times this number as BIC.
     Equivalent graphs, which imply the same independences, have the same score.
@@ -62,7 +62,7 @@ class BIC:
 class AIC:
     r"""Akaike's information criterion, as a score to maximise.
 
-    .. math:: \sum_v \Big( \sum_{a,k} n_{vak} \log \frac{n_{vak}}{n_{va}} - q_v (K_v - 1) \Big)
+    .. math:: \sum_v \Bigl( \sum_{a,k} n_{vak} \log \frac{n_{vak}}{n_{va}} - q_v (K_v - 1) \Bigr)
 
     References
     ----------
@@ -81,8 +81,8 @@ class BDeu:
     r"""The log marginal likelihood under Dirichlet priors that give equivalent graphs the same score.
 
     .. math::
-        \sum_v \sum_a \Big( \log \frac{\Gamma(s / q_v)}{\Gamma(n_{va} + s / q_v)}
-        + \sum_k \log \frac{\Gamma(n_{vak} + s / (q_v K_v))}{\Gamma(s / (q_v K_v))} \Big)
+        \sum_v \sum_a \Bigl( \log \frac{\Gamma(s / q_v)}{\Gamma(n_{va} + s / q_v)}
+        + \sum_k \log \frac{\Gamma(n_{vak} + s / (q_v K_v))}{\Gamma(s / (q_v K_v))} \Bigr)
 
     Parameters
     ----------

@@ -51,8 +51,8 @@ def complete_rows(rows: DistinctRows, inference: Inference, rng: np.random.Gener
     rng : Generator
     """
     codes = rows.codes.values.astype(np.int64) - 1
-    missing = np.asarray(codes < 0)
-    complete = ~missing.any(axis=1)
+    missing: Array = codes < 0
+    complete: Array = np.asarray(~missing.any(axis=1))
     parts = [(rows.codes.values[complete], rows.weight[complete])] if complete.any() else []
     n_drawn = 0
     for pattern, members in _by_pattern(missing, complete):

@@ -1,0 +1,110 @@
+"""Configuration of the documentation site: `make docs` builds it into build/site, without network."""
+
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", "1"
+)  # examples run in several processes
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+HERE = Path(__file__).parent
+sys.path[:0] = [
+    str(HERE / "_extensions"),
+    str(HERE.parent),
+]  # the second for experiments/, whose tables pages quote
+
+import posteriori  # noqa: E402
+
+project = "posteriori"
+author = "the posteriori developers"
+copyright = "the posteriori developers, BSD-3-Clause"
+version = release = posteriori.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "mathml",
+    "public_api",
+]
+templates_path = ["_templates"]
+exclude_patterns = [
+    "_extensions",
+    "_templates",
+    "course",
+    "gallery",
+    "auto_*/**/*.ipynb",
+    "auto_*/**/*.codeobj.json",
+]
+suppress_warnings = ["config.cache"]
+nitpicky = False
+
+# Markdown pages
+myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
+myst_heading_anchors = 4
+
+# Reference
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "groupwise"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+default_role = "py:obj"
+add_module_names = False
+
+# Examples: the pages of the course and of the gallery are Python files, run when the site is built
+sphinx_gallery_conf = {
+    "examples_dirs": ["course", "gallery"],
+    "gallery_dirs": ["auto_course", "auto_gallery"],
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "backreferences_dir": "api/backreferences",
+    "doc_module": ("posteriori",),
+    "reference_url": {"posteriori": None},
+    "inspect_global_variables": True,
+    "capture_repr": ("_repr_html_", "__repr__"),
+    "matplotlib_animations": False,
+    "remove_config_comments": True,
+    "download_all_examples": True,
+    "show_memory": False,
+    "write_computation_times": False,  # its tables load scripts from the network
+    "min_reported_time": 0,
+    "default_thumb_file": str(HERE / "pictures" / "penguins.png"),
+    "thumbnail_size": (400, 280),
+    "nested_sections": False,
+    "plot_gallery": "True",
+    "reset_modules": ("gallery_style.reset",),
+    "parallel": int(os.environ.get("POSTERIORI_DOCS_JOBS", "2")),
+}
+
+for name in ("course", "gallery"):  # pages whose source was removed or renamed
+    for page in (HERE / f"auto_{name}").glob("*.rst"):
+        if page.stem != "index" and not (HERE / name / f"{page.stem}.py").exists():
+            page.unlink()
+
+# Theme
+html_theme = "pydata_sphinx_theme"
+html_title = "posteriori"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "posteriori"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "navigation_depth": 2,
+    "show_toc_level": 2,
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+    "back_to_top_button": False,
+}
+html_sidebars = {"index": [], "start/**": ["sidebar-nav-bs"]}

@@ -1,0 +1,57 @@
+"""The sources of the site show all that they must show, and every notebook of the course runs."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import posteriori as po
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+LECTURES = sorted((DOCS / "course").glob("*.py"))
+EXAMPLES = sorted((DOCS / "gallery").glob("*.py"))
+
+
+def test_the_reference_lists_every_public_name():
+    page = (DOCS / "api" / "index.rst").read_text(encoding="utf-8")
+    listed = {name.split(".")[-1] for name in re.findall(r"^   ([A-Za-z_.]+)$", page, re.MULTILINE)}
+    modules = ("comparison", "drop_in", "explain", "networks", "plotting")
+    public = set(po.__all__) - set(modules)
+    public |= {name for module in modules for name in getattr(po, module).__all__}
+    assert public - listed == set()
+    for name in listed - {"load_penguins"}:
+        assert name in public, name
+
+
+@pytest.mark.parametrize("name", po.plotting.__all__)
+def test_every_plotting_function_is_in_the_gallery(name):
+    assert any(f"{name}(" in page.read_text(encoding="utf-8") for page in EXAMPLES)
+
+
+@pytest.mark.parametrize("page", [*LECTURES, *EXAMPLES], ids=lambda page: page.stem)
+def test_a_page_has_a_title_and_a_sentence(page):
+    head = re.match(r'(?:r)?"""\n(.+)\n(=+)\n\n\S', page.read_text(encoding="utf-8"))
+    assert head, f"{page} begins with a docstring: title, line of =, text"
+    assert len(head[1]) == len(head[2])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", LECTURES, ids=lambda page: page.stem)
+def test_a_notebook_of_the_course_runs_from_top_to_bottom(page, tmp_path):
+    preprocessors = pytest.importorskip("nbconvert.preprocessors", reason="the extra `docs` is not installed")
+    pytest.importorskip("sphinx_gallery", reason="the extra `docs` is not installed")
+    pytest.importorskip("ipykernel", reason="the extra `docs` is not installed")
+    import nbformat
+    from sphinx_gallery.gen_gallery import DEFAULT_GALLERY_CONF
+    from sphinx_gallery.notebook import jupyter_notebook
+    from sphinx_gallery.py_source_parser import split_code_and_text_blocks
+
+    cells = split_code_and_text_blocks(str(page))[1]
+    written = jupyter_notebook(cells, {**DEFAULT_GALLERY_CONF, "first_notebook_cell": None}, str(tmp_path))
+    notebook = nbformat.reads(json.dumps(written), as_version=4)
+    preprocessors.ExecutePreprocessor(timeout=300, kernel_name="python3").preprocess(
+        notebook, {"metadata": {"path": str(tmp_path)}}
+    )
+    assert any(cell.get("outputs") for cell in notebook.cells)
