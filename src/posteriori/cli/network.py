@@ -198,7 +198,10 @@ def learn(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to write: .bif, .xmlbif, .bifxml, .xml or .posteriori."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write: .bif, .xmlbif, .net, .dne, .xdsl, .uai, .json or .posteriori.",
         ),
     ],
     method: Annotated[Search, typer.Option(help="Algorithm of structure learning.")] = Search.hill_climbing,

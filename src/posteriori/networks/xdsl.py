@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
@@ -104,4 +104,17 @@ def write_xdsl(network: BayesianNetwork) -> str:
             lines.append(f"      <parents>{' '.join(names[parent] for parent in cpt.parents)}</parents>")
         numbers = " ".join(map(repr, cpt.probabilities.ravel().tolist()))
         lines += [f"      <probabilities>{numbers}</probabilities>", "    </cpt>"]
-    return "\n".join([*lines, "  </nodes>", "</smile>"]) + "\n"
+    # How GeNIe draws the nodes; pyAgrum, too, reads no file without it.
+    lines += ["  </nodes>", "  <extensions>", f'    <genie version="1.0" app="posteriori" name="{name}">']
+    for k, variable in enumerate(network.dag.topological_order):
+        left, top = 40 + 140 * (k % 6), 40 + 80 * (k // 6)
+        lines += [
+            f"      <node id={quoteattr(names[variable])}>",
+            f"        <name>{escape(variable)}</name>",
+            '        <interior color="e5f6f7" />',
+            '        <outline color="000080" />',
+            '        <font color="000000" name="Arial" size="8" />',
+            f"        <position>{left} {top} {left + 100} {top + 40}</position>",
+            "      </node>",
+        ]
+    return "\n".join([*lines, "    </genie>", "  </extensions>", "</smile>"]) + "\n"
