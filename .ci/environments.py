@@ -2,7 +2,7 @@
 
 `pythons`: every supported version of Python that the machine has, or only those named, with the newest dependencies.
 `lowest`: the lowest supported version of Python that the machine has, with the lowest version of each dependency that
-pyproject.toml promises.
+pyproject.toml promises, and of Dask, DuckDB and Spark (whose tests are skipped without Java).
 
 The environments stay in `.environments/`, each with its own cache of compiled kernels. A second run is faster.
 """
@@ -20,8 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-# What the quick tests import beside the dependencies of the library.
+# What the quick tests import beside the dependencies of the library, and what the tests of engines do.
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "networkx", "pandas", "pyarrow", "matplotlib")
+ENGINES = ("dask", "duckdb", "sqlglot", "pyspark")
 QUICK = (
     "classifiers/test_naive_bayes.py",
     "classifiers/test_gaussian_discriminant.py",
@@ -31,6 +32,7 @@ QUICK = (
     "statistics",
     "tables/test_tables.py",
 )
+QUICK_ENGINES = ("sources/test_dask.py", "sources/test_database.py", "sources/test_spark.py")
 
 
 def find_python(version: str) -> str | None:
@@ -47,17 +49,20 @@ def lowest_requirements() -> list[str]:
     """Return the lowest promised version of each dependency, as `numpy==2.1.*`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    promised = [*project["dependencies"], *extras["plot"], *extras["test"]]
-    lowest = dict(re.findall(r"^([\w-]+)>=([\d.]+)$", "\n".join(promised), re.MULTILINE))
-    wanted = {re.split(r"[>=]", one)[0] for one in project["dependencies"]} | set(TOOLS)
-    without_bound = sorted(wanted - set(lowest))
+    of_engines = [*extras["dask"], *extras["spark"], *extras["sql"]]
+    promised = [*project["dependencies"], *extras["plot"], *of_engines, *extras["test"]]
+    lowest = dict(re.findall(r"^([\w-]+(?:\[[\w,]+\])?)>=([\d.]+)$", "\n".join(promised), re.MULTILINE))
+    names = {name: re.split(r"\[", name)[0] for name in lowest}
+    wanted = {re.split(r"[>=]", one)[0] for one in project["dependencies"]} | {*TOOLS, *ENGINES}
+    without_bound = sorted(wanted - set(names.values()))
     if without_bound:
         raise ValueError(f"pyproject.toml has no lowest version of {', '.join(without_bound)}; write name>=version")
-    return [f"{name}=={version}.*" for name, version in lowest.items() if name in wanted]
+    pinned = [f"{name}=={version}.*" for name, version in lowest.items() if names[name] in wanted]
+    return [*pinned, "setuptools"]  # Spark 3.5 imports its distutils
 
 
-def run(name: str, python: str, requirements: list[str]) -> bool:
-    """Run the quick tests in an environment, made if it does not exist, and return whether they pass."""
+def run(name: str, python: str, requirements: list[str], tests: tuple[str, ...] = QUICK) -> bool:
+    """Run tests in an environment, made if it does not exist, and return whether they pass."""
     folder = ROOT / ".environments" / name
     inside = str(folder / "bin" / "python")
     print(f"+ {name}: {python}", flush=True)
@@ -65,7 +70,7 @@ def run(name: str, python: str, requirements: list[str]) -> bool:
         [inside, "-m", "pip", "install", "--quiet", "--editable", str(ROOT), *requirements],
         [inside, "-m", "pip", "check"],
         [str(folder / "bin" / "posteriori"), "--version"],
-        [inside, "-m", "pytest", "-q", *(f"tests/{part}" for part in QUICK)],
+        [inside, "-m", "pytest", "-q", *(f"tests/{part}" for part in tests)],
     ]
     if not folder.exists():
         commands.insert(0, [python, "-m", "venv", str(folder)])
@@ -88,7 +93,8 @@ def main() -> int:
         return 1
     if arguments.what == "lowest":
         first = next(iter(available))
-        passed = {f"lowest-{first}": run(f"lowest-{first}", available[first], lowest_requirements())}
+        name, tests = f"lowest-{first}", (*QUICK, *QUICK_ENGINES)
+        passed = {name: run(name, available[first], lowest_requirements(), tests)}
     else:
         passed = {version: run(version, python, list(TOOLS)) for version, python in available.items()}
     for name, passes in passed.items():

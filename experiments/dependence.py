@@ -19,7 +19,7 @@ import numpy as np
 
 import posteriori as po
 from experiments.page import DOCS, replace_block, table_head, table_row
-from experiments.real_tables import PAGE_TABLES, Table, data_folder, ranks, score, tables
+from experiments.real_tables import PAGE_TABLES, Table, data_folder, halves, ranks, score, tables
 
 PAGE = DOCS / "dependence.md"
 NAIVE = "naive Bayes, binned"
@@ -72,21 +72,35 @@ def score_tables(sets: list[Table]) -> str:
         cells = [f"{loss.mean():.3f}", f"{np.median(loss):.3f}", f"{ranks(losses)[:, column].mean():.1f}"]
         cells += [f"{scores[:, column, 1].mean():.3f}", f"{better[column]} of {len(sets)}", str(worse[column])]
         summary.append(table_row([name, *(cells if name != NAIVE else [*cells[:-2], "–", "–"])]))
-    return "\n".join(summary) + "\n\n" + "\n".join(lines)
+    return "\n\n".join(["\n".join(summary), by_half(sets, losses), "\n".join(lines)])
+
+
+def by_half(sets: list[Table], losses: np.ndarray) -> str:
+    """Return the mean log-loss of each model on the tables on which defaults are tuned, and on the others."""
+    lines = [table_head(["mean log-loss", *MODELS])]
+    for half, part in halves(sets).items():
+        names = {table.name for table in part}
+        means = losses[[table.name in names for table in sets]].mean(axis=0)
+        lines.append(table_row([f"{half} ({len(part)} sets)", *(f"{mean:.3f}" for mean in means)]))
+    return "\n".join(lines)
 
 
 def sweep_tables(sets: list[Table]) -> str:
     """Return the tables of settings: each parameter alone, the others at their defaults."""
     with_numbers = [table for table in sets if table.n_numbers]
     trees = ("TAN", "Chow-Liu")
-    parts = [
-        _sweep("bins", BINS, SWEPT, with_numbers),
-        _sweep("continuous", ("binned", "gaussian"), trees, with_numbers),
-        _sweep("backoff", STRENGTHS, SWEPT, sets),
-        _sweep("penalty", PENALTIES, trees, sets),
-        _sweep("k", PARENTS, ("kDB 2",), sets),
+    swept = [
+        ("bins", BINS, SWEPT, with_numbers),
+        ("continuous", ("binned", "gaussian"), trees, with_numbers),
+        ("backoff", STRENGTHS, SWEPT, sets),
+        ("penalty", PENALTIES, trees, sets),
+        ("k", PARENTS, ("kDB 2",), sets),
     ]
-    return "\n\n".join(parts)
+    return "\n\n".join(
+        _sweep(parameter, values, names, part, half)
+        for parameter, values, names, of_parameter in swept
+        for half, part in halves(of_parameter).items()
+    )
 
 
 def evidence_table(sets: list[Table]) -> str:
@@ -112,7 +126,7 @@ def evidence_table(sets: list[Table]) -> str:
     return "\n".join(lines)
 
 
-def _sweep(parameter: str, values: tuple[Any, ...], names: tuple[str, ...], sets: list[Table]) -> str:
+def _sweep(parameter: str, values: tuple[Any, ...], names: tuple[str, ...], sets: list[Table], half: str) -> str:
     cells: list[list[str]] = [[f"`{value!r}`".replace("'", '"')] for value in values]
     for name in names:
         models = {str(value): type(MODELS[name])(**MODELS[name].get_params() | {parameter: value}) for value in values}
@@ -125,7 +139,7 @@ def _sweep(parameter: str, values: tuple[Any, ...], names: tuple[str, ...], sets
             text = f"{loss.mean():.3f} · {np.median(loss):.3f} · {rank[position]:.1f} · {accuracy[position]:.3f}"
             cells[position].append(f"**{text}**" if known else text)
     head = table_head([f"`{parameter}`", *names])
-    return f"On {len(sets)} sets:\n\n" + "\n".join([head, *map(table_row, cells)])
+    return f"On the {len(sets)} sets of the {half}:\n\n" + "\n".join([head, *map(table_row, cells)])
 
 
 def _cell(loss: float, accuracy: float, best: bool) -> str:

@@ -29,7 +29,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import posteriori as po
 from experiments.page import DOCS, markdown_table, replace_block
-from experiments.real_tables import FOLDS, PAGE_TABLES, SEED, Table, data_folder, ranks, tables
+from experiments.real_tables import FOLDS, PAGE_TABLES, SEED, Table, data_folder, halves, ranks, tables
 from posteriori.model_cost import ColumnSummary, TableSummary
 from posteriori.model_selection.metrics import accuracy, log_loss
 from posteriori.registry import pool_candidates
@@ -106,6 +106,17 @@ def by_set(sets: list[Table], scores: dict[str, dict[str, tuple[float, float]]])
     return markdown_table(head, lines)
 
 
+def by_half(sets: list[Table], scores: dict[str, dict[str, tuple[float, float]]]) -> str:
+    """Return a line a model: its mean log-loss on the tables on which defaults are tuned, and on the others."""
+    parts = halves(sets)
+    head = [f"{half} ({len(part)} sets)" for half, part in parts.items()]
+    lines = [
+        [name, *(f"{np.mean([scores[table.name][name][0] for table in part]):.3f}" for part in parts.values() if part)]
+        for name in SHOWN
+    ]
+    return markdown_table(["mean log-loss", *head], lines)
+
+
 def _cell(score: tuple[float, float], least: float) -> str:
     text = f"{score[0]:.3f} · {score[1]:.3f}"
     return f"**{text}**" if score[0] <= least + 5e-4 else text
@@ -137,7 +148,7 @@ def main() -> None:
     start = time.perf_counter()
     sets = list(tables(folder, None if arguments.all else PAGE_TABLES))
     scores = measure_all(sets, arguments.keep)
-    blocks = {"summary": summary(scores), "by set": by_set(sets, scores)}
+    blocks = {"summary": summary(scores), "by half": by_half(sets, scores), "by set": by_set(sets, scores)}
     for name, text in blocks.items():
         if arguments.all:
             print(text)

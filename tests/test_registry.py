@@ -71,8 +71,8 @@ def test_the_model_of_the_recipe_is_found_everywhere(registered, tmp_path):
 
 def test_defaults_are_models_and_unknown_names_are_refused_with_the_closest():
     assert set(COMPARED) | set(CROSS_VALIDATED) <= MODELS.keys()
-    with pytest.raises(ValueError, match=r"there is no model 'rda 0\.5 shrink'; is it 'rda 0\.5 shrunk'"):
-        find_model("rda 0.5 shrink")
+    with pytest.raises(ValueError, match=r"there is no model 'rda predictve'; is it 'rda predictive'"):
+        find_model("rda predictve")
     with pytest.warns(FutureWarning, match="'auto' is now called 'pool'"):
         assert find_model("auto") is MODELS["pool"]
 

@@ -12,6 +12,7 @@ if _typing.TYPE_CHECKING:
         FullJointClassifier,
         GaussianDiscriminant,
         GenerativeClassifier,
+        GenerativeForest,
         KDependenceBayes,
         MixtureModel,
         NaiveBayes,
@@ -28,9 +29,12 @@ if _typing.TYPE_CHECKING:
         Gaussian,
         Multinomial,
         Poisson,
+        PoissonRate,
         Presence,
         ScaledMultinomial,
     )
+    from posteriori.exploring import Explorer, explore
+    from posteriori.javascript import javascript_evaluator, to_javascript
     from posteriori.model_selection import leave_one_out
     from posteriori.networks import BayesianNetwork, learn_network, read_network, write_network
     from posteriori.parameter_count import count_parameters
@@ -68,6 +72,7 @@ _HOMES = {
     "Gaussian": "densities",
     "GaussianDiscriminant": "classifiers",
     "GenerativeClassifier": "classifiers",
+    "GenerativeForest": "classifiers",
     "IgnoredColumnWarning": "tables",
     "KDependenceBayes": "classifiers",
     "MDLPDiscretizer": "preprocessing",
@@ -75,6 +80,7 @@ _HOMES = {
     "Multinomial": "densities",
     "NaiveBayes": "classifiers",
     "Poisson": "densities",
+    "PoissonRate": "densities",
     "Presence": "densities",
     "Report": "reporting",
     "Query": "tables",
@@ -87,6 +93,9 @@ _HOMES = {
     "cross_validate": "comparison",
     "count_parameters": "parameter_count",
     "decide": "scoring.decisions",
+    "Explorer": "exploring",
+    "explore": "exploring",
+    "javascript_evaluator": "javascript",
     "learn_network": "networks",
     "leave_one_out": "model_selection",
     "load": "persistence",
@@ -99,6 +108,7 @@ _HOMES = {
     "save": "persistence",
     "scan": "tables",
     "scan_sql": "tables",
+    "to_javascript": "javascript",
     "write_network": "networks",
 }
 _MODULES = ("comparison", "drop_in", "explain", "networks", "plotting")
@@ -115,10 +125,12 @@ __all__ = [
     "Complement",
     "Compound",
     "CrossValidation",
+    "Explorer",
     "FullJointClassifier",
     "Gaussian",
     "GaussianDiscriminant",
     "GenerativeClassifier",
+    "GenerativeForest",
     "IgnoredColumnWarning",
     "KDependenceBayes",
     "MDLPDiscretizer",
@@ -126,6 +138,7 @@ __all__ = [
     "Multinomial",
     "NaiveBayes",
     "Poisson",
+    "PoissonRate",
     "Presence",
     "Query",
     "Report",
@@ -140,6 +153,8 @@ __all__ = [
     "decide",
     "drop_in",
     "explain",
+    "explore",
+    "javascript_evaluator",
     "learn_network",
     "leave_one_out",
     "load",
@@ -154,6 +169,7 @@ __all__ = [
     "save",
     "scan",
     "scan_sql",
+    "to_javascript",
     "write_network",
 ]
 

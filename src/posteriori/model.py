@@ -6,12 +6,19 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities import ApproximatingDensity, ChainedDensity, Density, MarginDensity, implements
+from posteriori.densities import (
+    ApproximatingDensity,
+    ChainedDensity,
+    Density,
+    MarginDensity,
+    ScoredDensity,
+    implements,
+)
 from posteriori.densities.within_ranges import box_of, draw_within
 from posteriori.invariants import check_numbers, require, require_kind
 from posteriori.statistics import ColumnRanges, JointStatistics
@@ -46,6 +53,10 @@ class Block:
         require(set(self.columns) <= set(readable), f"the {name} density cannot read one of its columns")
         alone = len(self.columns) == 1 or not set(self.columns) & set(schema.of_kind("counts"))
         require(alone, f"the {name} density reads a column of counts and others, and it takes one at a time")
+        exposure = self.exposure_in(schema)
+        if exposure is not None:
+            others = set(schema.of_kind("continuous")) - set(self.columns)
+            require(exposure in others, f"the exposure of the {name} density is not another column of numbers")
 
     @property
     def shared(self) -> bool:
@@ -69,9 +80,17 @@ class Block:
             return tuple(j for j in self.columns if schema.columns[j].kind == "counts")
         return self.coded(schema)
 
+    def exposure_in(self, schema: Schema) -> int | None:
+        """Return the position of the column of exposures on which the density conditions; None if it has none."""
+        name = getattr(self.density, "exposure", None)
+        require(name is None or name in schema.names, f"the exposure {name!r} is not in the schema")
+        return None if name is None else schema.names.index(name)
+
     def tile(self, batch: Batch) -> Tile:
         """Return the cells of a batch in the representation that the density reads."""
-        return batch.take(self.columns, self.density.kind)
+        tile: Any = batch.take(self.columns, self.density.kind)
+        exposure = getattr(self.density, "exposure", None)
+        return cast(Tile, tile if exposure is None else replace(tile, exposure=batch.exposure(exposure)))
 
 
 @dataclass(frozen=True)
@@ -134,6 +153,13 @@ class FactorWeights:
         """Return the log factors (n, Z, d) times the weights of their columns; weight 0 gives 0, even for −inf."""
         with np.errstate(invalid="ignore"):
             return np.where(self.weight > 0, self.weight * log_factors, 0.0)
+
+    def sum(self, log_factors: Array) -> Array:
+        """Return the sum over columns of the weighted log factors (n, Z, d): (n, Z)."""
+        counted = self.weight > 0
+        if not counted.all():
+            log_factors = log_factors[:, :, counted]
+        return np.asarray(log_factors @ self.weight[counted])
 
 
 @dataclass(frozen=True)
@@ -232,6 +258,12 @@ class GenerativeModel:
         return self.of_class[-1] + 1 if self.of_class else len(self.log_prior)
 
     @property
+    def is_density(self) -> bool:
+        """Whether rows can be drawn: every block is a density, and every column of counts has one."""
+        unread = set(self.schema.of_kind("counts")).difference(*(block.columns for block in self.blocks))
+        return not unread and all(getattr(block.density, "is_normalised", True) for block in self.blocks)
+
+    @property
     def class_log_prior(self) -> Array:
         """Log p(y) in nats, (C,)."""
         return self.by_class(self.log_prior)
@@ -291,7 +323,11 @@ class GenerativeModel:
                 reject_outside(block, batch)
             if not left_out:
                 warn_of_approximation(block, parameters, batch)
-                total += block.density.log_density(parameters, block.tile(batch))
+                density, tile = block.density, block.tile(batch)
+                if not with_shared and implements(density, ScoredDensity):
+                    total += density.log_scores(parameters, tile)
+                else:
+                    total += density.log_density(parameters, tile)
         with np.errstate(over="ignore"):
             finite = np.isfinite(total.sum())
         if not finite:  # no component can produce some row, or a cell is infinite
@@ -334,7 +370,7 @@ class GenerativeModel:
             return np.asarray(log_prior + log_factors.sum(axis=2))
         with np.errstate(invalid="ignore"):
             moved = np.where(np.isneginf(self.log_prior), log_prior, log_prior - self.log_prior)
-        return np.asarray(self.weights.bias + moved + self.weights.weighted(log_factors).sum(axis=2))
+        return np.asarray(self.weights.bias + moved + self.weights.sum(log_factors))
 
     def responsibilities(self, batch: Batch) -> tuple[Array, Array]:
         """Return p(z | x, label), (n, Z), and log p(x, label) in nats, (n,), of training rows.
@@ -390,13 +426,18 @@ class GenerativeModel:
         return self._chained(factors) if self.of_class else factors
 
     def _log_factors(self, batch: Batch, with_shared: bool) -> Array:
-        factors = np.zeros((len(batch), self.n_components, len(self.schema.columns)))
+        every = tuple(range(len(self.schema.columns)))
+        factors = np.zeros((len(batch), self.n_components, len(every)))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             reject_outside(block, batch)
             if block.shared and not with_shared:
                 continue
             warn_of_approximation(block, parameters, batch)
-            factors[:, :, block.columns] += block.density.log_factors(parameters, block.tile(batch))
+            of_block = block.density.log_factors(parameters, block.tile(batch))
+            if block.columns == every:
+                factors += of_block
+            else:
+                factors[:, :, block.columns] += of_block
         return factors
 
     def posterior_factors(self, batch: Batch) -> Array:
@@ -518,6 +559,10 @@ class GenerativeModel:
             if implements(block.density, ChainedDensity):
                 for column, positions in zip(block.columns, block.density.given(parameters), strict=True):
                     given[column] = tuple(block.columns[position] for position in positions)
+            exposure = block.exposure_in(self.schema)
+            if exposure is not None:
+                for column in block.columns:
+                    given[column] = (exposure,)
         return tuple(given)
 
     def draw_components(self, label: Array, rng: np.random.Generator) -> Array:
@@ -541,10 +586,14 @@ class GenerativeModel:
         columns: list[Any] = [np.empty(0)] * len(self.schema.columns)
         pairs = list(zip(self.blocks, self.parameters, strict=True))
         values, masks = ([pair for pair in pairs if pair[0].models_missingness == masking] for masking in (False, True))
-        # Shared blocks come last: they draw given the codes of the other blocks.
-        for block, parameters in sorted(values, key=lambda pair: pair[0].shared):
+        # Shared blocks and those with an exposure come last: they draw given the cells of the other blocks.
+        exposures = {block: block.exposure_in(self.schema) for block, _ in values}
+        for block, parameters in sorted(values, key=lambda pair: (pair[0].shared, exposures[pair[0]] is not None)):
             given = np.column_stack([columns[j] for j in block.columns]) if block.shared else component
-            if ranges is None or block.density.kind == "counts":
+            exposure = exposures[block]
+            if exposure is not None:
+                drawn = cast(Any, block.density).sample(parameters, given, rng, exposure=columns[exposure])
+            elif ranges is None or block.density.kind == "counts":
                 drawn = block.density.sample(parameters, given, rng)
             else:
                 coded = block.density.kind != "continuous"
@@ -599,7 +648,9 @@ def warn_of_approximation(block: Block, parameters: Any, batch: Batch) -> None:
 
 def reject_outside(block: Block, batch: Batch) -> None:
     """Raise ValueError that names the first cell outside the support of the density of its block, if there is one."""
-    out_of_support = block.density.out_of_support(block.tile(batch))
+    tile: Any = block.tile(batch)
+    _reject_exposure(block, batch, tile)
+    out_of_support = block.density.out_of_support(tile)
     if out_of_support.any():
         i, position = np.argwhere(out_of_support)[0]
         column = block.columns[position]
@@ -620,6 +671,13 @@ def reject_incomplete(block: Block, batch: Batch) -> None:
     if not getattr(block.density, "learns_from_complete_rows", False):
         return
     tile: Any = block.tile(batch)
+    exposure = getattr(tile, "exposure", None)
+    if exposure is not None and np.isnan(exposure).any():
+        i, name = int(np.argmax(np.isnan(exposure))), getattr(block.density, "exposure", None)
+        raise ValueError(
+            f"column {name!r} is the exposure of counts, and lacks a value in row {batch.number(i)}; a model learns "
+            "from rows whose exposure is known: fill it in, or leave the row out"
+        )
     if isinstance(tile, Bags) and tile.are_counts:
         return
     missing = np.isnan(tile.counts if isinstance(tile, Bags) else tile.values)
@@ -633,6 +691,20 @@ def reject_incomplete(block: Block, batch: Batch) -> None:
         )
 
 
+def _reject_exposure(block: Block, batch: Batch, tile: Any) -> None:
+    """Raise ValueError that names the first exposure that is not above 0, or is infinite."""
+    exposure = getattr(tile, "exposure", None)
+    if exposure is None:
+        return
+    invalid = (exposure <= 0) | np.isinf(exposure)
+    if invalid.any():
+        i, name = int(np.argmax(invalid)), getattr(block.density, "exposure", None)
+        raise ValueError(
+            f"column {name!r} holds {exposure[i]:g} in row {batch.number(i)}, but it is the exposure of counts, which "
+            "is above 0; correct the cell, or leave the row out"
+        )
+
+
 def _count_outside(block: Block, batch: Batch, column: Column, i: int) -> ValueError:
     """Return the error for a row of a column of counts that a density cannot produce; it names the first such word."""
     row = batch.rows(np.array([i]))
@@ -642,6 +714,6 @@ def _count_outside(block: Block, batch: Batch, column: Column, i: int) -> ValueE
     k = int(np.flatnonzero(block.density.out_of_support(each))[0])
     return ValueError(
         f"column {column.name!r} holds {bags.counts[k]:g} for word {column.word(int(bags.words[k]))!r} in row "
-        f"{batch.number(i)}, but its distribution is {block.density.name}: {block.density.support}; correct the count "
-        "or choose another distribution"
+        f"{batch.number(i)}, but its distribution is {block.density.name}: {block.density.support}; correct the count"
+        f"{' (hashers need alternate_sign=False)' if bags.counts[k] < 0 else ' or choose another distribution'}"
     )

@@ -55,6 +55,7 @@ _STATE: dict[str, Any] = {
     "_importance": importance.Importance,
     "target_cuts_": tables.TargetCuts,
     "row_fingerprints_": statistics.RowFingerprints,
+    "alerts_": list[dict[str, str | list[str]]],
 }
 
 

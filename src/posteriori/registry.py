@@ -151,15 +151,17 @@ _DISCRIMINANT = "posteriori.classifiers.gaussian_discriminant:GaussianDiscrimina
 _TAN = "posteriori.classifiers.trees:TreeAugmentedNaiveBayes"
 _KDB = "posteriori.classifiers.dependence:KDependenceBayes"
 _AODE = "posteriori.classifiers.dependence:AveragedOneDependence"
+_FOREST = "posteriori.classifiers.generative_forest:GenerativeForest"
 _DISCRIMINATIVE = "posteriori.comparison.discriminative:DiscriminativeClassifier"
 
 # A little shrinkage keeps covariances of few rows regular; candidates need no more than a rough optimum of EM.
-_SHRUNK: dict[str, Any] = {"shrinkage": 0.02, "tol": 1e-3, "max_iter": EM_STEPS}
+_INTEGRATED: dict[str, Any] = {"predictive": True, "shrinkage": 0.02, "tol": 1e-3, "max_iter": EM_STEPS}
 _WEIGHTED: dict[str, Any] = {"feature_weights": "conditional"}
 _GAUSSIAN: dict[str, Any] = {"options": _EM_OPTIONS, "cost": cost_of_covariances}
 _TREE: dict[str, Any] = {"options": _EM_OPTIONS | {"binned"}, "cost": cost_of_pairs}
 _PAIRS: dict[str, Any] = {"options": frozenset({"binned", "missing", "feature_weights"}), "cost": cost_of_pairs}
 _AVERAGED: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "cost": cost_of_averaged_pairs}
+_TREES: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "decline": decline_without_others}
 _SHARED_COVARIANCE: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariance, "in_pool": True}
 _OWN_COVARIANCES: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariances, "in_pool": True}
 _WITH_NUMBERS: dict[str, Any] = {"decline": decline_without_numbers, "in_pool": True}
@@ -184,7 +186,6 @@ _SPECS = (
         _NAIVE_BAYES,
         options=_EM_OPTIONS | {"distributions", "binned", "counts", "text"},
         decline=decline_categories,
-        in_pool=True,
     ),
     ModelSpec("lda", "LDA", "Gaussian numbers, one covariance for all classes", _DISCRIMINANT, **_GAUSSIAN),
     ModelSpec(
@@ -215,27 +216,37 @@ _SPECS = (
     ModelSpec("kdb", "kDB 2", "each feature depends on up to 2 others", _KDB, {"k": 2}, **_PAIRS),
     ModelSpec("aode", "AODE", "mean over models in which all features depend on one", _AODE, **_AVERAGED),
     ModelSpec(
-        "lda shrunk",
-        "LDA, shrunk",
-        "lda, shrinkage 0.02",
+        "nb predictive",
+        "naive Bayes, predictive",
+        "nb, parameters of Gaussians integrated out",
+        _NAIVE_BAYES,
+        {"predictive": True},
+        options=_EM_OPTIONS | {"distributions", "binned", "counts", "text"},
+        decline=decline_categories,
+        in_pool=True,
+    ),
+    ModelSpec(
+        "lda predictive",
+        "LDA, predictive",
+        "lda, shrinkage 0.02, parameters integrated out",
         _DISCRIMINANT,
-        _SHRUNK,
+        _INTEGRATED,
         **_SHARED_COVARIANCE,
     ),
     ModelSpec(
-        "rda 0.5 shrunk",
-        "RDA 0.5, shrunk",
-        "rda, pooling 0.5, shrinkage 0.02",
+        "rda predictive",
+        "RDA, predictive",
+        "rda, pooling 0.5, shrinkage 0.02, parameters integrated out",
         _DISCRIMINANT,
-        {**_SHRUNK, "pooling": 0.5},
+        {**_INTEGRATED, "pooling": 0.5},
         **_OWN_COVARIANCES,
     ),
     ModelSpec(
-        "rda 0.2 shrunk",
-        "RDA 0.2, shrunk",
-        "rda nearer to qda: pooling 0.2, shrinkage 0.02",
+        "qda predictive",
+        "QDA, predictive",
+        "qda, shrinkage 0.02, parameters integrated out",
         _DISCRIMINANT,
-        {**_SHRUNK, "pooling": 0.2},
+        {**_INTEGRATED, "pooling": "per_class"},
         **_OWN_COVARIANCES,
     ),
     ModelSpec(
@@ -272,6 +283,23 @@ _SPECS = (
         {"bins": 8, "backoff": 5.0},
         **_AVERAGED,
         **_WITH_NUMBERS,
+    ),
+    ModelSpec(
+        "forest",
+        "generative forest",
+        "randomised trees, each a joint distribution",
+        _FOREST,
+        **_TREES,
+        in_pool=True,
+    ),
+    ModelSpec(
+        "forest best",
+        "generative forest, best splits",
+        "forest, the best cut of each column that is tried",
+        _FOREST,
+        {"splits": "best"},
+        **_TREES,
+        in_pool=True,
     ),
     ModelSpec(
         "scaled",
@@ -341,7 +369,7 @@ _SPECS = (
         generative=False,
     ),
     ModelSpec(
-        "forest",
+        "random forest",
         "random forest",
         "discriminative: random forest",
         _DISCRIMINATIVE,
@@ -354,7 +382,15 @@ MODELS: dict[str, ModelSpec] = {spec.name: spec for spec in _SPECS}
 COMPARED = ("pool", "nb", "lda", "tan", "logistic", "boosting")  # the default of `compare`
 CROSS_VALIDATED = ("pool", "nb", "lda", "qda", "tan", "kdb", "aode")  # the default of `posteriori cv`
 
-_FORMER_NAMES = {"auto": "pool", "gaussian": "nb", "tan smooth": "tan 30", "aode 8": "aode 8 bins"}
+_FORMER_NAMES = {
+    "auto": "pool",
+    "gaussian": "nb",
+    "tan smooth": "tan 30",
+    "aode 8": "aode 8 bins",
+    "lda shrunk": "lda predictive",
+    "rda 0.5 shrunk": "rda predictive",
+    "rda 0.2 shrunk": "qda predictive",
+}
 
 
 def find_model(name: str) -> ModelSpec:

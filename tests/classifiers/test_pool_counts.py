@@ -37,9 +37,9 @@ def pool():
 def test_every_candidate_of_counts_is_judged_beside_those_of_other_columns(pool):
     judged, skipped = set(pool.cv_results_["member"]), set(pool.skipped_)
     assert judged | skipped == {*pool_candidates(counts=True), "pool"}
-    assert {*OF_COUNTS, "lda shrunk", "tan 5"} <= judged
+    assert {"nb predictive", *OF_COUNTS[1:], "lda predictive", "tan 5"} <= judged
     losses = dict(zip(pool.cv_results_["member"], pool.cv_results_["log_loss"], strict=True))
-    assert losses["pool"] < 0.5 * losses["lda shrunk"]
+    assert losses["pool"] < 0.5 * losses["lda predictive"]
 
 
 def test_a_pool_without_log_density_is_reported_without_outliers(pool, tmp_path):
@@ -67,7 +67,7 @@ def test_the_pool_reads_columns_of_text():
     )
 
 
-@pytest.mark.parametrize("name", ["nb", "scaled 0.1", "compound", "lda shrunk", "tan 5"])
+@pytest.mark.parametrize("name", ["nb", "scaled 0.1", "compound", "lda predictive", "tan 5"])
 def test_members_are_judged_as_refitting_them_would(name):
     """A model that reads no counts is that of the other columns."""
     reads = name in OF_COUNTS
@@ -106,7 +106,7 @@ def test_a_saved_pool_is_the_pool(pool, tmp_path):
 def test_counts_alone_and_priors():
     """Posteriors under other priors are those of the pool, weighted by the ratio of the priors."""
     plain = po.GenerativeClassifier().fit(WORDS, Y)
-    assert {"lda shrunk", "tan 5"} <= plain.skipped_.keys()
+    assert {"lda predictive", "tan 5"} <= plain.skipped_.keys()
     priors = np.array([0.5, 0.3, 0.2])
     moved = po.GenerativeClassifier(priors=priors).fit(WORDS, Y).predict_proba(WORDS)
     expected = plain.predict_proba(WORDS) * priors / plain.training_prior_
@@ -140,7 +140,7 @@ def test_the_density_that_is_stated_for_a_block_is_that_of_all_members():
     model.fit(ROWS, Y)
     assert "it takes counts as scaled" in model.skipped_["scaled"]
     alone = po.NaiveBayes(distributions={"words": "presence", "age": "binned"}).fit(ROWS, Y)
-    assert_allclose(model.members_["nb"].predict_proba(ROWS), alone.predict_proba(ROWS), atol=1e-9)
+    assert_allclose(model.members_["nb predictive"].predict_proba(ROWS), alone.predict_proba(ROWS), atol=1e-9)
 
 
 def test_a_pool_is_cross_validated_by_refits():
@@ -161,4 +161,23 @@ def test_errors_name_the_problem(pool):
     with pytest.raises(ValueError, match="no distribution to draw from"):
         pool.sample(2)
     with pytest.raises(ValueError, match="no distribution of column 'words', so that no rows can be drawn"):
-        pool.members_["lda shrunk"].sample(2)
+        pool.members_["lda predictive"].sample(2)
+
+
+def test_importance_of_a_pool_of_words_after_an_update_is_that_of_the_new_rows():
+    """As the pool predicted them before it learned from them: the mean loss without each column, by brute force."""
+    first, later = np.arange(120), np.arange(120, N)
+    pool = po.GenerativeClassifier(["nb", "complement"], folds=2).fit(ROWS[first], Y[first])
+    rows = ROWS[later]
+    without_words = po.Blocks(rows.table, {"words": csr_array(rows.counts["words"].shape)}, rows.words)
+    without_age = po.Blocks(rows.table.with_columns(age=pl.lit(np.nan)), rows.counts, rows.words)
+    truth = np.arange(len(later)), Y[later]
+    whole = pool.predict_log_proba(rows)[truth]
+    expected = [np.mean(whole - pool.predict_log_proba(some)[truth]) for some in (without_age, without_words)]
+    pool.partial_fit(rows, Y[later])
+    found = pool.importance_
+    assert (found.held_out, found.n_rows) == (True, len(later))
+    assert_allclose(found.information[[0, 2]], expected, rtol=1e-6)
+    pool.unlearn(rows, Y[later])
+    with pytest.raises(ValueError, match="there are no held-out rows to measure the feature importance on"):
+        _ = pool.importance_

@@ -182,3 +182,37 @@ def test_numbers_are_refused_or_cut(tmp_path, capsys):
     states = po.load(tmp_path / "sizes.posteriori").states("size")
     assert len(states) == 4
     assert sum(state.startswith(("<", "≥")) for state in states) == 2
+
+
+def test_an_intervention(folder, capsys):
+    """To cough on purpose brings no cancer; a lungs network has smoke above both."""
+    _, out, _ = run(capsys, "query", folder / "lungs.xmlbif", "P(smoke=yes | do(lung=yes))")
+    assert out.strip() == "P(smoke=yes | do(lung=yes)) = 0.3"
+    question = """P("bad cough"=none | do(lung=yes), smoke=no)"""
+    _, out, _ = run(capsys, "query", folder / "lungs.xmlbif", question, "--json")
+    assert json.loads(out)["do"] == {"lung": "yes"}
+    assert parse_question("P(a | do(b=x, c=y), d=z, do(e=w))").done == {"b": "x", "c": "y", "e": "w"}
+    for wrong in ("P(a | do(b))", "P(a | do(a=x))", "P(a | b=x, do(b=x))", "P(a | do(b=x)"):
+        with pytest.raises(UserError):
+            parse_question(wrong)
+
+
+def test_learning_with_constraints(folder, capsys, tmp_path):
+    def edges(*options):
+        target = tmp_path / "learned.bif"
+        code, out, err = run(
+            capsys, "network", "learn", folder / "cases.csv", "-o", target, "--force", "--json", *options
+        )
+        assert code == 0, err
+        return {(edge["parent"], edge["child"]) for edge in json.loads(out)["edges"]}
+
+    assert ("lung", "smoke") in edges("--required", "lung->smoke")
+    assert not {("lung", "smoke"), ("smoke", "lung")} & edges(
+        "--forbidden", "lung->smoke", "--forbidden", "smoke->lung", "--method", "mmhc", "--score", "k2"
+    )
+    assert not {child for _, child in edges("--tiers", "smoke;lung,bad cough", "--method", "pc")} & {"smoke"}
+    code, _, err = run(
+        capsys, "network", "learn", folder / "cases.csv", "-o", tmp_path / "no.bif", "--required", "lung,smoke"
+    )
+    assert code != 0
+    assert "is no edge; write it as parent->child" in err

@@ -4,12 +4,14 @@ import contextlib
 import io
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 import posteriori as po
+from posteriori.cli.options import base_models
 from posteriori.datasets import load_penguins
 from posteriori.registry import MODELS
 from tests.cli.command_line import CommandLine
@@ -88,7 +90,7 @@ def test_candidates_weights_and_the_choice_of_the_pool_are_explained(fitted):
 def test_a_variant_is_fitted_by_the_name_that_the_pool_shows(fitted):
     arguments = ("fit", "penguins.csv", "--target", "species", "--output", "v.posteriori", "--json")
     loss = {row["member"]: row["log_loss"] for row in fitted[0]["candidates"]}
-    for name in ("tan 30", "lda shrunk"):
+    for name in ("tan 30", "lda predictive"):
         found = json.loads(succeeds(*arguments, "--model", name))
         assert found["model"] == name
         assert po.load("v.posteriori").get_params().items() >= MODELS[name].parameters.items()
@@ -103,8 +105,12 @@ def test_a_variant_is_fitted_by_the_name_that_the_pool_shows(fitted):
 def test_help_lists_every_generative_model(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     text = " ".join(re.sub("[│\\s]+", " ", succeeds(command, "--help")).split())
-    names = [name for name, spec in MODELS.items() if spec.generative and (command == "fit" or " " not in name)]
-    assert all(name in text for name in names)
+    assert all(spec.name in text for spec in base_models())
+
+
+def test_the_page_on_the_command_line_lists_every_model():
+    page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text()
+    assert [name for name in MODELS if f"`{name}`" not in page] == []
 
 
 def test_every_command_takes_a_pool():

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import hstack
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -421,3 +423,33 @@ def test_refusals_of_tables_and_models(found):
 def test_titles():
     assert list(chosen_models(["nb", discriminative("logistic")])) == ["naive Bayes", "logistic regression"]
     assert list(chosen_models([discriminative(GaussianNB())])) == ["GaussianNB"]
+
+
+def test_text_is_read_as_tf_idf_by_logistic_regression_and_left_out_by_trees():
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{j}" for j in range(40)])
+    y = np.array(["ham", "spam"])[np.arange(90) % 2]
+    shares = rng.dirichlet(np.full(40, 0.3), 2)
+    texts = [" ".join(rng.choice(words, 8, p=shares[i % 2])) for i in range(90)]
+    frame = pl.DataFrame({"message": texts, "hour": rng.normal(size=90)})
+    model = discriminative("logistic").fit(frame, y)
+    features = hstack(
+        [StandardScaler().fit_transform(frame.select("hour").to_numpy()), TfidfVectorizer().fit_transform(texts)]
+    ).tocsr()
+    theirs = LogisticRegression(max_iter=1000).fit(features, y)
+    assert_allclose(model.predict_proba(frame), theirs.predict_proba(features), rtol=1e-6)
+    assert model.predict_proba(frame[:1].with_columns(message=pl.lit(None, pl.String))).shape == (1, 2)
+
+    result = po.compare(frame, y, ["nb", "logistic", "boosting"], sizes=[12, 60], repeats=1, random_state=0)
+    best = dict(result.summary.filter(n_rows=60).select("model", "accuracy").iter_rows())
+    assert best["naive Bayes"] > 0.8
+    assert best["logistic regression"] > 0.8
+    assert best["gradient boosting"] < 0.75
+    assert set(result.notes["model"]) == {"gradient boosting"}
+    assert "reads no text: it leaves out column 'message'" in result.notes["message"][0]
+
+    only = frame.select("message")
+    judged = po.cross_validate(["nb", "logistic"], only, y, text={"message": {"ngram_range": (1, 2)}}).table
+    assert (judged["accuracy"] > 0.8).all()
+    with pytest.raises(ValueError, match="'random forest' reads no text, and there is no other column; leave it out"):
+        po.cross_validate(["forest"], only, y)

@@ -47,7 +47,7 @@ from posteriori.statistics import Scatter
 from posteriori.tables import Assignment, Codes, Column, Numbers
 
 MODULE = "posteriori.densities.exponential"
-COUNTS = {"complement", "compound", "multinomial", "presence", "scaled"}
+COUNTS = {"complement", "compound", "multinomial", "poisson_rate", "presence", "scaled"}
 PROTOCOLS = {
     DescribedDensity: {"gaussian", "multivariate gaussian", "poisson", "tree", "grouped", *COUNTS},
     LinearDensity: {"gaussian", "multivariate gaussian", "poisson", "categorical", "missingness", "multinomial"},

@@ -18,6 +18,7 @@ from posteriori.densities import (
     Compound,
     LeaveOneOutDensity,
     Multinomial,
+    PoissonRate,
     Presence,
     ScaledMultinomial,
     WordDensity,
@@ -41,6 +42,8 @@ DENSITIES = [
     Presence(0.7),
     Compound(0.3),
     ScaledMultinomial(0.1),
+    PoissonRate(),
+    PoissonRate(smoothing=0.3),
 ]
 
 every_density = pytest.mark.parametrize("density", DENSITIES, ids=repr)
@@ -157,6 +160,9 @@ def test_a_missing_count_is_the_row_without_the_word(density):
             log_share = np.log(np.exp(parameters.log_probability[:, kept]))
             log_share -= np.log(np.exp(log_share).sum(axis=1, keepdims=True))
             expected = np.where(counts[:, None] > 0, counts[:, None] * log_share, 0).sum(axis=2)
+    elif isinstance(density, PoissonRate):
+        smaller = replace(parameters, rate=parameters.rate[:, kept])
+        expected = density.log_density(smaller, Numbers(COUNTS[:, kept]))
     elif isinstance(density, Compound):
         smaller = replace(parameters, concentration=parameters.concentration[:, kept])
         expected = density.log_density(smaller, Numbers(COUNTS[:, kept]))
@@ -172,7 +178,7 @@ def test_a_missing_count_is_the_row_without_the_word(density):
 @every_density
 def test_what_is_no_count_is_out_of_support(density):
     cells = np.array([[0.0, 1.0, -1.0], [np.inf, 2.0, np.nan], [0.5, 3.0, 1.0]])
-    fraction = isinstance(density, Compound)
+    fraction = isinstance(density, Compound | PoissonRate)
     expected = np.array([[0, 0, 1], [1, 0, 0], [fraction, 0, 0]], bool)
     assert_array_equal(density.out_of_support(Numbers(cells)), expected)
     bags = Bags.of_matrix(csr_array(cells), slice(0, 3))
@@ -290,3 +296,15 @@ def test_em_of_rows_without_label_increases_the_likelihood():
         model = po.NaiveBayes(distributions="multinomial", unlabelled="learn").fit(X, y)
         assert (np.diff(model.log_likelihood_trace_) > -1e-8).all()
         assert len(model.log_likelihood_trace_) > 2
+
+
+@pytest.mark.parametrize("name", ["multinomial", "scaled", "complement", "compound", "presence", "poisson_rate"])
+def test_a_negative_count_is_an_error_that_names_the_word(name):
+    X = csr_array(np.where(COUNTS > 0, COUNTS, 0))
+    X.data[3] = -2
+    row, word = np.searchsorted(X.indptr, 3, side="right") - 1, X.indices[3]
+    for target in ("fit", "partial_fit"):
+        with pytest.raises(
+            ValueError, match=rf"column 'counts' holds -2 for word 'x{word}' in row {row}.*alternate_sign"
+        ):
+            getattr(po.NaiveBayes(distributions=name), target)(X, COMPONENT)

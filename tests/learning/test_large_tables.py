@@ -56,6 +56,8 @@ def judged(model, X, y, most=300, folds=3):
 @pytest.mark.parametrize("name", MODELS)
 def test_models_without_a_fold_are_those_of_a_refit(name, many, rows, monkeypatch):
     X, y = rows
+    if many == 100 and name in ("tan", "kdb", "weighted"):
+        X = X.drop("c")  # the rows in no fold choose its groups
     monkeypatch.setattr(folded_data, "MANY_ROWS", many)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -87,6 +89,23 @@ def test_rows_in_no_fold_choose_the_cut_points(rows, large):
     cuts = po.NaiveBayes(distributions="binned").fit(X.filter(others), y[others]).schema_.cuts
     assert all(one.model.schema.cuts == cuts for one in fitted.without)
     assert fitted.full.model.schema.cuts == cuts
+
+
+@pytest.mark.parametrize("name", ["tan", "kdb", "weighted"])
+def test_rows_in_no_fold_choose_the_groups_of_categories(name, rows, large):
+    X, y = rows
+    folded, _, fitted, _ = judged(MODELS[name], X, y)
+    others = np.ones(len(y), bool)
+    others[folded.evaluated] = False
+
+    def groups(model):
+        return model.blocks[0].density.groups.of_categories
+
+    chosen = groups(clone(MODELS[name]).fit(X.filter(others), y[others]).model_)
+    assert max(map(len, chosen)) == 80
+    assert groups(fitted.full.model) == chosen
+    assert all(groups(one.model) == chosen for one in fitted.without if not one.recode)
+    assert any(not one.recode for one in fitted.without)
 
 
 def test_rows_without_label_do_not_choose_cut_points(rows, large):

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import posteriori as po
+from posteriori.datasets import load_penguins
 
 COLUMNS = {"sky": ["clear", "grey", "rain"], "wind": ["calm", "gale"], "warm": [False, True], "day": [1, 2, 3]}
 
@@ -101,3 +102,20 @@ def test_a_network_classifier_learns_its_tables_anew(table):
         again.predict_proba(X), po.NaiveBayes(categorical_features=["day"], prior_alpha=1.0).fit(X, y).predict_proba(X)
     )
     assert cross_val_score(learner, X, y, cv=3).mean() > 0.5
+
+
+@pytest.mark.parametrize(
+    "model", [po.NaiveBayes(distributions="binned"), po.TreeAugmentedNaiveBayes()], ids=["naive Bayes", "TAN"]
+)
+def test_bins_are_states_and_the_posterior_is_that_of_the_classifier(model):
+    penguins = load_penguins()
+    network = model.fit(penguins, "species").to_network()
+    cuts = {column.name: column.cuts for column in model.schema_.columns if column.cuts}
+    rows = penguins.head(20).to_dicts()
+    for row, posterior in zip(rows, model.predict_proba(rows), strict=True):
+        evidence = {name: cell for name, cell in row.items() if name in ("island", "sex") and cell is not None}
+        for name, of_column in cuts.items():
+            if row[name] is not None:
+                evidence[name] = network.states(name)[np.searchsorted(of_column, row[name], side="right")]
+        np.testing.assert_allclose(network.query("species", evidence=evidence).probabilities, posterior, rtol=1e-9)
+    assert network.states("bill_length_mm")[0].startswith("< ")

@@ -250,7 +250,7 @@ TABLE = CPT("a", ["x", "y"], {}, [0.5, 0.5])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"cpts": [1]}, "cpts holds 1, a int; give tables of the type CPT"),
+        ({"cpts": [1]}, "cpts holds 1, a int; give a CPT or LinearGaussian"),
         ({"cpts": None}, "cpts is None; give a list"),
         ({"cpts": [TABLE, TABLE]}, "the variable 'a' has two tables"),
         ({"edges": 3}, "edges is 3; give a list"),

@@ -18,6 +18,7 @@ import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.plotting import plot_network, plot_tree
 from posteriori.plotting.layout import layered
+from posteriori.plotting.outline import outline_of
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +73,48 @@ def test_no_boxes_overlap_and_every_edge_goes_down(graph):
         assert x + size[name][0] / 2 <= layout.width + 1e-6
         assert y - size[name][1] / 2 >= -1e-6
         assert y + size[name][1] / 2 <= layout.height + 1e-6
+
+
+@settings(max_examples=30, deadline=None)
+@given(graphs(), st.booleans())
+def test_an_outline_has_one_node_per_line_below_its_parents(graph, as_forest):
+    size, edges = graph
+    if as_forest:
+        edges = list({child: (parent, child) for parent, child in edges}.values())
+    outline = outline_of(size, {edge: float(k) for k, edge in enumerate(edges)})
+    assert outline.is_forest is (len({child for _, child in edges}) == len(edges))
+    assert set(outline.box) == set(size)
+    lines = sorted(y for _, y, _ in outline.box.values())
+    assert min(np.diff(lines), default=1.0) > 0.3
+    assert lines[0] > 0.1
+    assert lines[-1] < outline.height - 0.1
+    assert all(left >= 0 and left + width < outline.width for left, _, width in outline.box.values())
+    for parent, child in edges:
+        assert outline.box[parent][1] > outline.box[child][1]
+        assert (outline.box[parent][0] < outline.box[child][0]) is outline.is_forest
+
+
+def test_siblings_of_an_outline_are_sorted_by_their_information():
+    size = dict.fromkeys("abcd", (1.0, 0.3))
+    outline = outline_of(size, {("a", "b"): 0.1, ("a", "c"): 0.3, ("c", "d"): 0.2})
+    assert list(outline.box) == ["a", "c", "d", "b"]
+
+
+@pytest.mark.parametrize("model", [po.TreeAugmentedNaiveBayes(), po.KDependenceBayes(2)], ids=["tree", "two parents"])
+def test_many_columns_fit_on_a_page(model):
+    rng = np.random.default_rng(0)
+    cause = rng.integers(0, 4, 300)
+    columns = {f"a_long_name_{k}": np.where(rng.random(300) < 0.6, cause, 0).astype(str) for k in range(25)}
+    model.fit(pl.DataFrame(columns | {"y": rng.integers(0, 2, 300).astype(str)}), "y")
+    figure = plot_tree(model).figure
+    assert figure.get_size_inches()[0] < 8.5
+    figure.draw_without_rendering()
+    boxes = [patch.get_window_extent() for patch in figure.axes[0].patches if isinstance(patch, FancyBboxPatch)]
+    assert len(boxes) == 25
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    _, ax = plt.subplots(figsize=(4.0, 10.0))  # an outline also suits narrow axes
+    plot_tree(model, ax=ax)
+    assert min(text.get_fontsize() for text in ax.texts if text.get_text().startswith("a_long")) > 6.0
 
 
 def test_a_chain_stands_upright_and_a_layout_is_the_same_each_time():

@@ -772,3 +772,14 @@ def test_importing_the_module_imports_no_matplotlib():
 
     code = "import sys, posteriori.plotting; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_labels_do_not_touch_the_edge_of_a_figure():
+    rows = pl.DataFrame({"a long name of a column of numbers": np.exp(np.arange(60) / 6.0), "y": ["a", "b"] * 30})
+    model = po.NaiveBayes().fit(rows, "y")
+    figure = plot_densities(model, 0, X=rows, y="y").figure
+    figure.draw_without_rendering()
+    drawn = figure.get_tightbbox()  # in inches
+    assert drawn.x0 > 0.05
+    assert drawn.y0 > 0.05
+    assert drawn.y1 < figure.get_figheight() - 0.05

@@ -253,3 +253,13 @@ def test_errors_name_the_problem(action, error, match):
         warnings.simplefilter("ignore")
         with pytest.raises(error, match=match):
             action()
+
+
+@pytest.mark.parametrize("index", [-1, 5, 2**32 + 1])
+def test_an_index_outside_of_the_columns_is_an_error(index):
+    X = csr_array(np.eye(4, 5))
+    X.indices = X.indices.astype(np.int64)
+    X.indices[2] = index
+    X.has_canonical_format = True
+    with pytest.raises(ValueError, match="X is not a valid sparse matrix: it has an index outside of its 5 columns"):
+        po.NaiveBayes(distributions="multinomial").fit(X, ["a", "b", "a", "b"])

@@ -32,3 +32,21 @@ def test_a_row_of_strings_has_the_codes_of_a_column_of_strings():
 def test_a_name_that_occurs_twice_is_refused():
     with pytest.raises(ValueError, match="column 'a' occurs twice"):
         read_table(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+
+
+def test_a_series_is_a_row_and_so_is_each_of_a_list():
+    rows = pd.DataFrame({"c": ["u", None, "v", "w"], "x": [1.0, 2.0, np.nan, 4.0], "y": ["a", "b", "a", "b"]})
+    model = po.NaiveBayes().fit(rows, "y")
+    whole = model.predict_proba(rows)
+    for j in range(4):
+        np.testing.assert_array_equal(model.predict_proba(rows.iloc[j]), whole[j : j + 1])
+        assert model.explain(rows.iloc[j]).bayes_table(0) == model.explain(rows[j : j + 1]).bayes_table(0)
+    assert model.predict([row for _, row in rows.iterrows()]).tolist() == model.predict(rows).tolist()
+    with pytest.warns(UserWarning, match="the rows have column 'z'"):
+        model.predict(pd.Series({"x": 1.0, "z": 2.0}))
+
+
+def test_a_series_of_a_column_is_no_row():
+    rows = pd.DataFrame({"x": [1.0, 2.0, 3.0, 5.0], "y": ["a", "b", "a", "b"]})
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+        po.NaiveBayes().fit(rows, "y").predict(rows["x"])

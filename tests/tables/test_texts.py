@@ -5,9 +5,10 @@ import pickle
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
 import posteriori as po
+from posteriori.sources import table_source
 from posteriori.tables import texts
 from posteriori.tables.texts import RowsWithWord, looks_like_text
 from posteriori.tables.tokenizer import Tokenizer
@@ -149,6 +150,9 @@ def test_a_named_column_is_text_whatever_it_looks_like():
         ({"message": {"token_pattern": "("}}, "is no pattern"),
         ({"message": {"min_df": 2.0}}, "min_df is 2.0"),
         ({"message": {"min_df": 1000}}, "no cell of column 'message' has a word"),
+        ({"message": {"n_features": 0}}, "n_features is 0"),
+        ({"message": {"n_features": 64, "min_df": 2}}, "there is no vocabulary that min_df could limit"),
+        ({"age": {"n_features": 64}}, "column 'age' is read as text, which is strings, but holds"),
     ],
 )
 def test_errors_name_the_column_and_the_setting(text, message):
@@ -159,6 +163,39 @@ def test_errors_name_the_column_and_the_setting(text, message):
 def test_a_number_in_place_of_a_text_is_an_error(model):
     with pytest.raises(ValueError, match="column 'message' is read as text"):
         model.predict([{"age": 0.3, "message": 7}])
+
+
+HASHED = {"message": {"n_features": 1 << 10, "ngram_range": (1, 2)}}
+
+
+def test_hashed_words_are_those_of_hashing_vectorizer(tmp_path):
+    vectorizer = HashingVectorizer(n_features=1 << 10, ngram_range=(1, 2), alternate_sign=False, norm=None)
+    rows = po.Blocks(FRAME.select("age"), {"message": vectorizer.transform(TEXTS)})
+    expected = po.NaiveBayes().fit(rows, Y).predict_log_proba(rows)
+    found = po.NaiveBayes(text=HASHED).fit(FRAME, Y)
+    assert (found.schema_.columns[1].width, found.schema_.columns[1].words) == (1 << 10, ())
+    assert found.schema_.columns[1].shown_kind == "text"
+    parts = [(FRAME[:50], Y[:50]), (FRAME[50:], Y[50:])]
+    later = po.NaiveBayes(text=HASHED)
+    for some, labels in parts:
+        later.partial_fit(some, labels)
+    merged = po.merge([po.NaiveBayes(text=HASHED).fit(*part) for part in parts])
+    FRAME.with_columns(kind=pl.Series(Y)).write_parquet(tmp_path / "t.parquet")
+    scanned = po.NaiveBayes(text=HASHED).fit(po.scan(tmp_path / "t.parquet", target="kind"))
+    po.save(found, tmp_path / "m.posteriori")
+    for model in (found, later, merged, scanned, po.load(tmp_path / "m.posteriori")):
+        np.testing.assert_allclose(model.predict_log_proba(FRAME), expected, atol=1e-10)
+    later.unlearn(*parts[1])
+    assert later.class_count_.sum() == 50
+
+
+def test_hashed_words_cannot_be_read():
+    model = po.NaiveBayes(text=HASHED).fit(FRAME, Y)
+    assert all(word.startswith("hash ") for word in model.explain(FRAME[:1]).words[0]["message"].factors)
+    with pytest.raises(ValueError, match="the words of column 'message' are hashed, so that no text can be written"):
+        model.sample(2)
+    with pytest.raises(ValueError, match="fit both with the same one"):
+        po.merge([model, po.NaiveBayes(text={"message": {"n_features": 64}}).fit(FRAME, Y)])
 
 
 def test_merged_models_have_the_words_of_both(model):
@@ -187,3 +224,51 @@ def test_drawn_rows_have_texts_of_the_vocabulary(model):
     assert rows.columns == ["age", "message"]
     assert set(" ".join(rows["message"]).split()) <= set(model.schema_.columns[1].words)
     assert model.score(rows, labels) > 0.9
+
+
+@pytest.fixture
+def cut(monkeypatch):
+    """Collect the texts that are cut into words."""
+    seen, transform, fit_transform = [], CountVectorizer.transform, CountVectorizer.fit_transform
+
+    def counted(method):
+        def wrapped(self, cells, *rest):
+            seen.extend(cells)
+            return method(self, cells, *rest)
+
+        return wrapped
+
+    monkeypatch.setattr(CountVectorizer, "transform", counted(transform))
+    monkeypatch.setattr(CountVectorizer, "fit_transform", counted(fit_transform))
+    return seen
+
+
+@pytest.mark.parametrize("make", [po.NaiveBayes, lambda: po.GenerativeClassifier(folds=2, random_state=0)])
+def test_a_text_in_memory_is_cut_into_words_once(cut, make, monkeypatch, tmp_path):
+    model = make().fit(FRAME, Y)
+    assert sorted(cut) == sorted(TEXTS)
+    cut.clear()
+    expected = model.predict_log_proba(FRAME)
+    assert sorted(cut) == sorted(TEXTS)
+    cut.clear()
+    FRAME.with_columns(kind=pl.Series(Y)).write_parquet(tmp_path / "t.parquet")
+    scanned = make().fit(po.scan(tmp_path / "t.parquet", target="kind"))
+    assert sorted(cut) == sorted(TEXTS * 2)  # a stream has a pass for the vocabulary
+    for module, name in ((texts, "MOST_KEPT"), (table_source, "_MOST_HELD")):
+        monkeypatch.setattr(module, name, 5_000)  # bytes; then the words are counted in each pass
+    cut.clear()
+    model.fit(FRAME, Y)
+    assert len(cut) >= 2 * len(TEXTS)
+    for found in (model, scanned):
+        np.testing.assert_allclose(found.predict_log_proba(FRAME), expected, atol=1e-8)
+
+
+def test_later_rows_and_rows_without_any_word_are_cut_once_too(cut):
+    model = po.NaiveBayes().fit(FRAME[:60], Y[:60])
+    cut.clear()
+    rows = FRAME[60:].with_columns(message=pl.when(pl.int_range(60) > 2).then("message"))
+    model.partial_fit(rows, Y[60:]).partial_fit(FRAME[:4].with_columns(message=pl.lit("!")), Y[:4])
+    assert len(cut) == 64
+    whole = pl.concat([FRAME[:60], rows, FRAME[:4].with_columns(message=pl.lit("!"))])
+    again = po.NaiveBayes().fit(whole, [*Y, *Y[:4]])
+    np.testing.assert_allclose(model.predict_log_proba(FRAME), again.predict_log_proba(FRAME), atol=1e-10)

@@ -26,8 +26,8 @@ def reason_not_mergeable(estimator: Any, method: str, instead: str) -> str | Non
     wanted = unrefined(estimator._blocks(model.schema))
     if wanted:
         return f"{wanted[0]} looks at all rows twice, and {method} sees only sums; {instead}"
-    if estimator.feature_weights is not None:
-        return f'feature_weights="conditional" takes all rows at once, and {method} sees only sums; {instead}'
+    if estimator.leaves_rows_out:
+        return f"{estimator.leaves_rows_out} takes all rows at once, and {method} sees only sums; {instead}"
     if model.of_class or estimator.label_noise is not None:
         return f"components_per_class and label_noise take EM over all rows, and {method} sees only sums; {instead}"
     if statistics.hidden > 0:

@@ -22,6 +22,7 @@ from posteriori.classifiers.validation import PSEUDO_COUNT, missingness_of
 from posteriori.densities import AveragedOneDependence as AveragedDensity
 from posteriori.densities import BackOff, Binned, Density, FullJoint, Grouped, KDependence, coarse_parameters
 from posteriori.deprecation import renamed_parameters
+from posteriori.learning.backoff import strength_of
 from posteriori.learning.em import EMOptions
 from posteriori.model import Block, GenerativeModel, Prior
 from posteriori.model_cost import MANY_CATEGORIES
@@ -36,7 +37,13 @@ COMMON: dict[str, list[Any]] = {
     **COLUMN_CONSTRAINTS,
 }
 BACKOFF: list[Any] = [None, PSEUDO_COUNT]
+LEARNED_BACKOFF: list[Any] = [*BACKOFF, StrOptions({"learned"})]
 MISSING: dict[str, list[Any]] = {"missing": [StrOptions({"at_random", "informative"})]}
+
+
+def smoothing_of(backoff: Any, alpha: float) -> BackOff:
+    """Return the smoothing of an estimator. A strength that is to be learned starts at the default."""
+    return BackOff(BackOff().strength if isinstance(backoff, str) else backoff, alpha)
 
 
 class DependenceEstimator(GenerativeEstimator):
@@ -54,6 +61,12 @@ class DependenceEstimator(GenerativeEstimator):
 
     @abstractmethod
     def _density(self) -> Density: ...
+
+    @property
+    def backoff_(self) -> float | None:
+        """The strength of the back-off in pseudo-rows, as given or as learned; None without back-off."""
+        strengths = [strength_of(block) for block in self._fitted.blocks]
+        return next((strength for strength in strengths if strength is not None), None)
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         binned = self._binned(schema)
@@ -148,7 +161,7 @@ class KDependenceBayes(DependenceEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "k": [Interval(Integral, 0, None, closed="left")],
-        "backoff": BACKOFF,
+        "backoff": LEARNED_BACKOFF,
         **MISSING,
         **WEIGHTS_CONSTRAINTS,
         **COMMON,
@@ -159,7 +172,7 @@ class KDependenceBayes(DependenceEstimator):
         k: int = 2,
         *,
         bins: Any = "mdlp",
-        backoff: float | None = 10.0,
+        backoff: float | str | None = 10.0,
         alpha: float = 1.0,
         priors: Any = None,
         prior_alpha: float = 0.0,
@@ -184,7 +197,7 @@ class KDependenceBayes(DependenceEstimator):
         self.n_jobs = n_jobs
 
     def _density(self) -> Density:
-        return KDependence(self.k, BackOff(self.backoff, self.alpha))
+        return KDependence(self.k, smoothing_of(self.backoff, self.alpha))
 
     @property
     def parents_(self) -> dict[str, tuple[str, ...]]:

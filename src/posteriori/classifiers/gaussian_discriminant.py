@@ -84,6 +84,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     .. shared:: priors, prior_alpha
     ddof : {0, 1}, default 0
         0: covariances divide by n_c, or n if pooled (maximum likelihood); 1: by n_c − 1, or n − C (unbiased).
+    .. shared:: predictive
     alpha : float, default 1.0
         Dirichlet pseudo-count per category of the categorical columns.
     .. shared:: categorical_features, keep, dates
@@ -97,10 +98,11 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     means_ : ndarray (C, d)
         In data units, for the continuous columns in their order.
     covariance_ : ndarray (d, d) or (C, d, d)
-        In squared data units; one matrix if it is shared.
+        In squared data units; one matrix if it is shared. With ``predictive=True`` the scale matrix of the t, without
+        the factor 1 + 1/n_c.
     coef_, intercept_ : ndarray (C, d), (C,)
-        w_c = Σ⁻¹μ_c and b_c = −½μ_cᵀΣ⁻¹μ_c + log π_c, if the covariance is shared. The posterior of a row of continuous
-        columns is the softmax of w·x + b.
+        w_c = Σ⁻¹μ_c and b_c = −½μ_cᵀΣ⁻¹μ_c + log π_c, if the covariance is shared and estimated. The posterior of a row
+        of continuous columns is the softmax of w·x + b.
     scalings_ : ndarray (d, min(C − 1, d))
         Fisher's discriminant directions; see `transform`.
     explained_variance_ratio_ : ndarray
@@ -128,6 +130,17 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     pooled; otherwise each class keeps a scale factor τ_c. "ledoit_wolf" estimates γ of each covariance from the norms
     of its rows, centred on their class means, in units of s_j; if cells are missing, from the complete rows.
 
+    With ``predictive=True`` the means (flat prior) and the covariances (inverse Wishart, as if d + 1 rows had shown Ψ)
+    are integrated out (Geisser 1964). Ψ is D for a covariance that all classes share, and for the others the scale
+    matrix of the shared one. With the covariance Σ_c of m rows that pooling and shrinkage give, of which r = m
+    less the number of means are degrees of freedom,
+
+    .. math:: p(x \mid c) = t_{r + 2}\Bigl(x;\ \mu_c,\ \bigl(1 + \tfrac{1}{n_c}\bigr)
+              \frac{m \Sigma_c + (d + 1) \Psi}{r + 2}\Bigr)
+
+    It tends to the Gaussian as n grows, and it is proper for any number of rows. Then the log-odds are not linear or
+    quadratic. If cells are missing, n_c is the mean number of present cells of a column.
+
     `partial_fit` equals one fit of all rows if no cell is missing. Otherwise the expected statistics of missing cells
     are computed under the model at that time; later rows do not revise them.
 
@@ -141,7 +154,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     References
     ----------
-    Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, 2nd ed., section 4.3. Friedman, Regularized
+    Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, 2nd ed., section 4.3. Geisser, Posterior odds
+    for multivariate normal classifications, J. Royal Statistical Society B 26 (1964). Friedman, Regularized
     discriminant analysis, JASA 84 (1989). Rubin, Inference and missing data, Biometrika 63 (1976). Little & Rubin,
     Statistical Analysis with Missing Data, 2nd ed., section 11.2 and chapter 15.
     Ledoit & Wolf, A well-conditioned estimator for large-dimensional covariance matrices, J. Multivariate Analysis 88
@@ -164,6 +178,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         "shrinkage": [None, StrOptions(set(_SHARES)), Interval(Real, 0, 1, closed="both")],
         "pseudo_rows": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "ddof": [Options(Integral, {0, 1})],
+        "predictive": ["boolean"],
         "alpha": [PSEUDO_COUNT],
         "missing": [StrOptions({"at_random", "informative"})],
         **PRIOR_CONSTRAINTS,
@@ -183,6 +198,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         priors: Any = None,
         prior_alpha: float = 0.0,
         ddof: int = 0,
+        predictive: bool = False,
         alpha: float = 1.0,
         categorical_features: Any = "from_dtype",
         keep: Any = None,
@@ -206,6 +222,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.priors = priors
         self.prior_alpha = prior_alpha
         self.ddof = ddof
+        self.predictive = predictive
         self.alpha = alpha
         self.categorical_features = categorical_features
         self.keep = keep
@@ -278,7 +295,10 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
         blocks = []
         if continuous:
-            blocks.append(Block(MultivariateGaussian(self._pooling(), self._shrinkage(), self.ddof), continuous))
+            density = MultivariateGaussian(
+                self._pooling(), self._shrinkage(), self.ddof, predictive=bool(self.predictive)
+            )
+            blocks.append(Block(density, continuous))
         if categorical:
             blocks.append(Block(Categorical(self.alpha), categorical))
         return (*blocks, *missingness_of(self.missing, self.alpha, schema))
@@ -402,7 +422,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     def quadratic_form(self) -> QuadraticForm:
         """Return the coefficients of log p(x, y) = xᵀ·A_y·x + w_yᵀ·x + b_y, for rows of continuous columns."""
         self._require_one_component("a quadratic form")
-        parameters = self._gaussian[1]
+        parameters = self._estimated
         group = [parameters.group(z) for z in range(len(parameters.mean))]
         precision = parameters.precision[group]
         linear = np.einsum("cij,cj->ci", precision, parameters.mean)
@@ -411,6 +431,14 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
             self.class_log_prior_ + self._log_present - 0.5 * ((linear * parameters.mean).sum(axis=1) + normaliser)
         )
         return QuadraticForm(-0.5 * precision, linear, constant)
+
+    @property
+    def _estimated(self) -> MultivariateGaussianParameters:
+        """The parameters of the Gaussians, if they are estimated."""
+        parameters = self._gaussian[1]
+        if parameters.degrees is not None:
+            raise AttributeError("the log-odds of t densities are not linear or quadratic; this needs predictive=False")
+        return parameters
 
     def _require_one_component(self, what: str) -> None:
         if self._fitted.of_class:
@@ -453,7 +481,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     def coef_(self) -> Array:
         """w_c = Σ⁻¹μ_c, (C, d), in nats per data unit; only if the covariance is shared."""
         self._require_one_component("a linear form")
-        parameters = self._gaussian[1]
+        parameters = self._estimated
         if not parameters.shared:
             raise AttributeError('the log-odds are quadratic; coef_ needs pooling="pooled"')
         coef: Array = parameters.mean @ parameters.precision[0]

@@ -47,10 +47,12 @@ from posteriori.model_selection.out_of_fold_predictions import OutOfFold, result
 from posteriori.model_selection.scores import loss_difference, scores_of
 from posteriori.sources.threads import blas
 from posteriori.tables import Batch, IgnoredColumnWarning, Schema
-from posteriori.tables.progress import plan_steps, start_progress, step
+from posteriori.tables.progress import plan_steps, start_progress, step, without_passes
 from posteriori.typing import Array
 
 _POOL = "pool"
+_REPEATS_ROWS = 200  # with fewer rows, folds are assigned several times, until so many predictions are held out
+_MOST_REPEATS = 3
 
 
 @insert_shared_docs
@@ -68,8 +70,8 @@ class GenerativeClassifier(UpdatingPool):
     members : "auto", list or mapping, default "auto"
         "auto" tries every candidate that suits the table (see Notes). A list, or a mapping from names of your choice,
         holds generative estimators of posteriori and names of the registry: "nb", "lda", "qda", "rda", "tan",
-        "chow-liu", "kdb", "aode", and those of the candidates. A name is the same model here, in `cross_validate`, in
-        `compare` and on the command line.
+        "chow-liu", "kdb", "aode", "forest", and those of the candidates. A name is the same model here, in
+        `cross_validate`, in `compare` and on the command line.
     pool : {"log_linear", "best"}, default "log_linear"
         "log_linear" weighs the members; "best" keeps only the one with the lowest log-loss.
     folds : int, default 5
@@ -141,24 +143,31 @@ class GenerativeClassifier(UpdatingPool):
 
     Notes
     -----
-    The candidates of "auto" are: Gaussian naive Bayes ("nb"); Gaussian discriminant analysis, shrunk, with one
-    covariance ("lda shrunk"), mostly one per class ("rda 0.2 shrunk") and half-way ("rda 0.5 shrunk"); naive Bayes
+    The candidates of "auto" are: Gaussian naive Bayes ("nb predictive") and Gaussian discriminant analysis with one
+    covariance ("lda predictive"), one per class ("qda predictive") and half-way ("rda predictive"), all with their
+    parameters integrated out (`predictive`), so that few rows make no member too sure; naive Bayes
     with bins ("binned weighted") and k-dependence ("kdb weighted"), both with one weight per feature
-    (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); and averaged
-    one-dependence on two kinds of bins ("aode 5", "aode 8 bins").
+    (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); averaged
+    one-dependence on two kinds of bins ("aode 5", "aode 8 bins"); and generative forests, with random cuts
+    ("forest") and with the best cut of each column ("forest best").
+
+    A forest is not fitted again without each fold. Each of its trees leaves out one of the folds of the pool, and a row
+    is predicted by the trees that did not see it, a fifth of all. Their posteriors are held out, though not those of a
+    refit: a forest of all trees is better, so that its weight is too low rather than too high. The cut points of its
+    bins and the strength of its back-off are those of all rows.
 
     If X has columns of text, or of counts of words (a sparse matrix, or `posteriori.Blocks`), naive Bayes models them
-    too: "nb" as multinomial, and further candidates as counts on a logarithmic scale ("scaled", "scaled 0.1"), by
-    complements of the classes ("complement", "complement 0.1"; of three classes or more), as "compound" and as
-    "presence". Except for "nb" and "compound", they have one weight per column, a column of counts being one, and all
-    but "nb" cut numbers into bins. The other candidates see the other columns only, so that their explanations hold 0
-    for the words. Such a pool has no log p(x), and draws no rows.
+    too: "nb predictive" as multinomial, and further candidates as counts on a logarithmic scale ("scaled", "scaled
+    0.1"), by complements of the classes ("complement", "complement 0.1"; of three classes or more), as "compound" and
+    as "presence". Except for "nb predictive" and "compound", they have one weight per column, a column of counts being
+    one, and all but "nb predictive" cut numbers into bins. The other candidates see the other columns only, so that
+    their explanations hold 0 for the words. Such a pool has no log p(x), and draws no rows.
 
     A pool has no `components_per_class`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
     possible classes: fit one of the models that have them, or give it as a member, with its own parameters. `to_sql`
-    writes every candidate of "auto" for tables without counts. `linear_form` takes pools of linear members, such as
-    ``members=["lda"]``. `partial_fit`, `unlearn` and `merge` update those members whose statistics are sums over rows;
-    each says what becomes of the weights.
+    writes every candidate of "auto" for tables without counts, except for forests. `linear_form` takes pools of linear
+    members, such as ``members=["lda"]``. `partial_fit`, `unlearn` and `merge` update those members whose statistics are
+    sums over rows; each says what becomes of the weights.
 
     A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if the
     table has too few rows for it (covariances per class with more than two parameters per number of the table; missing
@@ -170,10 +179,10 @@ class GenerativeClassifier(UpdatingPool):
 
     Cost: one pass for the statistics of every fold and candidate; one pass that scores the rows by every candidate, at
     most 50,000 rows in a stratified subsample (the others are training rows of all folds, and where there are more than
-    100,000 of them they alone determine the cut points of bins); a second pass for the candidates that need one; and a
-    convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows once per column; until then the
-    models of each fold are kept. Where more than 100,000 rows are not scored, members that together lower the log-loss
-    by less than 0.0005 nats per row are dropped, so that the pool predicts faster.
+    100,000 of them they alone determine the cut points of bins and the groups of categories); a second pass for the
+    candidates that need one; and a convex fit of M + C numbers on at most 20,000 rows. `importance_` scores its rows
+    once per column; until then the models of each fold are kept. Where more than 100,000 rows are not scored, members
+    that together lower the log-loss by less than 0.0005 nats per row are dropped, so that the pool predicts faster.
 
     References
     ----------
@@ -291,28 +300,34 @@ class GenerativeClassifier(UpdatingPool):
         n_rows = folded.source.table.n_rows
         plan_steps(fitting_steps(n_rows, n_columns, len(folded.evaluated), len(estimators), folded.folds))
 
+        repeats = _repeats(folded, self.folds, seed)
+
         def fit(some: Sequence[GenerativeEstimator]) -> tuple[Array, list[CrossFitted], Batch | None]:
             with warnings.catch_warnings():  # the weight of a member shows how good it is
                 warnings.simplefilter("ignore")
                 plans = [one.training_plan(folded.source.schema, folded.target) for one in some]
-                return judge_and_sample(plans, folded, progress, sampled)
+                found, fitted, batch = judge_and_sample(plans, folded, progress, sampled, leave_trees_out=True)
+                with without_passes():
+                    again = [judge_and_sample(plans, other, leave_trees_out=True)[0] for other in repeats]
+                return np.concatenate([found, *again]), fitted, batch
 
         estimators, (found, fitted, batch), failed = fit_or_skip(estimators, fit)
         self.skipped_ |= failed
         warn_of_left_out(too_costly, failed, stacklevel=2)
-        log_posteriors = clip_log_posteriors(found)
+        learned = _held_out_sample(clip_log_posteriors(found), folded)
+        log_posteriors = learned.log_posterior[: len(folded.y_true)]
+        fold = np.tile(folded.fold, len(found) // len(folded.fold))
         for estimator, one in zip(estimators.values(), fitted, strict=True):
             estimator._classes_closed = classes is not None
             estimator._keep(one.full, folded.target, rows.source.unlabelled_weight)
         # Many products of short rows, for which threads cost more than they save.
         with step(POOLING), blas().limit(limits=1, user_api="blas"):
             start_progress(POOLING, 1)
-            pool = self._pool_of(log_posteriors, folded)
+            pool = self._pool_of(learned, folded)
             self._store_fit(estimators, pool, prior, ratio)
             kept = [m for m, name in enumerate(estimators) if name in self.members_]
-            sample = HeldOutSample(log_posteriors[:, :, kept], folded.y_true, folded.weight)
-            self._held_out_sample = sample.reduced()
-            pools = [self._pool_of(log_posteriors, folded, folded.fold != k, pool) for k in range(folded.folds)]
+            self._held_out_sample = learned.of_members(kept).reduced()
+            pools = [self._pool_of(learned.of_rows(fold != k), folded, pool) for k in range(folded.folds)]
             self._judge(folded, estimators, log_posteriors, fitted, pool, pools, ratio)
             assert batch is not None
             self._keep_held_out(held_out_rows(folded, sampled, batch, _predictors(fitted, pools)))
@@ -396,11 +411,9 @@ class GenerativeClassifier(UpdatingPool):
         has_others = bool(schema.dense)
         return MemberOptions(common, self.missing, self.unlabelled, densities, numbers, counts, has_others)
 
-    def _pool_of(
-        self, log_posteriors: Array, folded: FoldedData, rows: Any = slice(None), start: Pool | None = None
-    ) -> Pool:
-        """Return the pool that some out-of-fold rows determine, from the log posteriors of the members."""
-        part, components, weight = log_posteriors[rows], folded.y_true[rows], folded.weight[rows]
+    def _pool_of(self, sample: HeldOutSample, folded: FoldedData, start: Pool | None = None) -> Pool:
+        """Return the pool that held-out predictions of the members determine."""
+        part, components, weight = sample.log_posterior, sample.y_true, sample.weight
         if self.pool == "log_linear":
             if start is not None and folded.most_are_in_no_fold:
                 return fit_pool_of(start.weight > 0, part, components, weight, self.penalty, start)
@@ -455,6 +468,21 @@ class GenerativeClassifier(UpdatingPool):
         above = [loss_difference(folded.y_true, one, each[-1], folded.weight) for one in each]
         self.cv_results_["log_loss_above_pool"] = [difference for difference, _ in above]
         self.cv_results_["log_loss_above_pool_se"] = [error for _, error in above]
+
+
+def _repeats(folded: FoldedData, folds: int, seed: int) -> list[FoldedData]:
+    """Return other assignments of few rows to folds: the predictions of one assignment depend on chance."""
+    n = len(folded.y_true)
+    n_repeats = min(-(-_REPEATS_ROWS // n), _MOST_REPEATS)
+    return [FoldedData.of(folded.rows, folds, random_state=seed + r, at_most=True) for r in range(1, n_repeats)]
+
+
+def _held_out_sample(log_posterior: Array, folded: FoldedData) -> HeldOutSample:
+    """Return the predictions of all assignments to folds, in which each row has its weight in total."""
+    n_repeats = len(log_posterior) // len(folded.y_true)
+    return HeldOutSample(
+        log_posterior, np.tile(folded.y_true, n_repeats), np.tile(folded.weight / n_repeats, n_repeats)
+    )
 
 
 def _in_memory(rows: TrainingRows) -> TrainingRows:

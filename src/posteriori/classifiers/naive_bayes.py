@@ -21,7 +21,7 @@ from posteriori.classifiers.shared_parameters import (
     insert_shared_docs,
     prior_of,
 )
-from posteriori.classifiers.validation import PSEUDO_COUNT, column_of, em_options_of, missingness_of
+from posteriori.classifiers.validation import PSEUDO_COUNT, column_of, em_options_of, missingness_of, with_exposure
 from posteriori.densities import (
     Binned,
     CategoricalParameters,
@@ -61,9 +61,10 @@ class NaiveBayes(GenerativeEstimator):
     distributions : str or mapping, optional
         ``"gaussian"``, ``"binned"`` or ``"poisson"`` for all continuous columns, or a mapping from a column's name (or
         index) to one of these, ``"categorical"`` or a density object. Other columns keep the default of their kind.
-        For counts of words: ``"multinomial"``, ``"scaled"``, ``"complement"``, ``"compound"`` or ``"presence"``. One of
-        these names is for the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is
-        ``"multinomial"``; if there are none, it is for all continuous columns together.
+        For counts of words: ``"multinomial"``, ``"scaled"``, ``"complement"``, ``"compound"``, ``"presence"`` or
+        ``"poisson_rate"`` (`posteriori.PoissonRate`, whose exposure may be another column). One of these names is for
+        the sparse blocks of X (a sparse matrix, or `posteriori.Blocks`), whose default is ``"multinomial"``; if there
+        are none, it is for all continuous columns together.
     .. shared:: categorical_features, keep, dates, text, priors, prior_alpha
     alpha : float, default 1.0
         Dirichlet pseudo-count per category or bin, p(x_j = k | c) = (n_ck + alpha) / (n_c + K·alpha); 0 gives maximum
@@ -79,6 +80,7 @@ class NaiveBayes(GenerativeEstimator):
         The result does not depend on the scale of the columns.
     ddof : {0, 1}, default 0
         0: variances divide by n (maximum likelihood); 1: by n − 1 (unbiased).
+    .. shared:: predictive
     rate_smoothing : float, default 1.0
         Pseudo-rows that shrink the Poisson rate of a class to the mean of all rows.
     .. shared:: missing, unlabelled, unlabelled_weight, components_per_class, label_noise, n_init, random_state,
@@ -90,7 +92,7 @@ class NaiveBayes(GenerativeEstimator):
     class_prior_, class_log_prior_, class_count_ : ndarray (C,)
         p(y), its log in nats, and the total weight of the rows of each class.
     theta_, var_ : ndarray (C, number of Gaussian columns)
-        Means and variances, in data units and squared data units.
+        Means and variances, in data units and squared data units; squared scales of the t with ``predictive=True``.
     feature_log_prob_ : list of ndarray (C, K)
         log p(x_j = k | y) in nats, one array per categorical or binned column, in the order of `categories_`.
     category_count_, categories_, n_categories_ : list
@@ -119,6 +121,16 @@ class NaiveBayes(GenerativeEstimator):
     The textbook smoothing that adds one row of all ones and one row of all zeros to each class is ``alpha=1`` with
     ``prior_alpha=2``: every category is counted once more, and every class twice more.
 
+    With ``predictive=True``, the mean (flat prior) and the variance (inverse-χ² prior worth `variance_smoothing`
+    pseudo-rows of the pooled within-class variance v_j) of a Gaussian column are integrated out:
+
+    .. math:: p(x_j \mid c) = t_\nu\Bigl(x_j;\ \theta_{cj},\ \bigl(1 + \tfrac{1}{n_{cj}}\bigr)
+              \frac{S_{cj} + s v_j}{\nu}\Bigr), \quad \nu = n_{cj} - 1 + s
+
+    with the sum of squares S about the mean θ, and s = `variance_smoothing`. It tends to the Gaussian as n grows.
+    EM, if labels are hidden, estimates; parameters are integrated out at its end. The log-odds are not linear or
+    quadratic, so `linear_form` refuses.
+
     .. shared:: unlabelled rows
 
     .. shared:: informative missingness
@@ -129,8 +141,9 @@ class NaiveBayes(GenerativeEstimator):
     References
     ----------
     Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, 2nd ed., section 6.6.3. Rubin, Inference and
-    missing data, Biometrika 63 (1976). Little & Rubin, Statistical Analysis with Missing Data, 2nd ed., chapter 15.
-    Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine
+        missing data, Biometrika 63 (1976). Little & Rubin, Statistical Analysis with Missing Data, 2nd ed., chapter 15.
+    Murphy, Conjugate Bayesian analysis of the Gaussian distribution (2007), on `predictive`.
+        Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, Machine
     Learning 39 (2000).
 
     Examples
@@ -163,6 +176,7 @@ class NaiveBayes(GenerativeEstimator):
         "bins": [Integral, str, "array-like"],
         "variance_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "ddof": [Options(Integral, {0, 1})],
+        "predictive": ["boolean"],
         "rate_smoothing": [PSEUDO_COUNT, Options(Real, {math.inf})],
         "missing": [StrOptions({"at_random", "informative"})],
         "text": [None, StrOptions({"auto"}), list, tuple, Mapping],
@@ -186,6 +200,7 @@ class NaiveBayes(GenerativeEstimator):
         bins: Any = "mdlp",
         variance_smoothing: float = 1.0,
         ddof: int = 0,
+        predictive: bool = False,
         rate_smoothing: float = 1.0,
         missing: str = "at_random",
         unlabelled: Any = "error",
@@ -210,6 +225,7 @@ class NaiveBayes(GenerativeEstimator):
         self.bins = bins
         self.variance_smoothing = variance_smoothing
         self.ddof = ddof
+        self.predictive = predictive
         self.rate_smoothing = rate_smoothing
         self.missing = missing
         self.unlabelled = unlabelled
@@ -280,7 +296,7 @@ class NaiveBayes(GenerativeEstimator):
         chosen = self._chosen(schema)
         for j in schema.modelled:
             column = schema.columns[j]
-            density = chosen.get(j) or self._default(column, schema)
+            density = with_exposure(chosen.get(j) or self._default(column, schema), column, schema)
             self._check_kind(density, j, schema)
             if isinstance(density, Binned):
                 columns_of.setdefault((self._density("categorical"), None), []).append(j)

@@ -15,6 +15,7 @@ from posteriori.classifiers.pool_updates import (
     moved_bias,
     rescaled,
     warn_of_unable,
+    with_common_backoff,
     with_feature_weights,
     without_feature_weights,
 )
@@ -49,7 +50,7 @@ def merge_pools(pools: Sequence[Any], merge_members: Callable[[Sequence[Any]], A
             continue
         each = [pool.members_[name] for pool in pools]
         try:
-            merged = merge_members([without_feature_weights(one) for one in each])
+            merged = merge_members(with_common_backoff([without_feature_weights(one) for one in each]))
         except (TypeError, ValueError) as error:
             unable[name] = str(error)
             continue

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.classifiers.base import GenerativeEstimator
+from posteriori.learning.backoff import with_strength
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.log_linear import FLOOR
 from posteriori.learning.pool import ROWS_PER_PARAMETER
@@ -67,6 +68,10 @@ class HeldOutSample:
     def of_members(self, kept: Sequence[int]) -> HeldOutSample:
         """Return the sample with some of the members."""
         return replace(self, log_posterior=self.log_posterior[:, :, list(kept)])
+
+    def of_rows(self, rows: Array) -> HeldOutSample:
+        """Return the sample of some rows, by a mask."""
+        return replace(self, log_posterior=self.log_posterior[rows], y_true=self.y_true[rows], weight=self.weight[rows])
 
     def joined(self, other: HeldOutSample) -> HeldOutSample:
         """Return the sample of the rows of both."""
@@ -128,12 +133,25 @@ def update_members(
 
 
 def without_feature_weights(member: GenerativeEstimator) -> Any:
-    """Return a shallow copy of an estimator whose features have no weights."""
+    """Return a shallow copy of an estimator whose features have no weights, with a fixed strength of its back-off."""
     plain: Any = copy.copy(member)
+    if isinstance(getattr(plain, "backoff", None), str):
+        plain.backoff = plain.backoff_
     if member.feature_weights is not None:
         plain.feature_weights = None
         plain.model_ = replace(plain.model_, weights=None)
     return plain
+
+
+def with_common_backoff(members: Sequence[Any]) -> Sequence[Any]:
+    """Give copies of estimators the geometric mean of the strengths that they learned; return them."""
+    strengths = [getattr(one, "backoff", None) for one in members]
+    if len(set(strengths)) > 1 and all(strengths):
+        common = float(np.exp(np.mean(np.log(np.array(strengths)))))
+        for one in members:
+            one.backoff = common
+            one.model_ = replace(one.model_, blocks=tuple(with_strength(block, common) for block in one.model_.blocks))
+    return members
 
 
 def with_feature_weights(plain: Any, members: Sequence[Any], shares: Sequence[float]) -> Any:

@@ -24,9 +24,13 @@ from posteriori.classifiers.pool_updates import (
     warn_of_unable,
 )
 from posteriori.learning.folds import stratified_subsample
+from posteriori.learning.importance import HeldOutRows, most_rows
 from posteriori.learning.log_linear import FLOOR
 from posteriori.learning.pool import Pool, fit_pool
+from posteriori.learning.training import TrainingRows
 from posteriori.scoring import Posterior
+from posteriori.sources.source import LabelledSource
+from posteriori.tables.batch import joined
 
 
 class UpdatingPool(PredictingPool):
@@ -71,7 +75,8 @@ class UpdatingPool(PredictingPool):
         Notes
         -----
         The weights of features (`feature_weights="conditional"`) stay those of the first fit, and so does
-        `cv_results_`. `out_of_fold_` is dropped.
+        `cv_results_`. `out_of_fold_` is dropped. The feature importance is that of rows drawn from the members; of a
+        pool of words, from which none can be drawn, it is that of the new rows, as the pool predicted them before.
 
         References
         ----------
@@ -80,7 +85,7 @@ class UpdatingPool(PredictingPool):
         if not hasattr(self, "members_"):
             return self._fit(X, y, sample_weight, classes)
         self._validate_params()
-        new = self._predicted_before(X, y, classes, sample_weight)
+        new, held_out = self._predicted_before(X, y, classes, sample_weight)
 
         def learn(member: GenerativeEstimator) -> None:
             with warnings.catch_warnings():
@@ -95,15 +100,23 @@ class UpdatingPool(PredictingPool):
         sample = sample.of_classes(past, target).joined(new)
         kept = [m for m, name in enumerate(self.members_) if name in members]
         self._replace_members(members, unable, sample.of_members(kept))
+        if held_out is not None:
+            self._keep_held_out(held_out)
         return self
 
-    def _predicted_before(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> HeldOutSample:
-        """Return the predictions of a sample of new rows by the members, which have not learned from them."""
+    def _predicted_before(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any
+    ) -> tuple[HeldOutSample, HeldOutRows | None]:
+        """Return the predictions of a sample of new rows by the members, which have not learned from them.
+
+        Where a member is no density, so that no rows can be drawn, also return rows for the feature importance.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of categories that the members are about to learn
             rows = self._first.read_learned_rows(X, y, sample_weight, classes=classes, complete=False)
             source, one = self._source(X), Pool(np.ones(1), np.zeros(len(self.classes_)))
             found = [source.map(Posterior((model,), one).log_posterior) for model in self._models()]
+            held_out = None if all(model.is_density for model in self._models()) else self._held_out(source, rows)
         chosen = stratified_subsample(rows.y_true, MOST_KEPT)
         known = places_of(self.target_, rows.target)
         logs = np.full((len(chosen), len(rows.target.categories), len(found)), FLOOR)
@@ -111,7 +124,27 @@ class UpdatingPool(PredictingPool):
             logs[:, known, m] = np.maximum(log_posterior[chosen], FLOOR)
         weight = np.ones(len(rows.y_true)) if rows.source.weight is None else rows.source.weight
         scale = weight.sum() / weight[chosen].sum() if weight[chosen].sum() > 0 else 1.0
-        return HeldOutSample(logs, rows.y_true[chosen], weight[chosen] * scale)
+        return HeldOutSample(logs, rows.y_true[chosen], weight[chosen] * scale), held_out
+
+    def _held_out(self, source: LabelledSource, rows: TrainingRows) -> HeldOutRows | None:
+        """Return a sample of the new rows of known classes with the pool that has not learned from them; None if none.
+
+        source has the new rows as the pool reads them, rows has their labels.
+        """
+        index = np.full(len(rows.target.categories), -1)
+        index[places_of(self.target_, rows.target)] = np.arange(len(self.classes_))
+        known = np.flatnonzero(index[rows.y_true] >= 0)
+        if not len(known):
+            return None
+        of_known = index[rows.y_true[known]]
+        chosen = known[np.sort(stratified_subsample(of_known, most_rows(len(source.schema.columns))))]
+        marked = np.zeros(len(rows.y_true), np.bool_)
+        marked[chosen] = True
+        parts = source.stream(lambda batch: batch.rows(marked[batch.start : batch.start + len(batch)]))
+        weight = np.ones(len(marked)) if rows.source.weight is None else rows.source.weight
+        predictor, _ = self._predictor()
+        everything = np.arange(len(chosen)), predictor
+        return HeldOutRows(joined(list(parts)), index[rows.y_true[chosen]], weight[chosen], (everything,))
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Subtract rows from the members, as if they had never learned from them; the weights of the pool stay.

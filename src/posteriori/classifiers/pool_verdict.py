@@ -23,10 +23,11 @@ def pool_verdict(cv_results: Mapping[str, Sequence[Any]]) -> str:
     difference, error = above[best], cv_results["log_loss_above_pool_se"][best]
     if not difference < 0:
         return ""
-    how = "more than" if difference < -_SIGNIFICANT * error else "within"
-    kept = "it alone may be the better model" if how == "more than" else "which does not show that it is better alone"
+    if difference < -_SIGNIFICANT * error:
+        kept = f"more than two standard errors, but the best of {len(above)} candidates looks better than it is"
+    else:
+        kept = "within two standard errors, which does not show that it is better alone"
     return (
         f"{cv_results['member'][best]} has a lower log-loss than the pool, by {-difference:.4f} ± {error:.4f} nats: "
-        f"{how} "
-        f'two standard errors, {kept}; --pool best (in Python pool="best") keeps only the best candidate'
+        f'{kept}; --pool best (in Python pool="best") keeps only the best candidate'
     )

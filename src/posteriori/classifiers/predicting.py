@@ -103,11 +103,13 @@ class PredictingEstimator(WritesSQL, TableClassifier, ModelEstimator):
     def to_network(self) -> BayesianNetwork:
         """Return the joint distribution as a Bayesian network, in which the class is a parent of every feature.
 
+        The states of a column of numbers that the model cuts into bins are these bins, such as "[39.2, 43.3)".
+
         Raises
         ------
         ValueError
-            A column holds numbers, or the model is not a network. Naive Bayes, `TreeAugmentedNaiveBayes` and
-            `KDependenceBayes` of categories are networks.
+            A column holds numbers that are not in bins, or the model is not a network. Naive Bayes,
+            `TreeAugmentedNaiveBayes` and `KDependenceBayes` of categories and bins are networks.
         """
         from posteriori.networks.conversion import network_of
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from posteriori.classifiers.table_classifier import TableClassifier
 
 ATTRIBUTE = "row_fingerprints_"
+ALERTS = "alerts_"  # on the columns of the training rows, recorded by the command line
 
 
 def record_rows(estimator: TableClassifier, X: Any) -> None:
@@ -27,5 +28,6 @@ def share_of_seen_rows(estimator: TableClassifier, X: Any) -> float:
 
 
 def forget_rows(estimator: Any) -> None:
-    """Drop the record of training rows, which are no longer those of the classifier."""
-    vars(estimator).pop(ATTRIBUTE, None)
+    """Drop the record of training rows and the alerts on them, which are no longer those of the classifier."""
+    for name in (ATTRIBUTE, ALERTS):
+        vars(estimator).pop(name, None)

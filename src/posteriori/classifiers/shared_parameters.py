@@ -66,6 +66,10 @@ priors : array-like (C,) or mapping, optional
     p(y), in the order of `classes_` or by class. Default: estimated from the rows.
 prior_alpha : float, default 0.0
     Dirichlet pseudo-count per class in the prior, p(y = c) = (n_c + prior_alpha) / (n + C·prior_alpha).
+predictive : bool, default False
+    False: Gaussian means and variances are estimated. True: they are integrated out, which gives the posterior
+    predictive density, a Student t (see Notes). Its tails are heavier the fewer the rows of a class are, so that few
+    rows make no prediction certain.
 missing : {"at_random", "informative"}, default "at_random"
     How missing cells are modelled. "at_random": they are integrated out. "informative": whether a cell is
     missing is evidence for the class, by an additional factor p(m_j | y) (see Notes).

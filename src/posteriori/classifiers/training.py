@@ -127,15 +127,14 @@ class TrainedEstimator(MeasuresImportance, TrainingRowReader):
                 f"{wanted[0]} needs known labels, and components_per_class, label_noise and a mask hide them; leave "
                 "one of them out"
             )
-        if self.feature_weights is not None and source.label_model is not None:
+        learned = self.leaves_rows_out
+        if learned and source.label_model is not None:
             raise ValueError(
-                'feature_weights="conditional" leaves each row out of its class, and components_per_class, label_noise '
-                "and a mask hide the class; leave one of them out"
+                f"{learned} leaves each row out of its class, and components_per_class, label_noise and a mask hide "
+                "the class; leave one of them out"
             )
-        if self.feature_weights is not None and not complete:
-            raise ValueError(
-                'feature_weights="conditional" takes all rows at once, and partial_fit sees each once; use fit'
-            )
+        if learned and not complete:
+            raise ValueError(f"{learned} takes all rows at once, and partial_fit sees each once; use fit")
 
     def _learn(self, collected: CollectedRows) -> Self:
         """Learn the model from statistics of rows and of earlier rows, and store it."""

@@ -13,10 +13,10 @@ from sklearn.base import clone
 from posteriori.classifiers.model_estimator import ModelEstimator
 from posteriori.classifiers.validation import (
     components_of,
-    find_column,
     labels_to_learn,
     make_label_model,
     reject_quantity,
+    text_places,
 )
 from posteriori.learning.em import EMOptions, FitResult
 from posteriori.learning.training import Plan, TrainingRows
@@ -39,8 +39,7 @@ from posteriori.tables import (
 )
 from posteriori.tables.missing import is_missing
 from posteriori.tables.schema import categorical_column
-from posteriori.tables.texts import Texts
-from posteriori.tables.tokenizer import Tokenizer
+from posteriori.tables.texts import CountedText, Texts
 
 
 class TrainingRowReader(ModelEstimator):
@@ -99,6 +98,7 @@ class TrainingRowReader(ModelEstimator):
         chosen, kept = self._categorical(names), self._kept(names)
         keep = None if kept is None else [columns[j] for j in kept]
         declared = [columns[j] for j in chosen]
+        counted: dict[int, CountedText] = {}
         schema = infer_schema(
             table,
             columns,
@@ -108,9 +108,11 @@ class TrainingRowReader(ModelEstimator):
             dates=self.dates,
             reads_counts=self.reads_counts,
             texts=self._texts(columns, names, chosen),
+            counted=counted,
         )
         target = _declared_classes(classes, labels)
-        return self._assemble(table, schema, schema.spread(columns), labels, target, sample_weight, complete)
+        places = schema.spread(columns)
+        return self._assemble(table, schema, places, labels, target, sample_weight, complete, counted)
 
     def read_learned_rows(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None, complete: bool = True
@@ -141,9 +143,10 @@ class TrainingRowReader(ModelEstimator):
         labels = self._read_labels(y, table, complete)
         _feature_positions(table, labels)  # raises an error if the target is the only column
         positions = self._places(table, target=labels.name)
-        schema = self._extended_schema(table, positions)
+        counted: dict[int, CountedText] = {}
+        schema = self._extended_schema(table, positions, counted)
         target = self._extended_classes(classes, labels)
-        return self._assemble(table, schema, positions, labels, target, sample_weight, complete)
+        return self._assemble(table, schema, positions, labels, target, sample_weight, complete, counted)
 
     def training_plan(self, schema: Schema, target: Column) -> Plan:
         """Return the plan of a fit to rows of a schema.
@@ -161,9 +164,21 @@ class TrainingRowReader(ModelEstimator):
             The densities and their columns, the prior of the components, when EM stops, and how factor weights are
             learned if the estimator has them.
         """
-        weighed = None if self.feature_weights is None else self._weighed
+        weighed = self._weighed if self.leaves_rows_out else None
         learns = not (isinstance(self.unlabelled, str) and self.unlabelled == "error")
         return Plan(self._blocks(schema), self.component_prior(target), self._em_options(), weighed, learns)
+
+    @property
+    def leaves_rows_out(self) -> str:
+        """The parameter that is learned from leave-one-out predictions, for messages; empty if none is."""
+        if self._learns_backoff:
+            return 'backoff="learned"'
+        return "" if self.feature_weights is None else 'feature_weights="conditional"'
+
+    @property
+    def _learns_backoff(self) -> bool:
+        """Whether the strength of the back-off is learned."""
+        return isinstance(getattr(self, "backoff", None), str)
 
     def component_prior(self, target: Column) -> Prior:
         """Return the prior of the components of all classes."""
@@ -177,8 +192,13 @@ class TrainingRowReader(ModelEstimator):
         start: FactorWeights | None = None,
         sample: Batch | None = None,
     ) -> GenerativeModel:
-        """Return the learned model, with learned factor weights if the estimator has them."""
+        """Return the learned model, with a learned back-off and learned factor weights if the estimator has them."""
         model = learned.model
+        if self._learns_backoff and source.classes is not None:
+            from posteriori.learning.backoff import learn_backoff
+
+            prior = replace(self._prior(source.classes), of_class=model.of_class)
+            model = learn_backoff(source, learned, prior, to_observed_codes, sample)
         if self.feature_weights is None:
             return model
         from posteriori.learning.weights import learn_weights
@@ -198,6 +218,7 @@ class TrainingRowReader(ModelEstimator):
         target: Column,
         sample_weight: Any,
         complete: bool,
+        counted: Mapping[int, CountedText],
     ) -> TrainingRows:
         weight = check_weights(sample_weight, table.n_rows)
         label_model = self._label_model(target, isinstance(labels, PartialLabels))
@@ -207,7 +228,12 @@ class TrainingRowReader(ModelEstimator):
             )
         held_out = self.unlabelled_weight == "held_out"
         share = 1.0 if held_out else float(self.unlabelled_weight)
-        source = source_of(table, schema, positions, labels, target, weight, None, self.n_jobs, share, label_model)
+        texts = {
+            j: counted[position].bags(schema.columns[j]) for j, position in enumerate(positions) if position in counted
+        }
+        source = source_of(
+            table, schema, positions, labels, target, weight, None, self.n_jobs, share, label_model, texts=texts
+        )
         rows = TrainingRows(source, target)
         if not (held_out and labels.may_miss):
             return rows
@@ -225,16 +251,11 @@ class TrainingRowReader(ModelEstimator):
 
     def _texts(self, columns: Sequence[int], names: Sequence[str], categorical: Collection[int]) -> Texts:
         """Return which columns of a table may be text, or are, from the positions and the names of the features."""
-        if self.text is None or not self.reads_counts:
-            return ()
-        if isinstance(self.text, str):
-            named = self.keep if isinstance(self.keep, list | tuple) else ()
-            others = {*categorical, *(find_column(one, names, "keep") for one in named)}
-            return frozenset(columns[j] for j in range(len(names)) if j not in others)
-        settings: Mapping[Any, Any] = self.text if isinstance(self.text, Mapping) else {key: {} for key in self.text}
-        return {columns[find_column(key, names, "text")]: Tokenizer.of(one) for key, one in settings.items()}
+        return text_places(self.text if self.reads_counts else None, self.keep, columns, names, categorical)
 
-    def _extended_schema(self, table: Table, positions: Sequence[int]) -> Schema:
+    def _extended_schema(
+        self, table: Table, positions: Sequence[int], counted: dict[int, CountedText] | None = None
+    ) -> Schema:
         schema = self.model_.schema
         named = {j for j, place in enumerate(schema.places) if place in self._categorical(schema.given)}
         categorical = [
@@ -248,7 +269,7 @@ class TrainingRowReader(ModelEstimator):
                 known[position] = (*known.get(position, ()), column)
         columns = list(dict.fromkeys(positions))
         reads_counts = self.reads_counts or bool(schema.of_kind("counts"))  # a member of a pool that leaves them out
-        read = infer_schema(table, columns, categorical, known=known, reads_counts=reads_counts)
+        read = infer_schema(table, columns, categorical, known=known, reads_counts=reads_counts, counted=counted)
         return schema.extended(read, mixed=named)
 
     def _extended_classes(self, classes: Any, labels: Labels | PartialLabels) -> Column:

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from posteriori.classifiers.dependence import BACKOFF, COMMON, DependenceEstimator
+from posteriori.classifiers.dependence import COMMON, LEARNED_BACKOFF, DependenceEstimator, smoothing_of
 from posteriori.classifiers.shared_parameters import EM_CONSTRAINTS, WEIGHTS_CONSTRAINTS, insert_shared_docs
 from posteriori.classifiers.validation import em_options_of
-from posteriori.densities import BackOff, Density, Tree, TreeParameters, coarse_parameters
+from posteriori.densities import Density, Tree, TreeParameters, coarse_parameters
 from posteriori.deprecation import Renamed, renamed_parameters
 from posteriori.learning.em import EMOptions
 from posteriori.tables import Schema
@@ -22,14 +22,14 @@ class _TreeEstimator(DependenceEstimator):
     continuous: str
     penalty: Any
     missing: str
-    backoff: float | None
+    backoff: float | str | None
     tol: float
     max_iter: int
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "continuous": [StrOptions({"binned", "gaussian"})],
         "penalty": [None, StrOptions({"aic", "bic"})],
         "missing": [StrOptions({"pairs", "em", "informative"})],
-        "backoff": BACKOFF,
+        "backoff": LEARNED_BACKOFF,
         **COMMON,
         **EM_CONSTRAINTS,
         **WEIGHTS_CONSTRAINTS,
@@ -43,7 +43,7 @@ class _TreeEstimator(DependenceEstimator):
         bins: Any = "mdlp",
         penalty: Any = None,
         missing: str = "pairs",
-        backoff: float | None = 10.0,
+        backoff: float | str | None = 10.0,
         alpha: float = 1.0,
         priors: Any = None,
         prior_alpha: float = 0.0,
@@ -86,7 +86,7 @@ class _TreeEstimator(DependenceEstimator):
     def _density(self) -> Density:
         if self.missing == "em" and self.continuous == "gaussian":
             raise ValueError('missing="em" is defined for counts only; set continuous="binned"')
-        return Tree(BackOff(self.backoff, self.alpha), self._one_tree, self.penalty, self.missing == "em")
+        return Tree(smoothing_of(self.backoff, self.alpha), self._one_tree, self.penalty, self.missing == "em")
 
     def _em_options(self) -> EMOptions:
         return em_options_of(self)

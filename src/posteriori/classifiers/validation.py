@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -22,6 +22,8 @@ from posteriori.tables.missing import is_missing
 from posteriori.tables.partitioned import PartitionedTable
 from posteriori.tables.parts import PARTS
 from posteriori.tables.targets import looks_like_a_quantity
+from posteriori.tables.texts import Texts
+from posteriori.tables.tokenizer import Tokenizer
 from posteriori.typing import Array
 
 PSEUDO_COUNT = Interval(Real, 0, 1e100, closed="both")  # sums of larger ones could overflow
@@ -51,6 +53,44 @@ def column_of(key: Any, schema: Schema) -> int:
         parts = quote(schema.names[j] for j in columns)
         raise ValueError(f"distributions names {key!r}, which holds dates; name one of its parts: {parts}")
     return columns[0]
+
+
+def with_exposure(density: Any, column: Column, schema: Schema) -> Any:
+    """Return the density of a column, with its exposure by name if it conditions on one.
+
+    Raises
+    ------
+    ValueError
+        There is no such column, or it is not another column of numbers that the model uses.
+    """
+    given = getattr(density, "exposure", None)
+    if given is None:
+        return density
+    j = column_of(given, schema)
+    exposure = schema.columns[j]
+    if exposure.kind != "continuous" or exposure.is_ignored or exposure.name == column.name:
+        what = "the column itself" if exposure.name == column.name else "not a column of numbers that the model uses"
+        raise ValueError(
+            f"the exposure of column {column.name!r} is {exposure.name!r}, which is {what}; name another column"
+        )
+    return replace(density, exposure=exposure.name)
+
+
+def text_places(
+    text: Any, keep: Any, columns: Sequence[int], names: Sequence[str], categorical: Collection[int]
+) -> Texts:
+    """Return which columns of a table may be text, or are, from the parameters `text` and `keep`.
+
+    columns and names are the positions and the names of the features; categorical are features that are not text.
+    """
+    if text is None:
+        return ()
+    if isinstance(text, str):
+        named = keep if isinstance(keep, list | tuple) else ()
+        others = {*categorical, *(find_column(one, names, "keep") for one in named)}
+        return frozenset(columns[j] for j in range(len(names)) if j not in others)
+    settings: Mapping[Any, Any] = text if isinstance(text, Mapping) else {key: {} for key in text}
+    return {columns[find_column(key, names, "text")]: Tokenizer.of(one) for key, one in settings.items()}
 
 
 def _place_of_distribution(key: Any, names: Sequence[str]) -> int:

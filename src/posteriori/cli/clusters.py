@@ -40,35 +40,28 @@ def cluster(
     table: TablePath,
     components: Annotated[
         str,
-        typer.Option(
-            "--components", "-k", metavar="K", help="Number of clusters: 3, or 2,4,6 or 2..8 to compare several."
-        ),
+        typer.Option("--components", "-k", metavar="K", help="Number of clusters: 3; 2,4,6 or 2..8 compares."),
     ] = "2..8",
     ignore: Annotated[
         list[str] | None,
-        typer.Option(
-            "--ignore", "--drop", metavar="A,B", help="Columns to leave out, such as identifiers and known classes."
-        ),
+        typer.Option("--ignore", "--drop", metavar="A,B", help="Columns to leave out, such as known classes."),
     ] = None,
     categorical: Annotated[
         list[str] | None,
         typer.Option(
             metavar="A,B",
-            help="Columns that are categorical although they hold numbers. Default: columns of 2 to 10 whole numbers.",
+            help="Columns of codes: numbers that are categories.",
         ),
     ] = None,
     keep: Keep = None,
     dates: Dates = None,
     numeric: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B", help="Columns of 2 to 10 whole numbers that are quantities, not categories."),
+        typer.Option(metavar="A,B", help="Columns of 2 to 10 whole numbers that are quantities."),
     ] = None,
     covariance: Annotated[
         Covariance,
-        typer.Option(
-            help="Covariance of the numbers in a cluster. full: unconstrained. diagonal: no correlations. spherical: "
-            "one variance for all columns. tied: one full covariance for all clusters."
-        ),
+        typer.Option(help="Covariance of the numbers of a cluster. tied: one for all."),
     ] = Covariance.full,
     output: Annotated[
         Path | None,
@@ -77,25 +70,23 @@ def cluster(
             "-o",
             "--out",
             metavar="FILE",
-            help="Where to save the model. Default: TABLE.clusters.posteriori in this folder.",
+            help="Where to save the model. Default: TABLE.clusters.posteriori.",
         ),
     ] = None,
     assign: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Where to write the table with the component of each row and its probability."
-        ),
+        typer.Option(metavar="FILE", help="Where to write the rows with their clusters."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the initialization of EM.")] = 0,
     force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Cluster the rows of a table by mixture models, and describe each cluster.
+    """Cluster the rows of a table by mixture models.
 
-    Within a cluster, numbers are jointly Gaussian and categories independent; missing cells are integrated out. If
-    several numbers of clusters are given, the model with the lowest BIC, -2 log p(rows) + parameters x log(rows), is
-    saved. A column of 2 to 10 distinct whole numbers is categorical unless --numeric names it.
+    Within a cluster, numbers are jointly Gaussian and categories independent; missing cells are integrated out. Of
+    several numbers of clusters, the one with the lowest BIC is saved. A column of 2 to 10 distinct whole numbers is
+    categorical unless --numeric names it. Details: docs/command_line.md.
 
     Example:
 

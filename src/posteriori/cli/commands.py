@@ -17,6 +17,8 @@ from posteriori.cli.comparison import compare
 from posteriori.cli.cv import cv
 from posteriori.cli.evaluate import evaluate
 from posteriori.cli.explain import explain
+from posteriori.cli.explore import explore
+from posteriori.cli.export import export
 from posteriori.cli.fit import fit
 from posteriori.cli.help import Command, help_of
 from posteriori.cli.merging import merge
@@ -37,7 +39,9 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     cluster,
     cv,
     merge,
+    explore,
     sql,
+    export,
     network.query,
 )
 

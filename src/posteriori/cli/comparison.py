@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.checks import kept_columns, parts_of_dates, read_labelled
+from posteriori.cli.checks import columns_named, kept_columns, parts_of_dates, read_labelled
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.options import (
     AsJson,
@@ -22,6 +22,7 @@ from posteriori.cli.options import (
     TablePath,
     Target,
     TargetIsClass,
+    Text,
     models_option,
     split_names,
 )
@@ -45,6 +46,7 @@ def compare(
     ignore: Ignore = None,
     keep: Keep = None,
     dates: Dates = None,
+    text: Text = None,
     sizes: Annotated[
         list[str] | None,
         typer.Option(
@@ -53,9 +55,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    repeats: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Number of random splits into training and test rows.")
-    ] = 5,
+    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Random splits into training and test rows.")] = 5,
     seed: SplitSeed = 0,
     plot: Annotated[
         Path | None,
@@ -66,14 +66,11 @@ def compare(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare generative and discriminative models by their learning curves.
+    """Compare models by their learning curves.
 
     Each repeat keeps a random quarter of the rows as test rows. The models learn from increasing numbers of the other
-    rows. Generative models are often better on few rows, discriminative models on many; the last lines give the number
-    of rows at which one overtakes the other. The number after ± is the standard error of the mean over the repeats.
-
-    For logistic regression, missing numbers are replaced by medians and missing categories by the most frequent one,
-    numbers are standardized, and categories become indicators. Gradient boosting gets the columns as they are.
+    rows. The last lines give the number of rows at which one model overtakes another. Numbers after ± are standard
+    errors. Details: docs/command_line.md.
 
     Example:
 
@@ -110,6 +107,7 @@ def compare(
             categorical_features=data.categorical or "from_dtype",
             keep=kept_columns(keep, data.features),
             dates=parts_of_dates(dates),
+            text=columns_named(text, data.features, "--text") or "auto",
             random_state=seed,
             progress=progress,
         )

@@ -50,7 +50,7 @@ def cv(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Column of groups, for example patients. Rows of a group are held out together. It is not a feature.",
+            help="Column of groups, such as patients, held out together.",
             show_default=False,
         ),
     ] = None,
@@ -67,9 +67,8 @@ def cv(
 ) -> None:
     """Compare models by k-fold cross-validation.
 
-    Log-loss is in nats per row; 0 is perfect. The Brier score lies in [0, 2]; 0 is perfect. AUC is the probability that
-    a row of a class gets a higher probability of that class than a row of another class. Calibration is the mean
-    difference between confidence and accuracy. Numbers after ± are standard errors. Models are sorted by log-loss.
+    Models are sorted by log-loss, in nats per row; 0 is perfect. Numbers after ± are standard errors. Details:
+    docs/command_line.md.
 
     Example:
 

@@ -21,19 +21,15 @@ def evaluate(
             "--target",
             "-t",
             metavar="NAME",
-            help="The column that holds the classes. Default: that of the training rows.",
+            help="The column that holds the classes. Default: that of fit.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Score the predictions for a labelled table.
 
-    The scores are accuracy, log-loss, Brier score, AUC, precision, recall, F1 and calibration. AUC is the probability
-    that a row of a class gets a higher probability of that class than a row of another class. For more than two classes
-    it is averaged with the numbers of their rows; precision, recall and F1 are averaged with equal weights.
-
-    Use rows that the model was not trained on: scores on training rows are too optimistic. A warning says if they are
-    among them, which a record of the first 262,144 training rows in the model file shows.
+    The scores are accuracy, log-loss, Brier score, AUC, precision, recall, F1 and calibration. Use rows that the model
+    was not trained on; a warning says if they are among the training rows. Details: docs/command_line.md.
 
     Example:
 

@@ -27,10 +27,11 @@ def explain(
     ] = "0",
     as_json: AsJson = False,
 ) -> None:
-    """Explain the predictions of some rows: Bayes' rule written out, and what each feature adds to the log-odds.
+    """Explain the predictions of some rows by Bayes' rule.
 
-    The strangeness of a row is the share of rows drawn from the model, with the same cells missing, that are more
-    probable than the row. A bar to the right speaks for the first class, a bar to the left for the second one.
+    A table shows what each feature adds to the log-odds. The strangeness of a row is the share of rows drawn from the
+    model, with the same cells missing, that are more probable than the row. A bar to the right speaks for the first
+    class, a bar to the left for the second one.
 
     Example:
 

@@ -79,14 +79,12 @@ class Pooling(StrEnum):
     best = "best"
 
 
-Poisson = Annotated[
-    list[str] | None, typer.Option(metavar="A,B", help="Columns of counts with a Poisson distribution.")
-]
+Poisson = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns of counts: Poisson distributions.")]
 Binned = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Numeric columns to cut into bins at points that separate the classes.",
+        help="Columns of numbers to cut into bins.",
     ),
 ]
 ModelName = Annotated[str | None, typer.Option("--model", metavar="NAME", help=model_help(), show_default=False)]
@@ -94,59 +92,52 @@ PoolKind = Annotated[
     Pooling | None,
     typer.Option(
         "--pool",
-        help="log-linear: weigh the candidates of --model pool (default). best: keep only the one with the lowest "
-        "cross-validated log-loss.",
+        help="Weigh the models of the pool, or keep the best.",
         show_default=False,
     ),
 ]
 MissingCells = Annotated[
     Missing,
-    typer.Option(
-        help="at-random: a missing cell carries no information. informative: whether a cell is missing is a feature."
-    ),
+    typer.Option(help="Whether it matters that a cell is missing."),
 ]
 FactorWeighting = Annotated[
     Weights | None,
-    typer.Option(help="conditional: a weight per feature, learned by leave-one-out, against over-confidence."),
+    typer.Option(help="One weight per feature, against over-confidence."),
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="Where to save the model. Default: TABLE.posteriori in this folder."
-    ),
+    typer.Option("--output", "-o", metavar="FILE", help="Where to save the model. Default: TABLE.posteriori."),
 ]
 ReportFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Write a report as an .html page.",
+        help="Also write a report: an .html page.",
         show_default=False,
     ),
 ]
-Folds = Annotated[int, typer.Option(min=2, help="Number of folds of the cross-validation.")]
+Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")]
 UnlabelledRows = Annotated[
     Unlabelled | None,
     typer.Option(
-        help="learn from rows without a label by EM (default if the model can), or ignore them.",
+        help="Rows without a label. Default: learn if possible.",
         show_default=False,
     ),
 ]
 UnlabelledWeight = Annotated[
     str | None,
-    typer.Option(
-        metavar="W", help="Weight of a row without a label: 0 to 1, or held-out to choose it on held-out rows."
-    ),
+    typer.Option(metavar="W", help="Weight of these rows, 0 to 1; or held-out."),
 ]
 ComponentsPerClass = Annotated[
     str | None,
-    typer.Option(metavar="K", help="Model classes as mixtures: 2 for two components per class, or CLASS=2,OTHER=3."),
+    typer.Option(metavar="K", help="Classes as mixtures: 2, or CLASS=2,OTHER=3."),
 ]
 FormerComponents = Annotated[str | None, typer.Option("--components", metavar="K", hidden=True)]
 LabelNoise = Annotated[
     str | None,
-    typer.Option(metavar="SHARE", help="Share of labels that may be wrong, or learn to estimate which ones are."),
+    typer.Option(metavar="SHARE", help="Share of labels that may be wrong; or learn."),
 ]
-EMSeed = Annotated[int, typer.Option(min=0, help="Seed of the initialization of EM, with --components-per-class.")]
+EMSeed = Annotated[int, typer.Option(min=0, help="Seed of --components-per-class.")]
 
 
 @dataclass(frozen=True)
@@ -222,21 +213,11 @@ def fit(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a model to a table, score it by cross-validation, and save it.
+    """Fit a model to a table, score it by cross-validation, save it.
 
-    Columns of strings or true/false are categorical, columns of numbers continuous. In CSV and TSV files an empty cell,
-    NA, N/A, NaN, nan and null are missing; everything else, including "None" and "?", is a value. Columns that identify
-    rows are ignored. Several files, a glob in quotes or a folder are one table, which may be larger than memory;
-    --report keeps all rows in memory.
-
-    Missing cells are integrated out. Models that use EM also learn from rows without a label. The scores come from
-    cross-validation and are shown beside those of the class prior alone.
-
-    A column of dates becomes the parts of it that vary; in text files, a column whose cells are all dates, such as
-    2024-12-31, 31.12.2024 or 2024-12-31T08:30. --dates chooses the parts.
-
-    A numeric target looks like a quantity if it holds more than 20 whole numbers with fewer than 100 rows each on
-    average, unless they are numbered from 0 or 1. It needs --classes or --target-is-class.
+    Strings and true/false become categories; numbers and dates are read as such. An empty cell, NA, N/A, NaN, nan and
+    null are missing, and need no treatment. Columns that identify rows are ignored. Files may be larger than memory,
+    except with --report. Details: docs/command_line.md.
 
     Example:
 
@@ -325,7 +306,6 @@ def _check_outputs(request: FitRequest) -> None:
     if names_table(destination):
         raise UserError(f"{str(destination)!r} has the suffix of a table; name the model NAME.posteriori")
     check_place(destination, *paths)
-    check_overwrite(destination, "classifier", request.target, request.force)
     if request.report is not None:
         check_report(request.report, paths, destination)
 
@@ -345,6 +325,7 @@ def _open_table(scan: Scan, request: FitRequest) -> _TrainingTable:
 
     target = request.target
     check_column(target, scan.types, request.title)
+    check_overwrite(request.output, "classifier", target, request.force)  # after a wrong name of the target
     cuts = cuts_of(scan.frame, target, request.classes, request.target_is_class)
     if cuts is not None:
         scan = scan.with_target_cut(target, cuts)
@@ -426,6 +407,7 @@ def _fit_and_save(
     request: FitRequest, spec: ModelSpec, data: _TrainingTable, estimator: Any, use: Unlabelled, folds: int
 ) -> dict[str, Any]:
     """Fit, save and report; return the facts."""
+    from posteriori.cli.alerts import find_alerts
     from posteriori.cli.fit_facts import fit_facts
     from posteriori.persistence import save
     from posteriori.statistics.description import describe_scan
@@ -439,11 +421,15 @@ def _fit_and_save(
         with as_user_errors():
             description = describe_scan(rows, features, target)
     scored = _cross_validate(spec, estimator, rows, target, folds)
+    with as_user_errors(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
+        scored.estimator.alerts_ = find_alerts(scored.estimator, rows, target, description)
     found = {
         "command": "fit",
         "table": " ".join(request.tables),
         "model": spec.name,
         **fit_facts(rows, description, scored),
+        "alerts": scored.estimator.alerts_,
         "unlabelled": label_options.unlabelled_facts(scored.estimator, n_unlabelled, use),
         "output": str(request.output),
         "report": None if request.report is None else str(request.report),

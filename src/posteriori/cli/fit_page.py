@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from posteriori.cli.alerts import print_alerts
 from posteriori.cli.facts import Facts
 from posteriori.cli.label_options import unlabelled_line
 from posteriori.cli.score_tables import print_candidates, print_information, print_parameter_count, print_scores
@@ -30,6 +31,7 @@ def print_fit(facts: Facts) -> None:
         out.print(f"hint: {hint}")
     if facts["hints"]:
         out.print()
+    print_alerts(out, facts["alerts"], beside=["constant"])
     found = facts["cross_validation"]
     n_labelled = sum(entry["rows"] for entry in facts["classes"])
     subsample = f" on {found['rows']:,} of the rows" if found["rows"] < n_labelled else ""

@@ -33,9 +33,13 @@ class Command(TyperCommand):
             if record is None:
                 continue
             is_argument = parameter.param_type_name == "argument"
-            record = _plain(record[0]), record[1]
-            group = _GROUP_OF.get(parameter.name or "", _OTHERS)
-            (arguments if is_argument else groups.setdefault(group, [])).append(record)
+            record = _plain(record[0]), _without_ranges(record[1])
+            if is_argument:
+                arguments.append((record[0], record[1].removesuffix("  [required]")))  # as the usage says
+                continue
+            groups.setdefault(_GROUP_OF.get(parameter.name or "", _OTHERS), []).append(record)
+        for group in [group for group, records in groups.items() if len(records) == 1]:
+            groups[_OTHERS][-1:-1] = groups.pop(group)  # --help stays last
         last = groups.pop(_LAST, None)
         sections = {"Arguments": arguments, **groups} | ({_LAST: last} if last else {})
         for title, records in sections.items():
@@ -49,6 +53,11 @@ def _plain(option: str) -> str:
     option = re.sub(r" <list\[str\]>| <bool>| <?path>?$", "", option)
     option = re.sub(r"<(int|float)( range)?>", "N", option)
     return re.sub(r"<(.*)>", r"\1", option)
+
+
+def _without_ranges(text: str) -> str:
+    """Return the help of an option without the range of its number, which errors name."""
+    return re.sub(r"  \[[^][]*[<>]=?[^][]*\]$", "", re.sub(r"; x[<>]=\d+\]", "]", text))
 
 
 def help_of(command: Callable[..., Any]) -> str:

@@ -24,7 +24,7 @@ def merge(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Merge models that were fitted to different rows into the model of all of these rows.
+    """Merge models of different rows into the model of all rows.
 
     The models hold sufficient statistics, which are added up; no row is read. All models must be of one kind and have
     the same columns; categories and classes may differ. Models learned by EM cannot be merged: fit the parts with

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from posteriori.cli.checks import columns_named
-from posteriori.cli.expressions import parse_findings, parse_question
+from posteriori.cli.expressions import parse_edges, parse_findings, parse_question, parse_tiers
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.options import AsJson, DrawSeed, Force, Ignore, OutputTable, RowCount
 from posteriori.cli.overwriting import check_overwrite
@@ -29,16 +29,13 @@ _MOST_SHOWN = 1000  # variables; terminals keep about as many lines
 
 NetworkPath = Annotated[
     Path,
-    typer.Argument(
-        metavar="NET", help="A network: .bif, .xmlbif, .bifxml, .xml (also .gz), or .posteriori.", show_default=False
-    ),
+    typer.Argument(metavar="NET", help="A network: .bif, .xmlbif, .bifxml, .xml or .posteriori.", show_default=False),
 ]
 Tolerance = Annotated[
     float | None,
     typer.Option(
         min=0,
-        help="How much the sum of a row of a probability table in the file may differ from 1. Default: what rounding "
-        "explains.",
+        help="How much rows of probability tables may differ from a sum of 1.",
         show_default=False,
     ),
 ]
@@ -47,7 +44,7 @@ MaxTableSize = Annotated[
     typer.Option(
         metavar="CELLS",
         min=1,
-        help="Limit on the cells of one table, and of all tables of exact inference. Default: 2**27, 134 million.",
+        help="Most cells of the tables of inference. Default: 134 million.",
         show_default=False,
     ),
 ]
@@ -65,6 +62,8 @@ class Search(StrEnum):
 
     hill_climbing = "hill-climbing"
     chow_liu = "chow-liu"
+    pc = "pc"
+    mmhc = "mmhc"
 
 
 class Score(StrEnum):
@@ -73,6 +72,7 @@ class Score(StrEnum):
     bic = "bic"
     aic = "aic"
     bdeu = "bdeu"
+    k2 = "k2"
 
 
 def load_network(path: Path, tolerance: float | None = None, max_table_size: int | None = None) -> BayesianNetwork:
@@ -114,8 +114,8 @@ def query(
 ) -> None:
     """Answer a question about a network.
 
-    P(a, b | c=yes) is a table of all states of a and b; P(a=yes, b=no | c=yes) is one number. Put names and states
-    with spaces, commas or signs such as = into quotes.
+    P(a, b | c=yes) is a table of all states of a and b; P(a=yes, b=no | c=yes) is one number; in P(a | do(c=yes)) c is
+    set from outside. Put names and states with spaces, commas or signs such as = into quotes.
 
     Example:
 
@@ -125,7 +125,9 @@ def query(
     net = load_network(network, tolerance, max_table_size)
     with asking(network):
         given = {name: _state(net, name, state) for name, state in asked.given.items()}
+        done = {name: _state(net, name, state) for name, state in asked.done.items()}
         wanted = {name: None if state is None else _state(net, name, state) for name, state in asked.asked.items()}
+        net = net.do(done) if done else net
         answer = net.query(*wanted, evidence=given, method=method.value, n_samples=samples, random_state=seed)
     cells = [(states, p, error) for states, p, error in _cells(answer) if not asked.is_event or states == wanted]
     found = {
@@ -133,6 +135,7 @@ def query(
         "network": str(network),
         "question": question,
         "given": given,
+        "do": done,
         "method": method.value,
         "answer": [{"states": states, "probability": p, "standard_error": e} for states, p, e in cells],
     }
@@ -200,10 +203,28 @@ def learn(
     ],
     method: Annotated[Search, typer.Option(help="Algorithm of structure learning.")] = Search.hill_climbing,
     score: Annotated[Score, typer.Option(help="Score that hill climbing maximises.")] = Score.bic,
+    required: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A->B", help="An edge that must be present. Can be given several times."),
+    ] = None,
+    forbidden: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A->B", help="An edge that must be absent. Can be given several times."),
+    ] = None,
+    tiers: Annotated[
+        str,
+        typer.Option(metavar="A,B;C", help="Groups of columns in the order of time: no edge leads to an earlier one."),
+    ] = "",
+    significance: Annotated[
+        float, typer.Option(metavar="P", help="Of the tests of pc and mmhc: larger p-values count as independent.")
+    ] = 0.05,
     max_parents: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=0, help="Maximum number of parents per variable in hill climbing.", show_default=False
+            metavar="N",
+            min=0,
+            help="Maximum number of parents per variable (hill climbing, mmhc).",
+            show_default=False,
         ),
     ] = None,
     ignore: Ignore = None,
@@ -213,12 +234,14 @@ def learn(
 ) -> None:
     """Learn a network from a table whose columns are categories, and save it.
 
-    Hill climbing needs complete rows; chow-liu also learns from incomplete rows. Numeric columns with many values are
-    refused unless --binned cuts them into intervals.
+    Rows may lack cells: hill-climbing and mmhc then alternate with EM, and the other methods take each test on the rows
+    that have its columns. Numeric columns with many values are refused unless --binned cuts them into intervals.
 
     Example:
 
         posteriori network learn penguins.csv --method chow-liu --binned --output penguins.bif
+
+        posteriori network learn penguins.csv --binned --required "species->sex" --ignore year --output birds.bif
     """
     from posteriori.tables.names import exactly
 
@@ -234,13 +257,17 @@ def learn(
 
     from posteriori.networks import learn_network, write_network
 
-    climbing = method is Search.hill_climbing
+    is_tree = method is Search.chow_liu
     with as_user_errors():
         net = learn_network(
             frame,
-            "hill_climbing" if climbing else "chow_liu",
-            score=score.value if climbing else None,
-            max_parents=max_parents if climbing else None,
+            cast(Any, method.value.replace("-", "_")),
+            score=None if is_tree else score.value,
+            max_parents=None if is_tree else max_parents,
+            required=parse_edges(required, "--required"),
+            forbidden=parse_edges(forbidden, "--forbidden"),
+            tiers=parse_tiers(tiers),
+            significance=significance,
         )
         write_network(net, output)
     found = {

@@ -14,31 +14,30 @@ import typer
 from posteriori.cli.messages import UserError
 from posteriori.registry import MODELS, ModelSpec, find_model
 
-WRITTEN = ".csv, .tsv (also .gz), .parquet, .arrow, .feather, .ipc, .ndjson or .jsonl"
-FORMATS = ".csv, .tsv (also .gz, .zst), .xlsx, .parquet, .arrow, .feather, .ipc, .ndjson, .jsonl; - for stdin"
+WRITTEN = ".csv, .tsv, .parquet, .arrow or .ndjson"
+FORMATS = "CSV, TSV, Excel, Parquet, Arrow or NDJSON; - is stdin"
 
 TablePath = Annotated[Path, typer.Argument(metavar="TABLE", help=f"A table: {FORMATS}.", show_default=False)]
 TablePaths = Annotated[
     list[str],
-    typer.Argument(metavar="TABLE", help=f"Files, globs or folders of one table: {FORMATS}.", show_default=False),
+    typer.Argument(metavar="TABLE", help=f"Files, a glob or a folder: {FORMATS}.", show_default=False),
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by fit.", show_default=False)]
 Target = Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="The column that holds the classes.")]
 Categorical = Annotated[
     list[str] | None,
-    typer.Option(metavar="A,B", help="Columns that are categorical although they hold numbers."),
+    typer.Option(metavar="A,B", help="Columns of codes: numbers that are categories."),
 ]
 Ignore = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")]
 Keep = Annotated[
     list[str] | None,
-    typer.Option(metavar="A,B", help="Columns to use although they identify rows (names, row numbers); or all."),
+    typer.Option(metavar="A,B", help="Columns to use although they identify rows; or all."),
 ]
 Dates = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="How dates are read. parts: as those of days, year, month, weekday and hour that vary; durations as "
-        "seconds. ignore: not at all. Or a list of parts. Default: parts.",
+        help="Parts of dates to use, such as month,weekday; or ignore.",
         show_default=False,
     ),
 ]
@@ -46,33 +45,31 @@ Text = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Columns of text, for --model nb. Default: found.",
+        help="Columns of text. Default: those that look like it.",
         show_default=False,
     ),
 ]
 Classes = Annotated[
     int | None,
-    typer.Option(
-        "--classes", metavar="K", min=2, help="Cut a numeric target into K classes of about as many rows each."
-    ),
+    typer.Option("--classes", metavar="K", min=2, help="Cut a numeric target into K classes."),
 ]
 TargetIsClass = Annotated[
-    bool, typer.Option("--target-is-class", help="Take each whole number of the target as a class, however many.")
+    bool, typer.Option("--target-is-class", help="Take each whole number of the target as a class.")
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Overwrite any file. Without it, only a model of the same target is overwritten."),
+    typer.Option("--force", help="Overwrite any file, not only a model of the same target."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as one JSON document.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
 RowCount = Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="Number of rows to draw.")]
 OutputTable = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help=f"Where to write the rows: {WRITTEN}. Default: CSV on stdout."),
+    typer.Option("--output", "-o", metavar="FILE", help=f"Where to write: {WRITTEN}. Default: CSV on stdout."),
 ]
 WithColumns = Annotated[
     list[str] | None,
-    typer.Option("--with", metavar="A,B", help="Columns of the table to write before the prediction, such as its key."),
+    typer.Option("--with", metavar="A,B", help="Columns to write before the prediction, such as a key."),
 ]
 SplitSeed = Annotated[int, typer.Option(min=0, help="Seed of the random split of the rows.")]
 DrawSeed = Annotated[int | None, typer.Option(min=0, help="Seed; makes the draw repeatable.", show_default=False)]
@@ -84,24 +81,17 @@ def base_models() -> list[ModelSpec]:
 
 
 def model_help() -> str:
-    """Return the help of --model: the names of all models."""
+    """Return the help of --model: the names of all models, except variants."""
     pool, *others = base_models()
     names = ", ".join(spec.name for spec in others)
-    variants = ", ".join(name for name, spec in MODELS.items() if spec.generative and " " in name)
-    return (
-        f"{pool.name}: {pool.description} (default; nb if an option needs what it does not offer). Or one of {names}; "
-        f"or a variant that pool tries: {variants}."
-    )
+    return f"{pool.name} (default) combines every suitable model. Or {names}; or a candidate of the pool."
 
 
 def models_option(default: Sequence[str]) -> Any:
     """Return the option --models of a command that compares models, given its default."""
     generative = ", ".join(spec.name for spec in base_models())
     discriminative = ", ".join(name for name, spec in MODELS.items() if not spec.generative)
-    text = (
-        f"Generative: {generative}, and the variants that fit --model lists. Discriminative: {discriminative}. "
-        f"Default: {','.join(default)}."
-    )
+    text = f"Generative: {generative}. Discriminative: {discriminative}. Default: {','.join(default)}."
     return typer.Option(metavar="A,B", help=text, show_default=False)
 
 

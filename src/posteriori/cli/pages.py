@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from rich.console import Console
 
+from posteriori.cli.alerts import print_alerts
 from posteriori.cli.facts import Facts
 from posteriori.cli.score_tables import MOST_FEATURES, bar, print_candidates, print_information, print_parameter_count
 from posteriori.cli.tables import console, label_text, new_table, print_grid, print_table
@@ -32,6 +33,7 @@ def print_pool(facts: Facts) -> None:
     if facts["candidates"]:
         print_candidates(out, facts["candidates"], facts["pool_verdict"])
     print_information(out, facts)
+    print_alerts(out, facts["alerts"])
 
 
 def print_model(facts: Facts) -> None:
@@ -70,6 +72,7 @@ def print_model(facts: Facts) -> None:
     for column in facts["columns"]:
         if column.get("categories"):
             _print_categories(out, column, labels)
+    print_alerts(out, facts["alerts"])
 
 
 def _print_words(out: Console, column: Facts) -> None:

@@ -21,27 +21,25 @@ def predict(
     model: ModelPath,
     table: TablePaths,
     output: OutputTable = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Add p(class | row) of each class, as p_CLASS.")] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class, as p_CLASS.")] = False,
     with_columns: WithColumns = None,
     append: Annotated[bool, typer.Option("--append", help="Write all columns of the table first.")] = False,
     strangeness: Annotated[
         bool,
         typer.Option(
             "--strangeness",
-            help="Add log_density, log p(row) in nats, and strangeness: the share of rows drawn from the model that "
-            "are more probable; 0.999 is strange.",
+            help="Add log_density and strangeness: how unusual a row is.",
         ),
     ] = False,
     threshold: Annotated[
         list[str] | None,
-        typer.Option(metavar="CLASS=P", help="Predict CLASS where its probability is P or more. May be repeated."),
+        typer.Option(metavar="CLASS=P", help="Predict CLASS where its probability is P or more."),
     ] = None,
     costs: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Predict the class of least expected cost. .json: {true: {predicted: cost}}. Table: one row per true "
-            "class, named in the first column, one column per predicted class.",
+            help="Predict the class of least expected cost: .json or table.",
         ),
     ] = None,
     quiet: Quiet = False,
@@ -49,8 +47,9 @@ def predict(
     """Predict the class of each row of a table.
 
     The output has one row per row of the table, in the same order, with the column prediction. A model saved by cluster
-    predicts the component. The table may contain the target; it is not used. A category unseen in training counts as
-    missing. --with and --append write the cells of CSV files as they are written there.
+    predicts the component. A category unseen in training counts as missing. log_density is log p(row) in nats;
+    strangeness is the share of rows drawn from the model that are more probable: 0.999 is strange. Details:
+    docs/command_line.md.
 
     Example:
 

@@ -21,11 +21,11 @@ def sample(
         bool,
         typer.Option(
             "--ignore-ranges",
-            help="Draw numbers from the densities as they are, also outside the range of the training rows.",
+            help="Draw numbers also outside the range of the training rows.",
         ),
     ] = False,
 ) -> None:
-    """Draw new rows from a model, with their classes in the target column.
+    """Draw new rows, with their classes, from a model.
 
     Numbers stay within the range of their column in the training rows. They are whole if all training rows held whole
     numbers.

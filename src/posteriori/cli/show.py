@@ -7,7 +7,7 @@ from posteriori.cli.options import AsJson, ModelPath
 
 
 def show(model: ModelPath, as_json: AsJson = False) -> None:
-    """Show the parameters of a model: each column's distribution given each class.
+    """Show the parameters of a model.
 
     Example:
 
@@ -17,6 +17,6 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
 
     from posteriori.cli import facts, pages, tables
 
-    found = {"command": "show", **facts.model_facts(estimator)}
+    found = {"command": "show", **facts.model_facts(estimator), "alerts": getattr(estimator, "alerts_", [])}
     page = pages.print_pool if "members" in found else pages.print_model
     (tables.print_json if as_json else page)(found)

@@ -29,7 +29,7 @@ def sql(
         ),
     ] = None,
 ) -> None:
-    """Print a model as one SELECT statement, which scores rows inside a database.
+    """Print a model as one SELECT, which scores rows in a database.
 
     The result has the columns of --with, prediction, and p_CLASS and log_p_CLASS of each class. Missing cells are
     integrated out. The probabilities are those of predict --proba. The rows are in no order: name their key with

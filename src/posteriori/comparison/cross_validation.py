@@ -11,7 +11,7 @@ import polars as pl
 from sklearn.base import clone
 
 from posteriori.classifiers import GenerativeEstimator
-from posteriori.comparison.models import chosen_models, with_parameters
+from posteriori.comparison.models import chosen_models, rows_for, with_parameters
 from posteriori.comparison.rows import Rows, read_rows
 from posteriori.comparison.writing import text_table
 from posteriori.learning.folds import assign_folds
@@ -94,7 +94,8 @@ def cross_validate(
     ----------
     models : classifier, sequence of names and classifiers, or mapping from titles to these
         Names are those of the registry, as in `compare`: "pool", "nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb",
-        "aode", "logistic", "boosting", "forest", and those of the candidates of `GenerativeClassifier`.
+        "aode", "forest", "logistic", "boosting", "random forest", and those of the candidates of
+        `GenerativeClassifier`.
     X, y, sample_weight : as in `NaiveBayes.fit`
     folds : int or array-like (n,), default 5
         The number of folds, or the fold of each row.
@@ -111,8 +112,8 @@ def cross_validate(
     dates : "parts", "ignore" or list of parts, default "parts"
         How dates are read, as in `NaiveBayes`; for models given by name, and for all models that are refitted.
     text : "auto", list of names or mapping, optional, default "auto"
-        Columns of text, as in `NaiveBayes`; for models given by name that read text. Others ignore columns that hardly
-        repeat.
+        Columns of text, as in `NaiveBayes`; for models given by name that read text. Logistic regression reads text as
+        tf-idf; other models that are refitted leave it out, with a warning.
     random_state : int, default 0
         Seed of the shuffle of the rows before they are assigned to folds.
     progress : callable, optional
@@ -159,11 +160,13 @@ def cross_validate(
         classes = np.array(folded.target.categories)
         assigned.append(_HeldOut(folded.y_true, folded.fold, folded.weight, classes))
     if refitted:
-        rows = read_rows(X, y, categorical_features, keep, dates, reads_counts=True)
+        rows = read_rows(X, y, categorical_features, keep, dates, text, reads_counts=True)
         given = check_weights(sample_weight, len(rows.y_true))
         fold = assign_folds(rows.y_true, folds, stratified=stratified, groups=groups, seed=random_state)
         for title, model in refitted.items():
-            posteriors[title] = _refitted_posterior(title, model, rows, fold, given, progress)
+            learner = clone(model)
+            suited = rows_for(title, learner, rows, text)
+            posteriors[title] = _refitted_posterior(title, learner, suited, fold, given, progress)
         weight = np.ones(len(rows.y_true)) if given is None else given
         assigned.append(_HeldOut(rows.y_true, fold, weight, rows.classes))
     rows_of_all = assigned[0]  # the same for all models: equal labels, folds and seed

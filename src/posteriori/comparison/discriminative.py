@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -13,14 +13,17 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.validation import categorical_places
+from posteriori.classifiers.validation import categorical_places, text_places
 from posteriori.table_estimator import TableEstimator
 from posteriori.tables import Column, Schema, Table, infer_schema, read_labels, read_table
+from posteriori.tables.blocks import BlockTable, needs_dense
 from posteriori.tables.matching import matched_places
 from posteriori.tables.schema import infinite_cell
+from posteriori.tables.texts import text_columns
+from posteriori.tables.tokenizer import Tokenizer
 from posteriori.tables.writing import write_column
 from posteriori.typing import Array
 
@@ -39,12 +42,15 @@ class Recipe:
         Return the transformers of the numbers and of the codes of categories. Both are NaN if missing.
     sparse_threshold : float
         The classifier receives a sparse matrix if the fraction of nonzero cells is below this.
+    reads_text : bool
+        Whether it reads the thousands of columns of tf-idf of a text, nearly all of them 0.
     """
 
     classifier: Callable[[list[bool]], Any]
     numbers: Callable[[], Any]
     categories: Callable[[], Any]
     sparse_threshold: float = 0.3
+    reads_text: bool = True
 
 
 def _unchanged() -> str:
@@ -75,10 +81,13 @@ def _few_codes() -> OrdinalEncoder:
 RECIPES: dict[str, Recipe] = {
     "logistic": Recipe(lambda categorical: LogisticRegression(max_iter=1000), _imputed_and_scaled, _imputed_indicators),
     "boosting": Recipe(
-        lambda categorical: HistGradientBoostingClassifier(categorical_features=categorical), _unchanged, _few_codes
+        lambda categorical: HistGradientBoostingClassifier(categorical_features=categorical),
+        _unchanged,
+        _few_codes,
+        reads_text=False,
     ),
     # RandomForestClassifier refuses NaN in sparse matrices.
-    "forest": Recipe(lambda categorical: RandomForestClassifier(), _unchanged, _indicators, sparse_threshold=0.0),
+    "forest": Recipe(lambda categorical: RandomForestClassifier(), _unchanged, _indicators, 0.0, reads_text=False),
 }
 
 
@@ -122,6 +131,9 @@ class DiscriminativeClassifier(ClassifierMixin, TableEstimator):
 
     An unseen category has no indicator. For gradient boosting its cell is missing.
 
+    Columns of text become the tf-idf of their words, by `TfidfVectorizer`. Gradient boosting and the forest read none:
+    their trees look at one column after the other, of which tf-idf has thousands, nearly all cells of them 0.
+
     Parameters
     ----------
     classifier : {"logistic", "boosting", "forest"} or classifier of scikit-learn, default "logistic"
@@ -129,6 +141,8 @@ class DiscriminativeClassifier(ClassifierMixin, TableEstimator):
         Columns that are categorical although their type is numeric.
     random_state : int or RandomState, optional
         Seed of a classifier given by name.
+    text : "auto", list of names or mapping, optional, default "auto"
+        Columns of text, as in `NaiveBayes`; with None, every string is a category.
 
     Attributes
     ----------
@@ -149,8 +163,14 @@ class DiscriminativeClassifier(ClassifierMixin, TableEstimator):
     """
 
     def __init__(
-        self, classifier: Any = "logistic", *, categorical_features: Any = "from_dtype", random_state: Any = None
+        self,
+        classifier: Any = "logistic",
+        *,
+        categorical_features: Any = "from_dtype",
+        random_state: Any = None,
+        text: Any = "auto",
     ) -> None:
+        self.text = text
         self.classifier = classifier
         self.categorical_features = categorical_features
         self.random_state = random_state
@@ -176,12 +196,22 @@ class DiscriminativeClassifier(ClassifierMixin, TableEstimator):
         """
         recipe = self._recipe()
         table = read_table(X)
+        if isinstance(table, BlockTable):
+            raise needs_dense(table.blocks[0].column, table.n_rows, "this estimator")
         labels = read_labels(y, table)
         columns = [j for j in range(len(table.names)) if labels.name is None or j != labels.position]
         if not columns:
             raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
         declared = categorical_places(self.categorical_features, None, [table.names[j] for j in columns])
-        schema = infer_schema(table, columns, [columns[j] for j in declared], labels.name)
+        names = [table.names[j] for j in columns]
+        places = text_places(self.text if recipe.reads_text else None, None, columns, names, declared)
+        # Each word has the same hash here, because tf-idf finds the words itself.
+        found = text_columns(table, columns, places)
+        texts = {j: Tokenizer(n_features=1) for j in found}
+        self._tokenizers = list(found.values())
+        schema = infer_schema(
+            table, columns, [columns[j] for j in declared], labels.name, reads_counts=True, texts=texts
+        )
         # Declared categories keep their codes; unseen ones get codes after these.
         self.schema_ = replace(schema, columns=tuple(replace(column, declared=True) for column in schema.columns))
         target = labels.infer()
@@ -189,10 +219,12 @@ class DiscriminativeClassifier(ClassifierMixin, TableEstimator):
         self.n_features_in_ = len(schema.columns)
         if schema.named:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
-        self.pipeline_ = _build(recipe, self.schema_)
+        self.pipeline_ = _build(recipe, self.schema_, self._tokenizers)
         cells = _cells(table, self.schema_, columns)
         cells[:, np.isnan(cells).all(axis=0)] = 0.0  # boosting refuses columns that are entirely missing
-        self.pipeline_.fit(cells, labels.components(target, slice(0, table.n_rows)))
+        self.pipeline_.fit(
+            _with_texts(cells, table, self.schema_, columns), labels.components(target, slice(0, table.n_rows))
+        )
         return self
 
     def predict_proba(self, X: Any) -> Array:
@@ -201,12 +233,18 @@ class DiscriminativeClassifier(ClassifierMixin, TableEstimator):
         table = read_table(X)
         positions = matched_places(table, self.schema_, type(self).__name__, self.schema_.target)
         schema = self._with_unseen_categories(table, positions)
-        return np.asarray(self.pipeline_.predict_proba(_cells(table, schema, positions)))
+        cells = _with_texts(_cells(table, schema, positions), table, schema, positions)
+        return np.asarray(self.pipeline_.predict_proba(cells))
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, (n,)."""
         predicted: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return predicted
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether the classifier reads columns of text."""
+        return self._recipe().reads_text
 
     def _recipe(self) -> Recipe:
         """Return the recipe of the classifier, with the parameters of this estimator."""
@@ -233,19 +271,43 @@ class DiscriminativeClassifier(ClassifierMixin, TableEstimator):
         """Return the schema with the unseen categories of a table appended to those of training."""
         categorical = [positions[j] for j in self.schema_.of_kind("categorical")]
         mixed = set(self.schema_.of_kind("categorical"))
-        return self.schema_.extended(infer_schema(table, positions, categorical), mixed=mixed)
+        texts = {positions[j]: Tokenizer(n_features=1) for j in self.schema_.of_kind("counts")}
+        found = infer_schema(table, positions, categorical, reads_counts=True, texts=texts)
+        return self.schema_.extended(found, mixed=mixed)
 
 
-def _build(recipe: Recipe, schema: Schema) -> Pipeline:
+def _build(recipe: Recipe, schema: Schema, tokenizers: Sequence[Tokenizer]) -> Pipeline:
     n_numbers, n_categories = len(schema.of_kind("continuous")), len(schema.of_kind("categorical"))
-    transformers = [
+    transformers: list[tuple[str, Any, Any]] = [
         ("numbers", recipe.numbers(), list(range(n_numbers))),
         ("categories", recipe.categories(), list(range(n_numbers, n_numbers + n_categories))),
     ]
+    if tokenizers:  # the cells are objects then
+        transformers = [
+            (name, make_pipeline(FunctionTransformer(_as_floats), one), at) for name, one, at in transformers
+        ]
     used = [transformer for transformer in transformers if transformer[2]]  # without empty lists of columns
-    columns = ColumnTransformer(used, sparse_threshold=recipe.sparse_threshold)
+    for k, tokenizer in enumerate(tokenizers):
+        used.append((f"text{k}", tokenizer.weighter(), n_numbers + n_categories + k))
+    columns = ColumnTransformer(used, sparse_threshold=1.0 if tokenizers else recipe.sparse_threshold)
     classifier = recipe.classifier([False] * n_numbers + [True] * n_categories)
     return Pipeline([("columns", columns), ("classifier", classifier)])
+
+
+def _as_floats(cells: Any) -> Array:
+    return np.asarray(cells, np.float64)
+
+
+def _with_texts(cells: Array, table: Table, schema: Schema, positions: Any) -> Array:
+    """Return cells, (n, d), with the columns of text after them, as objects; as they are if there is no text."""
+    texts = [positions[j] for j in schema.of_kind("counts")]
+    if not texts:
+        return cells
+    out = np.empty((len(cells), cells.shape[1] + len(texts)), dtype=object)
+    out[:, : cells.shape[1]] = cells
+    for k, position in enumerate(texts, start=cells.shape[1]):
+        out[:, k] = [text or "" for text in table.texts(position, slice(0, table.n_rows))]
+    return out
 
 
 def require_finite(numbers: Array, columns: list[Column]) -> None:
@@ -260,7 +322,7 @@ def _cells(table: Table, schema: Schema, positions: Any) -> Array:
     """Return the numbers of a table, then the codes of its categories, float64 (n, d); NaN if missing."""
     rows = slice(0, table.n_rows)
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
-    cells = np.empty((table.n_rows, len(schema.columns)))
+    cells = np.empty((table.n_rows, len(continuous) + len(categorical)))
     if continuous:
         known: list[Column] = [schema.columns[j] for j in continuous]
         cells[:, : len(continuous)] = table.numbers([positions[j] for j in continuous], known, rows)

@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from posteriori.classifiers import GenerativeClassifier
 from posteriori.comparison.discriminative import DiscriminativeClassifier
+from posteriori.comparison.rows import Rows
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.registry import COMPARED, MODELS, find_model
 
@@ -63,6 +64,23 @@ def chosen_models(models: Any) -> dict[str, Any]:
         if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
             raise TypeError(f"{title!r} has no predict_proba: {model!r}; give a probabilistic classifier")
     return dict(pairs)
+
+
+def reads_text(model: Any) -> bool:
+    """Whether a classifier reads columns of text as words, by a parameter `text`."""
+    return bool(getattr(model, "reads_text", "text" in model.get_params(deep=False)))
+
+
+def rows_for(title: str, model: Any, rows: Rows, text: Any) -> Rows:
+    """Return the rows that a model can read: without columns of text if it reads none.
+
+    A model that recognises text itself receives the names of the columns, because a part of the rows may not show them.
+    """
+    if not reads_text(model):
+        return rows.without_text(title)
+    if rows.texts and isinstance(model.text, str):
+        model.set_params(text=text if isinstance(text, Mapping) else list(rows.texts))
+    return rows
 
 
 def with_parameters(model: Any, parameters: Mapping[str, Any]) -> Any:

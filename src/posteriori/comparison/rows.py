@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from posteriori.classifiers.validation import categorical_places, kept_places
+from posteriori.classifiers.validation import categorical_places, kept_places, text_places
 from posteriori.comparison.discriminative import require_finite
-from posteriori.tables import Blocks, Column, Schema, Table, infer_schema, read_labels, read_table
+from posteriori.tables import Blocks, Column, Schema, Table, infer_schema, quote, read_labels, read_table
 from posteriori.tables.blocks import BlockTable
 from posteriori.tables.cells import read_codes, read_numbers
+from posteriori.tables.texts import text_columns
 from posteriori.tables.writing import write_column
 from posteriori.typing import Array
 
@@ -32,15 +34,28 @@ class Rows:
     y_true : ndarray (n,)
         The class index of each row.
     classes : ndarray (C,)
+    texts : tuple of str
+        The columns of text.
     """
 
     frame: pl.DataFrame
     y_true: Array
     classes: Array
+    texts: tuple[str, ...] = ()
 
     def features(self, chosen: Array) -> Any:
         """Return the features of some rows, by their positions."""
         return self.frame[chosen]
+
+    def without_text(self, title: str) -> Rows:
+        """Return the rows for a model that reads no text, with a warning; ValueError if no column is left."""
+        if not self.texts:
+            return self
+        rows = replace(self, frame=self.frame.drop(self.texts), texts=())
+        if not rows.frame.width and not isinstance(rows, RowsWithCounts):
+            raise ValueError(f"{title!r} reads no text, and there is no other column; leave it out")
+        warnings.warn(f"{title} reads no text: it leaves out {quote(self.texts)}", UserWarning, stacklevel=2)
+        return rows
 
     @property
     def labels(self) -> Array:
@@ -69,9 +84,18 @@ class RowsWithCounts(Rows):
 
 
 def read_rows(
-    X: Any, y: Any, categorical_features: Any, keep: Any = None, dates: Any = "parts", *, reads_counts: bool = False
+    X: Any,
+    y: Any,
+    categorical_features: Any,
+    keep: Any = None,
+    dates: Any = "parts",
+    text: Any = "auto",
+    *,
+    reads_counts: bool = False,
 ) -> Rows:
     """Read a table and its labels; leave out columns that identify rows, unless `keep` names them.
+
+    Columns of text stay strings.
 
     Raises
     ------
@@ -86,30 +110,32 @@ def read_rows(
     names = [table.names[j] for j in positions]
     declared = categorical_places(categorical_features, None, names)
     kept = kept_places(keep, categorical_features, None, names)
-    schema = infer_schema(
-        table,
-        positions,
-        [positions[j] for j in declared],
-        keep=None if kept is None else [positions[j] for j in kept],
-        dates=dates,
-        reads_counts=reads_counts,
-    )
+    texts = text_columns(table, positions, text_places(text, keep, positions, names, declared))
+    others = [j for j in positions if j not in texts]
+    schema = Schema(())
+    if others:
+        schema = infer_schema(
+            table,
+            others,
+            [positions[j] for j in declared],
+            keep=None if kept is None else [positions[j] for j in kept],
+            dates=dates,
+            reads_counts=reads_counts,
+        )
     target = labels.infer()
     if len(target.categories) < 2:
         raise ValueError(f"y holds one class only, {target.categories[0]!r}; give at least two")
     frame = pl.DataFrame(
-        [
-            _series(table, schema, j, position)
-            for j, position in enumerate(schema.spread(positions))
-            if j in schema.dense
-        ]
+        [_series(table, schema, j, position) for j, position in enumerate(schema.spread(others)) if j in schema.dense]
+        + [pl.Series(table.names[j], table.texts(j, slice(0, table.n_rows)), pl.String) for j in texts]
     )
+    named = tuple(table.names[j] for j in texts)
     y_true, classes = labels.components(target, slice(0, table.n_rows)), write_column(target)
     if not isinstance(table, BlockTable):
-        return Rows(frame, y_true, classes)
+        return Rows(frame, y_true, classes, named)
     counts = {block.name: block.matrix for block in table.blocks}
     words = {block.name: block.words for block in table.blocks if block.words}
-    return RowsWithCounts(frame, y_true, classes, counts, words)
+    return RowsWithCounts(frame, y_true, classes, named, counts, words)
 
 
 def _series(table: Table, schema: Schema, j: int, position: int) -> pl.Series:

@@ -15,7 +15,13 @@ import polars as pl
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from posteriori.comparison.models import ProbabilisticClassifier, chosen_models, is_generative, with_parameters
+from posteriori.comparison.models import (
+    ProbabilisticClassifier,
+    chosen_models,
+    is_generative,
+    rows_for,
+    with_parameters,
+)
 from posteriori.comparison.result import Comparison
 from posteriori.comparison.rows import Rows, check_sizes, read_rows, stratified_order, training_rows
 from posteriori.draws import generator
@@ -34,6 +40,7 @@ def compare(
     categorical_features: Any = "from_dtype",
     keep: Any = None,
     dates: Any = "parts",
+    text: Any = "auto",
     random_state: Any = None,
     n_jobs: int = 1,
     progress: Callable[[int], None] | None = None,
@@ -51,11 +58,11 @@ def compare(
     y : array-like (n,) or str
         The label of each row, or the name of the column of X that holds the labels.
     models : sequence of names or classifiers, or mapping, optional
-        Names are "pool", "nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb", "aode", "logistic", "boosting", "forest"
-        and those of the candidates of `GenerativeClassifier`. A mapping gives the titles of the models in tables and
-        plots. A classifier, of this library or of scikit-learn, receives a polars frame whose numbers are floats and
-        whose categories are strings. `discriminative` adds the usual preprocessing to a classifier that does not accept
-        such a frame. Default: the pool, naive Bayes, LDA, TAN, logistic regression and gradient boosting.
+        Names are "pool", "nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb", "aode", "forest", "logistic", "boosting",
+        "random forest" and those of the candidates of `GenerativeClassifier`. A mapping gives the titles of the models
+        in tables and plots. A classifier, of this library or of scikit-learn, receives a polars frame whose numbers are
+        floats and whose categories are strings. `discriminative` adds the usual preprocessing to a classifier that does
+        not accept such a frame. Default: the pool, naive Bayes, LDA, TAN, logistic regression and gradient boosting.
     sizes : sequence of int, optional
         Numbers of training rows, at least 2; default: `training_sizes`.
     repeats : int, default 5
@@ -69,6 +76,9 @@ def compare(
         classifier that is not given by name also needs its own `keep`.
     dates : "parts", "ignore" or list of parts, default "parts"
         How dates are read, as in `NaiveBayes`. All models receive the same parts.
+    text : "auto", list of names or mapping, optional, default "auto"
+        Columns of text, as in `NaiveBayes`: read by naive Bayes and the pool as counts of words, by logistic regression
+        as tf-idf. Other models leave them out, with a warning in `Comparison.notes`.
     random_state : int, Generator or RandomState, optional
         Seed of the divisions, and of models that are random and have no seed.
     n_jobs : int, default 1
@@ -123,11 +133,11 @@ def compare(
     for title, model in chosen.items():
         if isinstance(named.get(title, title), str):
             with_parameters(model, {"keep": keep, "dates": dates})
-    rows = read_rows(X, y, categorical_features, keep, dates)
+    rows = read_rows(X, y, categorical_features, keep, dates, text)
     training_sizes = check_sizes(sizes, rows, test_share)
     n_training = training_rows(rows.frame.height, test_share)
     rng = generator(random_state)
-    trials = _Trials(rows, n_training, int(n_jobs))
+    trials = _Trials(rows, n_training, int(n_jobs), text)
     for repeat in range(repeats):
         order, seed = stratified_order(rows.y_true, rng), int(rng.integers(2**31 - 1))
         for size in training_sizes:
@@ -162,17 +172,18 @@ class _Trials:
     rows: Rows
     n_training: int
     n_jobs: int
+    text: Any = "auto"
     scores: list[dict[str, Any]] = field(default_factory=list)
     warned: Counter[tuple[str, int, str]] = field(default_factory=Counter)
 
     def run(self, title: str, model: ProbabilisticClassifier, order: Array, size: int, seed: int) -> _Trial:
         """Fit a model to the first rows of an order, and score it on the last rows."""
         training, test = order[:size], order[self.n_training :]
-        rows = self.rows
-        X, y, unseen = rows.frame[training], rows.labels[training], rows.frame[test]
         learner = _with_default(_with_default(clone(model), "random_state", seed), "n_jobs", self.n_jobs)
         with warnings.catch_warnings(record=True) as caught, threadpool_limits(self.n_jobs):
             warnings.simplefilter("always")
+            rows = rows_for(title, learner, self.rows, self.text)
+            X, y, unseen = rows.frame[training], rows.labels[training], rows.frame[test]
             start = time.perf_counter()
             try:
                 learner.fit(X, y)

@@ -33,7 +33,9 @@ from posteriori.densities.multinomial import Multinomial, MultinomialParameters
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.multivariate_parameters import MultivariateGaussianParameters
 from posteriori.densities.poisson import Poisson, PoissonParameters
+from posteriori.densities.poisson_rate import PoissonRate, PoissonRateParameters
 from posteriori.densities.presence import Presence, PresenceParameters
+from posteriori.densities.random_trees import RandomTrees, RandomTreesParameters
 from posteriori.densities.registry import (
     REGISTRY,
     Registration,
@@ -95,10 +97,15 @@ __all__ = [
     "MultivariateGaussianParameters",
     "Poisson",
     "PoissonParameters",
+    "PoissonRate",
+    "PoissonRateParameters",
     "Presence",
     "PresenceParameters",
+    "RandomTrees",
+    "RandomTreesParameters",
     "Registration",
     "ScaledMultinomial",
+    "ScoredDensity",
     "SummedDensity",
     "TabularDensity",
     "Tree",
@@ -209,6 +216,17 @@ class MarginalDensity(Density, Protocol):
 
     def without_each(self, parameters: Any, tile: Any) -> Array:
         """Return log p(x₋ⱼ | z) in nats, (d, n, Z): with each column missing in turn."""
+
+
+@runtime_checkable
+class ScoredDensity(Density, Protocol):
+    """A density whose part that depends on the component is quicker to compute than all of it.
+
+    Law (tests/densities/test_random_trees.py): it differs from `log_density` by a constant per row.
+    """
+
+    def log_scores(self, parameters: Any, tile: Any) -> Array:
+        """Return log p(x | z) up to a constant per row, in nats, (n, Z)."""
 
 
 @runtime_checkable

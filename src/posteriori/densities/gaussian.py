@@ -12,6 +12,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.capabilities import LinearTerms
+from posteriori.densities.student import draw_stretch, log_peaks, log_tails
 from posteriori.invariants import LARGEST_SQUARE, check_not_negative, check_numbers, require
 from posteriori.parameter_count import n_unrestricted_gaussian
 from posteriori.statistics.left_out import as_one_component, moments_left
@@ -25,23 +26,35 @@ from posteriori.typing import Array
 _VARIANCE_FLOOR = 1e-9
 
 SMALLEST_VARIANCE = 1e-300  # its inverse is finite
+_FEWEST_DEGREES = 1e-3  # of freedom, in a file
 
 _BLOCK_CELLS = 1 << 16  # leave-one-out moments per block, so that a block stays in the cache
 
 
 @dataclass(frozen=True)
 class GaussianParameters:
-    """mean and variance, (Z, d), in data units and squared data units; shared: all components have one variance."""
+    """mean and variance, (Z, d), in data units and squared data units; shared: all components have one variance.
+
+    With degrees of freedom, (Z, d), the density is a t with the mean as its centre and the variance as its squared
+    scale.
+    """
 
     mean: Array
     variance: Array
     shared: bool = False
+    degrees: Array | None = None
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the parameters fit these columns and this number of components."""
         shape = (n_components, len(columns))
         check_numbers("the means", self.mean, shape)
         check_numbers("the variances", self.variance, shape, SMALLEST_VARIANCE, LARGEST_SQUARE)
+        if self.degrees is not None:
+            check_numbers("the degrees of freedom", self.degrees, shape, _FEWEST_DEGREES)
+
+    def plug_in(self) -> GaussianParameters:
+        """Return a Gaussian with the same mean and variance."""
+        return replace(self, degrees=None)
 
     @cached_property
     def precision(self) -> Array:
@@ -50,7 +63,10 @@ class GaussianParameters:
 
     @cached_property
     def log_peak(self) -> Array:
-        """The log density at the mean, −log(2π·variance)/2."""
+        """The log density at the mean in nats: −log(2π·variance)/2 without degrees of freedom."""
+        if self.degrees is not None:
+            peaks: Array = log_peaks(self.degrees, 1)[1]
+            return peaks - 0.5 * np.log(self.variance)
         return -0.5 * np.log(2.0 * math.pi * self.variance)
 
 
@@ -74,6 +90,14 @@ class Gaussian:
     least_variance : tuple of float (d,), default ()
         Lower bound on the variance of each column, in squared data units; empty for no bound. It bounds the
         likelihood, which is then maximal at max(variance, least_variance).
+    predictive : bool, default False
+        Whether mean and variance are integrated out instead of estimated:
+
+        p(x_j | z) = t_ν(x_j; mean_zj, (1 + 1/n_zj)·(scatter_zj + smoothing·v_j) / ν), ν = n_zj − 1 + smoothing,
+
+        the posterior predictive density under the same prior of the variance and a flat one of the mean. If the
+        smoothing is infinite, the variance is the pooled one with its ν = Σ_z (n_zj − 1). It tends to the estimate as
+        n grows.
 
     Notes
     -----
@@ -82,12 +106,14 @@ class Gaussian:
 
     References
     ----------
-    Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.6 (the scaled inverse-χ² prior).
+    Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.6 (the scaled inverse-χ² prior). Murphy, Conjugate
+    Bayesian analysis of the Gaussian distribution (2007), section 5.
     """
 
     smoothing: float = 1.0
     ddof: int = 0
     least_variance: tuple[float, ...] = ()
+    predictive: bool = False
     name = "gaussian"
     kind: ClassVar[CellKind] = "continuous"
     sufficient_statistics = Moments
@@ -112,8 +138,30 @@ class Gaussian:
         """Return means and smoothed variances."""
         return self._of(statistics, statistics.pooled())
 
+    def plug_in(self) -> Gaussian:
+        """Return the density whose mean and variance are estimated, which EM maximises."""
+        return replace(self, predictive=False)
+
     def _of(self, statistics: Moments, pooled: Moments) -> GaussianParameters:
         """Return means and variances from moments (…, Z, d) and pooled moments (…, 1, d)."""
+        estimated = self._estimated(statistics, pooled)
+        return self._integrated(estimated, statistics.weight) if self.predictive else estimated
+
+    def _integrated(self, estimated: GaussianParameters, weight: Array) -> GaussianParameters:
+        """Return the t density that integrates mean and variance out."""
+        known = np.maximum(weight - 1.0, 0.0)
+        if estimated.shared:  # the degrees of freedom of all rows
+            rows, degrees = np.maximum(weight - self.ddof, 0.0).sum(axis=-2, keepdims=True), known.sum(axis=-2)
+            degrees = np.broadcast_to(degrees[..., np.newaxis, :], weight.shape)
+        else:
+            rows, degrees = np.maximum(weight - self.ddof, 0.0) + self.smoothing, known + self.smoothing
+        degrees = np.maximum(degrees, 1.0)  # a proper density, whatever the prior
+        # The estimate divides by `rows`, and the t by its degrees of freedom. No row counts as one, at the mean of all.
+        spread = (1.0 + 1.0 / np.where(weight > 0, weight, 1.0)) * np.where(rows > 0, rows, 1.0) / degrees
+        variance = np.where(weight > 0, estimated.variance * spread, 2.0 * estimated.variance)
+        return GaussianParameters(estimated.mean, variance, estimated.shared, degrees)
+
+    def _estimated(self, statistics: Moments, pooled: Moments) -> GaussianParameters:
         weight = statistics.weight
         seen = pooled.weight > 0
         overall_mean = np.where(seen, pooled.mean, 0.0)
@@ -151,7 +199,11 @@ class Gaussian:
     def log_density(self, parameters: GaussianParameters, tile: Numbers) -> Array:
         """Return log p(x | z) in nats, (n, Z)."""
         out = np.zeros((len(tile.values), len(parameters.mean)))
-        kernels.add_gaussian(tile.values, parameters.mean, parameters.precision, parameters.log_peak, out)
+        mean, precision, log_peak = parameters.mean, parameters.precision, parameters.log_peak
+        if parameters.degrees is None:
+            kernels.add_gaussian(tile.values, mean, precision, log_peak, out)
+        else:
+            kernels.add_student(tile.values, mean, precision, log_peak, parameters.degrees, out)
         return out
 
     def log_likelihood(self, parameters: GaussianParameters, statistics: Moments) -> float:
@@ -164,7 +216,11 @@ class Gaussian:
         """Return log p(x_j | z) in nats, (n, Z, d)."""
         deviation = tile.values[:, np.newaxis, :] - parameters.mean
         with np.errstate(over="ignore"):  # the factor of a number absurdly far away is −inf
-            factors = parameters.log_peak - 0.5 * deviation * deviation * parameters.precision
+            distance = deviation * deviation * parameters.precision
+        if parameters.degrees is None:
+            factors = parameters.log_peak - 0.5 * distance
+        else:
+            factors = parameters.log_peak + log_tails(distance, 1, parameters.degrees)
         return np.where(np.isnan(factors), 0.0, factors)
 
     def left_out(
@@ -190,7 +246,10 @@ class Gaussian:
 
     def sample(self, parameters: GaussianParameters, component: Array, rng: np.random.Generator) -> Array:
         """Draw numbers, (n, d)."""
-        return rng.normal(parameters.mean[component], np.sqrt(parameters.variance[component]))
+        scale = np.sqrt(parameters.variance[component])
+        if parameters.degrees is not None:
+            scale *= draw_stretch(parameters.degrees[component], rng)
+        return rng.normal(parameters.mean[component], scale)
 
     def n_parameters(self, parameters: GaussianParameters) -> int:
         """Return Z·d means, and Z·d variances or d shared ones."""
@@ -202,11 +261,19 @@ class Gaussian:
         return n_unrestricted_gaussian(n_columns)
 
     def describe(self, parameters: GaussianParameters, position: int) -> dict[str, Array]:
-        """Return the mean and the variance of a column, each (Z,)."""
-        return {"mean": parameters.mean[:, position], "variance": parameters.variance[:, position]}
+        """Return the mean and the variance of a column, each (Z,); of a t, its scale and degrees of freedom."""
+        mean, variance = parameters.mean[:, position], parameters.variance[:, position]
+        if parameters.degrees is not None:
+            return {"mean": mean, "scale": np.sqrt(variance), "degrees of freedom": parameters.degrees[:, position]}
+        return {"mean": mean, "variance": variance}
 
     def linear_terms(self, parameters: GaussianParameters, columns: Sequence[Column]) -> LinearTerms:
         """Return weights mean/variance and the bias −Σ mean²/(2·variance); x² cancels if the variance is shared."""
+        if parameters.degrees is not None:
+            raise ValueError(
+                f"{quote(column.name for column in columns)} has t densities, whose log-odds are not linear; fit with "
+                "predictive=False"
+            )
         if not (parameters.variance == parameters.variance[0]).all():
             raise ValueError(
                 f"{quote(column.name for column in columns)} has a variance for each class, which makes the log-odds "

@@ -20,9 +20,11 @@ from posteriori.densities.multivariate_parameters import (
 )
 from posteriori.densities.multivariate_patterns import expect_from_patterns
 from posteriori.densities.multivariate_without import log_factors_given_others
-from posteriori.densities.pooling import PerClass, Pooled, Pooling
+from posteriori.densities.pooling import PerClass, Pooling
+from posteriori.densities.predictive import integrate_out_parameters, sample_t_within, within_variances
 from posteriori.densities.shrinkage import Chain, Covariances, LedoitWolf, Shrinkage
 from posteriori.densities.singular import dependent_columns, least_eigenvalue, raised_to, regularise_singular
+from posteriori.densities.student import draw_stretch
 from posteriori.densities.triangular import solve_lower
 from posteriori.densities.within_ranges import Box, truncated_normal
 from posteriori.invariants import require
@@ -50,6 +52,9 @@ class MultivariateGaussian:
     least_variance : tuple of float (d,), default ()
         Every covariance is at least the diagonal matrix of these values in the Loewner order, in squared data units
         (`raised_to`). So no variance is smaller, conditional variances included. Empty for no bound.
+    predictive : bool, default False
+        Whether mean and covariance are integrated out instead of estimated, so that p(x | z) is a multivariate t
+        (`integrate_out_parameters`).
 
     References
     ----------
@@ -61,6 +66,7 @@ class MultivariateGaussian:
     shrinkage: Shrinkage = field(default_factory=Chain)
     ddof: int = 0
     least_variance: tuple[float, ...] = ()
+    predictive: bool = False
     name = "multivariate gaussian"
     kind: ClassVar[CellKind] = "continuous"
     sufficient_statistics = Scatter
@@ -88,13 +94,22 @@ class MultivariateGaussian:
         origin = statistics.mean[np.argmax(share)]  # the overall mean is summed about it, to avoid cancellation
         overall = origin + share @ (statistics.mean - origin)
         mean = np.where(seen[:, np.newaxis], statistics.mean, overall)
+        if self.predictive:
+            return integrate_out_parameters(mean, self._pooled(statistics), self.shrinkage, self.pooling, statistics)
         return MultivariateGaussianParameters(mean, self._regularised(self._raw(statistics), statistics))
+
+    def plug_in(self) -> MultivariateGaussian:
+        """Return the density whose mean and covariance are estimated, which EM maximises."""
+        return replace(self, predictive=False)
 
     def undetermined(self, statistics: Scatter) -> list[int]:
         """Return the columns for which `estimate` had to regularise a covariance, except columns without any cell."""
         scale, least = statistics.variance_of_cells, least_eigenvalue(statistics)
+        if self.predictive:  # the prior is singular in columns that are constant within every class, and nowhere else
+            prior = np.diag(within_variances(statistics, self.ddof))
+            return sorted(set(dependent_columns(prior, scale, least)) & _with_cells(statistics))
         columns = {j for one in self._raw(statistics) for j in dependent_columns(one, scale, least)}
-        return sorted(columns & set(np.flatnonzero(statistics.cells.weight.any(axis=0)).tolist()))
+        return sorted(columns & _with_cells(statistics))
 
     @property
     def second_pass(self) -> str:
@@ -146,8 +161,7 @@ class MultivariateGaussian:
         """Return the pooled covariances with their degrees of freedom and units."""
         degrees = np.maximum(statistics.weight - self.ddof, 0.0)
         covariance = self.pooling.covariances(degrees, statistics.scatter)
-        variation = np.diagonal(statistics.scatter, axis1=1, axis2=2)
-        within = Pooled().covariances(degrees, variation)[0]
+        within = within_variances(statistics, self.ddof)
         varies = within > least_eigenvalue(statistics) * statistics.variance_of_cells
         unit = np.sqrt(np.where(varies, within, 0.0))
         return Covariances(covariance[:1] if self.pooling.shared else covariance, degrees, unit)
@@ -155,6 +169,8 @@ class MultivariateGaussian:
     def log_density(self, parameters: MultivariateGaussianParameters, tile: Numbers) -> Array:
         """Return log p(x | z) in nats, (n, Z), with missing cells integrated out."""
         result, log_volume, present = squared_distances(parameters, tile.values)
+        if parameters.degrees is not None:
+            return np.asarray(parameters.log_density_at(result, present) - 0.5 * log_volume)
         result += log_volume
         result += (present * math.log(2.0 * math.pi))[:, np.newaxis]
         result *= -0.5
@@ -188,8 +204,11 @@ class MultivariateGaussian:
             for z in range(len(parameters.mean)):
                 lower = np.linalg.cholesky(parameters.covariance[parameters.group(z)][np.ix_(o, o)])
                 u = solve_lower(lower, (values - parameters.mean[z, o]).T).T
-                with np.errstate(over="ignore"):  # the factor of a number absurdly far away is −inf
-                    chain = -0.5 * (u**2 + math.log(2.0 * math.pi)) - np.log(np.diagonal(lower))
+                if parameters.degrees is None:
+                    with np.errstate(over="ignore"):  # the factor of a number absurdly far away is −inf
+                        chain = -0.5 * (u**2 + math.log(2.0 * math.pi)) - np.log(np.diagonal(lower))
+                else:
+                    chain = _chain_of_t(parameters, z, u) - np.log(np.diagonal(lower))
                 factors[np.ix_(rows, np.array([z]), o)] = chain[:, np.newaxis]
         return factors
 
@@ -207,9 +226,9 @@ class MultivariateGaussian:
     ) -> Array:
         """Return `log_factors` of each row under the parameters estimated without it.
 
-        NaN if a covariance is shrunk: then there is no closed form; see `LeaveOneOutDensity`.
+        NaN if a covariance is shrunk, by a prior too: then there is no closed form; see `LeaveOneOutDensity`.
         """
-        if self.shrinkage != Chain():
+        if self.shrinkage != Chain() or self.predictive:
             return np.full((len(tile.values), *parameters.mean.shape), np.nan)
         return chain_left_out(self.pooling, self.ddof, statistics, tile.values, assignment)
 
@@ -221,7 +240,8 @@ class MultivariateGaussian:
     def given(self, parameters: MultivariateGaussianParameters) -> tuple[tuple[int, ...], ...]:
         """Return, for each column, the indices of all columns before it; none if the covariance is diagonal."""
         related = (parameters.covariance != 0.0).any(axis=0)
-        if not (related & ~np.eye(len(related), dtype=bool)).any():  # a diagonal covariance
+        independent = not (related & ~np.eye(len(related), dtype=bool)).any()  # a diagonal covariance
+        if independent and parameters.degrees is None:  # the columns of a t share its unknown scale
             return ((),) * len(related)
         return tuple(tuple(range(j)) for j in range(len(related)))
 
@@ -325,12 +345,17 @@ class MultivariateGaussian:
         for z in np.unique(component):
             rows = component == z
             drawn[rows] = drawn[rows] @ np.linalg.cholesky(parameters.covariance[parameters.group(z)]).T
+        if parameters.degrees is not None and parameters.spread is not None:
+            stretch = draw_stretch(parameters.degrees[component], rng) * np.sqrt(parameters.spread[component])
+            drawn *= stretch[:, np.newaxis]
         return drawn + parameters.mean[component]
 
     def sample_within(
         self, parameters: MultivariateGaussianParameters, component: Array, rng: np.random.Generator, box: Box
     ) -> Array:
         """Draw rows, (n, d), each column truncated to the edges of a box given the columns before it."""
+        if parameters.degrees is not None:
+            return sample_t_within(parameters, component, rng, box)
         low, high = box.edges
         drawn = np.empty((len(component), parameters.mean.shape[1]))
         for z in np.unique(component):
@@ -350,16 +375,18 @@ class MultivariateGaussian:
         return parameters.mean.size + self.shrinkage.n_free(d, len(parameters.covariance))
 
     def describe(self, parameters: MultivariateGaussianParameters, position: int) -> dict[str, Array]:
-        """Return the mean and the variance of a column, each (Z,)."""
+        """Return the mean and the variance of a column, each (Z,); of a t, its scale and degrees of freedom."""
         mean = parameters.mean[:, position]
+        if parameters.degrees is not None:
+            scale = np.sqrt(parameters.spread * parameters.covariance[:, position, position])
+            return {"mean": mean, "scale": scale, "degrees of freedom": parameters.degrees}
         return {"mean": mean, "variance": np.broadcast_to(parameters.covariance[:, position, position], mean.shape)}
 
     def log_density_of_column(self, parameters: MultivariateGaussianParameters, position: int, values: Array) -> Array:
-        """Return log p(x_j | z) in nats, (n, Z): a Gaussian with the mean and the variance of the column."""
-        described = self.describe(parameters, position)
-        variance = described["variance"]
-        deviation = values[:, np.newaxis].astype(np.float64) - described["mean"]
-        log_density = -0.5 * (deviation**2 / variance + np.log(2.0 * math.pi * variance))
+        """Return log p(x_j | z) in nats, (n, Z): a Gaussian (or t) with the mean and the variance of the column."""
+        variance = parameters.covariance[:, position, position]
+        deviation = values[:, np.newaxis].astype(np.float64) - parameters.mean[:, position]
+        log_density = parameters.log_density_at(deviation**2 / variance, 1) - 0.5 * np.log(variance)
         return np.where(np.isnan(log_density), 0.0, log_density)
 
     def covariances(self, parameters: MultivariateGaussianParameters) -> Array:
@@ -368,6 +395,11 @@ class MultivariateGaussian:
 
     def linear_terms(self, parameters: MultivariateGaussianParameters, columns: Sequence[Column]) -> LinearTerms:
         """Return Σ⁻¹·mean and −meanᵀ·Σ⁻¹·mean/2 for a shared covariance (Bishop, PRML, equations 4.69 and 4.70)."""
+        if parameters.degrees is not None:
+            raise ValueError(
+                f"{quote(column.name for column in columns)} has a t density for each class, whose log-odds are not "
+                "linear; fit with predictive=False"
+            )
         if not parameters.shared:
             raise ValueError(
                 f"{quote(column.name for column in columns)} has a covariance for each class, which makes the log-odds "
@@ -380,3 +412,15 @@ class MultivariateGaussian:
     def moments_of_numbers(self, statistics: Scatter) -> tuple[tuple[int, ...], Moments]:
         """Return all positions and the moments of the present cells."""
         return tuple(range(statistics.cells.weight.shape[1])), statistics.cells
+
+
+def _with_cells(statistics: Scatter) -> set[int]:
+    """Return the columns with a present cell."""
+    return set(np.flatnonzero(statistics.cells.weight.any(axis=0)).tolist())
+
+
+def _chain_of_t(parameters: MultivariateGaussianParameters, z: int, whitened: Array) -> Array:
+    """Return log p(u_j | u_1 … u_{j−1}, z) in nats, (n, d), of whitened deviations u, up to log determinants."""
+    distance = np.cumsum(np.column_stack([np.zeros(len(whitened)), whitened**2]), axis=1)
+    upto = [parameters.log_density_at(distance[:, j], j, z) for j in range(distance.shape[1])]
+    return np.diff(np.column_stack(upto), axis=1)

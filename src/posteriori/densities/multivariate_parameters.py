@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.student import log_peaks, log_tails
 from posteriori.densities.triangular import solve_lower
 from posteriori.invariants import LARGEST_SQUARE, check_numbers, require
 from posteriori.tables.schema import Column
@@ -22,10 +25,15 @@ class MultivariateGaussianParameters:
     """Means (Z, d) and covariances (G, d, d), with G = Z, or G = 1 if all components share one covariance.
 
     In data units and squared data units.
+
+    With degrees of freedom ν (Z,) the density is a t of the scale matrix spread_z·covariance, spread (Z,). Components
+    whose means are known from different numbers of rows then still share one covariance.
     """
 
     mean: Array
     covariance: Array
+    degrees: Array | None = None
+    spread: Array | None = None
 
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the parameters fit these columns and this number of components."""
@@ -37,11 +45,39 @@ class MultivariateGaussianParameters:
         )
         check_numbers("the covariances", self.covariance, (len(self.covariance), d, d), -LARGEST_SQUARE, LARGEST_SQUARE)
         require(bool(np.isfinite(self.whitener).all()), "a covariance is singular")
+        require((self.degrees is None) == (self.spread is None), "degrees of freedom and spread do not come together")
+        if self.degrees is not None and self.spread is not None:
+            check_numbers("the degrees of freedom", self.degrees, (n_components,), 1e-3)
+            check_numbers("the spread", self.spread, (n_components,), 1e-3)
+
+    def plug_in(self) -> MultivariateGaussianParameters:
+        """Return a Gaussian with the same mean and covariance."""
+        return MultivariateGaussianParameters(self.mean, self.covariance)
 
     @property
     def shared(self) -> bool:
         """Whether all components share one covariance."""
         return len(self.covariance) < len(self.mean) or len(self.mean) == 1
+
+    @cached_property
+    def log_peak(self) -> Array:
+        """The log density at the mean in nats of p = 0 … d columns of unit covariance, (d + 1, Z)."""
+        d = self.mean.shape[1]
+        if self.degrees is None or self.spread is None:
+            return np.tile(-0.5 * math.log(2.0 * math.pi) * np.arange(d + 1.0)[:, np.newaxis], len(self.mean))
+        return log_peaks(self.degrees, d) - 0.5 * np.outer(np.arange(d + 1.0), np.log(self.spread))
+
+    def log_density_at(self, distance: Array, n_present: Any, z: Any = slice(None)) -> Array:
+        """Return log p(x | z) + ½·log |covariance| in nats, for squared distances (n, Z) or (n,) of one component.
+
+        n_present holds the number of columns that the distances are over, (n,) or one number.
+        """
+        peak = self.log_peak[n_present][..., z]
+        if self.degrees is None or self.spread is None:
+            return np.asarray(peak - 0.5 * distance)
+        counts = np.asarray(n_present, np.float64)
+        counts = counts[:, np.newaxis] if counts.ndim and distance.ndim > 1 else counts
+        return np.asarray(peak + log_tails(distance / self.spread[z], counts, self.degrees[z]))
 
     @cached_property
     def whitener(self) -> Array:

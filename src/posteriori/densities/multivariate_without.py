@@ -1,4 +1,4 @@
-"""Full conditionals of a multivariate Gaussian, from one inverse per pattern of missing cells."""
+"""Full conditionals of a multivariate Gaussian or t, from one inverse per pattern of missing cells."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ def log_factors_given_others(parameters: MultivariateGaussianParameters, values:
     With Q the precision of the present cells and v = Q(x − mean),
 
     .. math:: \log p(x_j \mid x_{-j}, z) = \tfrac12 \log \frac{Q_{jj}}{2 \pi} - \frac{v_j^2}{2 Q_{jj}}
+
+    for a Gaussian. In general, without x_j the squared distance is smaller by v_j²/Q_jj, and the log determinant of
+    the covariance by −log Q_jj.
 
     Parameters
     ----------
@@ -36,8 +39,15 @@ def log_factors_given_others(parameters: MultivariateGaussianParameters, values:
         for z, mean in enumerate(parameters.mean):
             precision = precisions[parameters.group(z)]
             diagonal = np.diagonal(precision)
-            pulled = (values[np.ix_(rows, shown)] - mean[shown]) @ precision
-            given = 0.5 * (np.log(diagonal / (2.0 * math.pi)) - pulled**2 / diagonal)
+            deviation = values[np.ix_(rows, shown)] - mean[shown]
+            pulled = deviation @ precision
+            nearer = pulled**2 / diagonal
+            if parameters.degrees is None:
+                given = 0.5 * (np.log(diagonal / (2.0 * math.pi)) - nearer)
+            else:
+                distance, p = (pulled * deviation).sum(axis=1)[:, np.newaxis], len(shown)
+                without = parameters.log_density_at(np.maximum(distance - nearer, 0.0), max(p - 1, 0), z)
+                given = 0.5 * np.log(diagonal) + parameters.log_density_at(distance, p, z) - without
             factors[np.ix_(shown, rows, np.array([z]))] = given.T[:, :, np.newaxis]
     return factors
 

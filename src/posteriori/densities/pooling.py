@@ -37,6 +37,9 @@ class Pooling(Protocol):
             Σ w·(x − mean)(x − mean)ᵀ, or its diagonal alone.
         """
 
+    def mixed(self, degrees: Array) -> Array:
+        """Return by what each covariance divides the mixed scatter matrices, (Z,): the degrees it is learned from."""
+
 
 def _over(scatter: Array, degrees: Array) -> Array:
     """Return scatter / degrees; the scatter itself, which is 0, where there are no degrees."""
@@ -63,6 +66,10 @@ class PerClass:
         """Return scatter_c / degrees_c."""
         return _weighted((degrees <= 0).astype(float), _over(scatter, degrees), _within(degrees, scatter))
 
+    def mixed(self, degrees: Array) -> Array:
+        """Return the degrees of the component."""
+        return degrees
+
 
 @dataclass(frozen=True)
 class Pooled:
@@ -73,6 +80,10 @@ class Pooled:
     def covariances(self, degrees: Array, scatter: Array) -> Array:
         """Return Σ_c scatter_c / Σ_c degrees_c for every component."""
         return np.broadcast_to(_within(degrees, scatter), scatter.shape)
+
+    def mixed(self, degrees: Array) -> Array:
+        """Return the degrees of all components."""
+        return np.broadcast_to(degrees.sum(), degrees.shape)
 
 
 @dataclass(frozen=True)
@@ -102,10 +113,14 @@ class Regularized:
 
     def covariances(self, degrees: Array, scatter: Array) -> Array:
         """Return the weighted covariances."""
-        mixed_degrees = (1.0 - self.share) * degrees + self.share * degrees.sum()
+        mixed_degrees = self.mixed(degrees)
         mixed = (1.0 - self.share) * scatter + self.share * scatter.sum(axis=0)
         covariance = _over(mixed, mixed_degrees)
         return _weighted((mixed_degrees <= 0).astype(float), covariance, _within(degrees, scatter))
+
+    def mixed(self, degrees: Array) -> Array:
+        """Return the degrees of the component and a share of those of the others."""
+        return np.asarray((1.0 - self.share) * degrees + self.share * degrees.sum())
 
 
 @dataclass(frozen=True)
@@ -139,3 +154,7 @@ class PseudoRows:
             # n₀ / (degrees + n₀), written so that it also holds at 0 and at infinity.
             trust_in_prior = np.where(degrees > 0, 1.0 / (1.0 + degrees / self.rows), 1.0)
         return _weighted(trust_in_prior, _over(scatter, degrees), _within(degrees, scatter))
+
+    def mixed(self, degrees: Array) -> Array:
+        """Return the degrees of the component plus the pseudo-rows, at most the degrees of all components."""
+        return np.asarray(np.minimum(degrees + self.rows, max(degrees.sum(), 0.0)))

@@ -25,8 +25,10 @@ from posteriori.densities.missingness import Missingness
 from posteriori.densities.multinomial import Multinomial
 from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.poisson import Poisson
+from posteriori.densities.poisson_rate import PoissonRate
 from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
 from posteriori.densities.presence import Presence
+from posteriori.densities.random_trees import RandomTrees
 from posteriori.densities.scaled import ScaledMultinomial
 from posteriori.densities.shrinkage import (
     Chain,
@@ -38,6 +40,7 @@ from posteriori.densities.shrinkage import (
 )
 from posteriori.densities.tree import Tree
 from posteriori.densities.tree_parameters import Forest
+from posteriori.statistics.forests import TreeStructure
 from posteriori.statistics.grouped import Groups
 
 
@@ -87,7 +90,7 @@ REGISTRY: tuple[Registration, ...] = (
     Registration(FullJoint),
     Registration(
         Gaussian,
-        options=_options(smoothing="variance_smoothing", ddof="ddof"),
+        options=_options(smoothing="variance_smoothing", ddof="ddof", predictive="predictive"),
         sql="posteriori.sql.factors:gaussian_factors",
     ),
     Registration(Grouped, (Groups,), sql="posteriori.sql.grouped:grouped_factors"),
@@ -116,7 +119,9 @@ REGISTRY: tuple[Registration, ...] = (
         sql="posteriori.sql.factors:poisson_factors",
         label="count (Poisson)",
     ),
+    Registration(PoissonRate, options=_options(smoothing="rate_smoothing"), label="count (Poisson rate)"),
     Registration(Presence, options=_options(alpha="alpha"), label="count (presence)"),
+    Registration(RandomTrees, (TreeStructure,)),
     Registration(ScaledMultinomial, options=_options(alpha="alpha"), label="count (scaled multinomial)"),
     Registration(Tree, (BackOff, Forest), sql="posteriori.sql.trees:tree_factors"),
 )

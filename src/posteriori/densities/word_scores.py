@@ -95,8 +95,8 @@ def log_present(log_probability: Array, tile: Bags | Numbers) -> Array | None:
         return np.log(np.maximum(1.0 - missing, 0.0))
 
 
-def draw_bags(probability: Array, mean_total: float, component: Array, rng: np.random.Generator) -> Bags:
-    """Draw bags of words from a multinomial per row, with Poisson totals of this mean for all components.
+def draw_bags(probability: Array, mean_total: Array | float, component: Array, rng: np.random.Generator) -> Bags:
+    """Draw bags of words from a multinomial per row, with Poisson totals of this mean, or of one mean per row.
 
     probability (Z, V) sums to 1 over the words.
     """

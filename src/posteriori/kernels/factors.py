@@ -72,6 +72,22 @@ def add_gaussian(values, mean, precision, log_peak, out):
                 out[i, z] += density
 
 
+@kernel(fastmath=REORDERED, few_rows=few_rows.add_student)
+def add_student(values, mean, precision, log_peak, degrees, out):
+    """Add Σ_j log_peak − (ν + 1)/2·log(1 + precision·(x_j − mean)²/ν) over the present cells to out[i, z]."""
+    n, d = values.shape
+    for i in range(n):
+        row = values[i]
+        for z in range(mean.shape[0]):
+            density = 0.0
+            for j in range(d):
+                if not math.isnan(row[j]):
+                    deviation, nu = row[j] - mean[z, j], degrees[z, j]
+                    tail = math.log1p(deviation * deviation * precision[z, j] / nu)
+                    density += log_peak[z, j] - 0.5 * (nu + 1.0) * tail
+            out[i, z] += density
+
+
 @kernel(few_rows=True)
 def add_poisson(values, log_rate, rate, out):
     """Add Σ_j x_j·log rate − rate − log x_j! over the present cells to out[i, z]."""

@@ -4,8 +4,10 @@ import numpy as np
 
 from posteriori.kernels import few_rows
 from posteriori.kernels.compiling import REORDERED, kernel
+from posteriori.kernels.exponential import exponentiate
 
-_ROWS = 256  # per block: their codes and terms stay in the first-level cache while all pairs of columns are added
+_ROWS = 2048  # per block of `add_averaged`
+_HUGE = 1e300  # a term of −inf, less −_HUGE, is −inf, and not NaN
 
 
 @kernel(fastmath=REORDERED, few_rows=few_rows.add_families)
@@ -168,7 +170,7 @@ def _given_parent(counts, log_single, strength, alpha, backs_off, out, first_row
                 out[first_row + a, first_column + x, z] = np.log(share)
 
 
-@kernel(fastmath=REORDERED, few_rows=few_rows.add_averaged)
+@kernel(few_rows=few_rows.add_averaged)
 def add_averaged(codes, starts, log_probability, out):
     """Add log 1/d·Σ_i Σ_a p(x_i = a | z)·Π_{j≠i} p(x_j | x_i = a, z) to out (n, Z): each column in turn is the parent.
 
@@ -177,57 +179,101 @@ def add_averaged(codes, starts, log_probability, out):
     i = j; the slot of a code is starts[j] + code. For a column without categories the slot of code 0 is used. The
     components of a pair of slots are neighbours, so that one read of memory serves all of them.
 
-    A block of rows is added pair by pair of columns, because the table of one pair fits into the first-level cache and
-    that of all pairs does not. For a missing parent the children of a row are added row by row.
+    A block of rows is added one parent after the other, so that few rows of the table are read at a time. For a
+    missing parent the inner sum is one term.
     """
     n, d = codes.shape
     n_slots, n_components = len(log_probability), log_probability.shape[2]
-    slots = np.empty((d, _ROWS), np.int64)
-    terms = np.empty((_ROWS, n_components))
-    peak, total = np.empty((_ROWS, n_components)), np.empty((_ROWS, n_components))
+    slots = np.empty((_ROWS, d), np.uint32)
+    terms, peak, total = (
+        np.empty((_ROWS, n_components)),
+        np.empty((_ROWS, n_components)),
+        np.empty((_ROWS, n_components)),
+    )
+    up, down = np.empty((_ROWS, n_components)), np.empty((_ROWS, n_components))
     for begin in range(0, n, _ROWS):
         m = min(_ROWS, n - begin)
-        for j in range(d):
-            for r in range(m):
-                slots[j, r] = starts[j] + np.int64(codes[begin + r, j])
-        peak[:m], total[:m] = -np.inf, 0.0
+        for r in range(m):
+            for j in range(d):
+                slots[r, j] = starts[j] + np.int64(codes[begin + r, j])
+        peak[:m], total[:m] = -_HUGE, 0.0
         for i in range(d):
-            terms[:m] = 0.0
-            for j in range(d):  # 0 for a missing child; what is added for a missing parent is not used
-                _add_pair(log_probability, slots[i], slots[j], m, terms)
-            width = (starts[i + 1] if i + 1 < d else n_slots) - starts[i]
-            for r in range(m):
-                if slots[i, r] > starts[i]:
-                    _add_exp(terms[r], peak[r], total[r])
-                    continue
-                for slot in range(starts[i] + min(1, width - 1), starts[i] + width):
-                    for z in range(n_components):
-                        terms[r, z] = log_probability[slot, slot, z]
-                    for j in range(d):
-                        if j != i:  # 0 for a missing child
-                            for z in range(n_components):
-                                terms[r, z] += log_probability[slot, slots[j, r], z]
-                    _add_exp(terms[r], peak[r], total[r])
+            _add_children(log_probability, slots, i, m, terms)
+            stop = starts[i + 1] if i + 1 < d else n_slots
+            _sum_out_parents(log_probability, slots, i, starts[i], stop, m, terms)
+            _add_exponentials(terms[:m], peak[:m], total[:m], up[:m], down[:m])
         for r in range(m):
             for z in range(n_components):
                 out[begin + r, z] += peak[r, z] + np.log(total[r, z] / d) if total[r, z] > 0.0 else -np.inf
 
 
-@kernel(fastmath=REORDERED)
-def _add_pair(log_probability, parent, child, m, terms):
-    """Add log p(x_j | x_i, z) of a pair of columns to the terms (m, Z) of a block of rows."""
-    n_slots, n_components = len(log_probability), terms.shape[1]
-    cells = log_probability.reshape(n_slots * n_slots, n_components)
+@kernel
+def _add_exponentials(terms, peak, total, up, down):
+    """Add exp(terms) to sums that are kept relative to their largest term: Σ exp = total·exp(peak)."""
+    m, n_components = terms.shape
+    for r in range(m):
+        for z in range(n_components):
+            largest = max(peak[r, z], terms[r, z])
+            down[r, z], up[r, z] = peak[r, z] - largest, terms[r, z] - largest
+            peak[r, z] = largest
+    exponentiate(down.reshape(m * n_components))
+    exponentiate(up.reshape(m * n_components))
+    for r in range(m):
+        for z in range(n_components):
+            total[r, z] = total[r, z] * down[r, z] + up[r, z]
+
+
+@kernel
+def _sum_out_parents(log_probability, slots, i, start, stop, m, terms):
+    """Write log Σ_a p(x_i = a | z)·Π_{j≠i} p(x_j | x_i = a, z) to the terms of the rows in which x_i is missing.
+
+    The slots of column i are start, for a missing cell, to stop − 1.
+    """
+    d, n_components = slots.shape[1], terms.shape[1]
+    term, peak, total = np.empty(n_components), np.empty(n_components), np.empty(n_components)
+    for r in range(m):
+        if slots[r, i] > start:
+            continue
+        peak[:], total[:] = -np.inf, 0.0
+        for slot in range(min(start + 1, stop - 1), stop):
+            for z in range(n_components):
+                term[z] = log_probability[slot, slot, z]
+            for j in range(d):
+                if j != i:  # 0 for a missing child
+                    for z in range(n_components):
+                        term[z] += log_probability[slot, slots[r, j], z]
+            _add_exp(term, peak, total)
+        for z in range(n_components):
+            terms[r, z] = peak[z] + np.log(total[z]) if total[z] > 0.0 else -np.inf
+
+
+@kernel
+def _add_children(log_probability, slots, i, m, terms):
+    """Write Σ_j log p(x_j | x_i, z) to the terms (m, Z) of a block of rows; of no use where x_i is missing."""
+    d, n_components = slots.shape[1], terms.shape[1]
     if n_components == 2:  # without an inner loop
         for r in range(m):
-            cell = np.uint64(parent[r] * n_slots + child[r])
-            terms[r, 0] += cells[cell, 0]
-            terms[r, 1] += cells[cell, 1]
+            of_parent = log_probability[slots[r, i]]
+            a, b, c, e = 0.0, 0.0, 0.0, 0.0
+            for j in range(0, d - 1, 2):
+                x, y = slots[r, j], slots[r, j + 1]
+                a += of_parent[x, 0]
+                b += of_parent[x, 1]
+                c += of_parent[y, 0]
+                e += of_parent[y, 1]
+            if d % 2:
+                a += of_parent[slots[r, d - 1], 0]
+                b += of_parent[slots[r, d - 1], 1]
+            terms[r, 0], terms[r, 1] = a + c, b + e
         return
     for r in range(m):
-        cell = np.uint64(parent[r] * n_slots + child[r])
+        of_parent, term = log_probability[slots[r, i]], terms[r]
         for z in range(n_components):
-            terms[r, z] += cells[cell, z]
+            term[z] = 0.0
+        for j in range(d):
+            cell = of_parent[slots[r, j]]
+            for z in range(n_components):
+                term[z] += cell[z]
 
 
 @kernel

@@ -41,6 +41,14 @@ def add_gaussian(values, mean, precision, log_peak, out):
     out += np.where(np.isnan(x), 0.0, factors).sum(axis=2)
 
 
+def add_student(values, mean, precision, log_peak, degrees, out):
+    """As `factors.add_student`."""
+    x = values[:, np.newaxis, :]
+    deviation = x - mean
+    factors = log_peak - 0.5 * (degrees + 1.0) * np.log1p(deviation * deviation * precision / degrees)
+    out += np.where(np.isnan(x), 0.0, factors).sum(axis=2)
+
+
 def whitened_distance(whitened, centre, group, out):
     """As `multivariate.whitened_distance`."""
     rows = whitened.reshape(len(whitened), -1, centre.shape[1])

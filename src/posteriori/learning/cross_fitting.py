@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from posteriori.densities import Grouped
 from posteriori.learning.cut_points import CutPoints, bins_of
 from posteriori.learning.em import FitResult, learn, needs_em
 from posteriori.learning.fit import Collect
@@ -21,9 +22,10 @@ from posteriori.learning.fold_sums import (
     components_of_folds,
     outside,
     per_fold,
-    sums_outside_folds,
+    sums_of_parts,
     sums_without_each,
 )
+from posteriori.learning.forest_fitting import fit_forest, leaves_folds_out
 from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.shared_passes import Prepared, SharedPasses, Subset
 from posteriori.learning.training import Plan
@@ -265,6 +267,7 @@ def cross_fit(
     plans: Sequence[Plan],
     progress: Callable[[int], None] | None = None,
     held_out: Batch | None = None,
+    leave_trees_out: bool = False,
 ) -> list[CrossFitted]:
     """Return, for each plan, the model of all rows and the models of the rows outside each fold.
 
@@ -279,8 +282,10 @@ def cross_fit(
     progress : callable, optional
         Called with the number of rows of each finished batch.
     held_out : Batch, optional
-        The rows that are in a fold, where most labelled rows are in none. Those in none then choose the cut points of
-        all models.
+        The rows that are in a fold, where most labelled rows are in none. Those in none then choose the cut points and
+        the groups of categories of all models.
+    leave_trees_out : bool
+        Whether the models of a forest without a fold are the trees that did not see it (`fit_forest`), not a refit.
     """
     if source.label_model is not None:  # groups are chosen from counts of known components
         plans = [replace(plan, blocks=without_groups(plan.blocks)) for plan in plans]
@@ -291,12 +296,19 @@ def cross_fit(
         if held_out is None
         else CutPoints(labelled.reweighted(fold < 0), 0, source.n_jobs)
     )
+    by_trees = [leave_trees_out and leaves_folds_out(plan, folds) for plan in plans]
+    forests = _fit_forests(rows, folds, [plan for plan, one in zip(plans, by_trees, strict=True) if one], cut_points)
+    plans = [plan for plan, one in zip(plans, by_trees, strict=True) if not one]
+    if not plans:
+        return forests
     with step(CUTTING):
         schemas = _schemas(cut_points, plans, folds)
     requests: list[_Request] = []
     addresses = [_request(requests, *pair, folds) for pair in zip(plans, schemas, strict=True)]
     with step(COUNTING):
-        statistics = _statistics(rows.with_progress(progress), folds, requests, held_out)
+        statistics, in_no_fold = _statistics(rows.with_progress(progress), folds, requests, held_out)
+    if in_no_fold:
+        plans = [_with_groups(plan, of_plan[-1], in_no_fold) for plan, of_plan in zip(plans, addresses, strict=True)]
     with step(COUNTING_AGAIN):
         prepared = _prepared(SharedPasses(rows, folds, held_out), plans, schemas, addresses, statistics)
     fits = []
@@ -307,19 +319,47 @@ def cross_fit(
             for excluded, schema, ready in zip([*range(folds), None], of_plan, of_subsets, strict=True)
         )
         fits.append(_PlanFit(plan, whole, tuple(parts)))
-    return _fit_all(fits, n_threads(source.n_jobs) if len(fold) >= _ENOUGH_ROWS else 1)
+    fitted, grown = iter(_fit_all(fits, n_threads(source.n_jobs) if len(fold) >= _ENOUGH_ROWS else 1)), iter(forests)
+    return [next(grown if one else fitted) for one in by_trees]
+
+
+def _fit_forests(rows: LabelledSource, folds: int, plans: Sequence[Plan], cut_points: CutPoints) -> list[CrossFitted]:
+    """Return the forests of some plans, one after the other: each grows its trees in threads."""
+    found = []
+    for plan in plans:
+        with step(CUTTING):
+            schema = cut_points.schemas(bins_of(plan.blocks))[-1]
+        with step(FITTING):
+            found.append(CrossFitted(*fit_forest(rows, folds, plan, schema)))
+    return found
 
 
 def _statistics(
     rows: LabelledSource, folds: int, requests: Sequence[_Request], held_out: Batch | None
-) -> list[list[JointStatistics]]:
-    """Return the statistics of each request, of each subset of rows that it holds, from one pass."""
+) -> tuple[list[list[JointStatistics]], list[list[JointStatistics]]]:
+    """Return the statistics of each request, of each subset of rows that it holds, from one pass.
+
+    The second result holds the statistics of the rows in no fold, where most rows are in none; otherwise it is empty.
+    """
     if held_out is None:
         sums = rows.reduce(_collect_each([request.collector(folds) for request in requests]))
-        return [request.of_subsets(part, folds) for request, part in zip(requests, sums.parts, strict=True)]
-    collect = _collect_each([request.plain_collector() for request in requests])
-    of_subsets = sums_outside_folds(rows, collect, folds, held_out)
-    return [[sums.parts[i] for sums in of_subsets] for i in range(len(requests))]
+        return [request.of_subsets(part, folds) for request, part in zip(requests, sums.parts, strict=True)], []
+    parts = sums_of_parts(rows, _collect_each([request.plain_collector() for request in requests]), folds, held_out)
+    of_subsets = sums_without_each(parts)
+    return [[sums.parts[i] for sums in of_subsets] for i in range(len(requests))], [[one] for one in parts[-1].parts]
+
+
+def _with_groups(plan: Plan, address: _Address, statistics: Sequence[Sequence[JointStatistics]]) -> Plan:
+    """Return the plan with the groups of categories that the statistics choose, for all subsets of the rows.
+
+    Groups of each subset would take statistics of each, and so as many times the work.
+    """
+    known = replace(address, subset=0).select(statistics, without_hidden=False)
+    blocks = tuple(
+        replace(block, density=block.density.grouped_by(sums)) if isinstance(block.density, Grouped) else block
+        for block, sums in zip(plan.blocks, known.blocks, strict=True)
+    )
+    return replace(plan, blocks=blocks)
 
 
 def _prepared(

@@ -307,6 +307,16 @@ def first_model(
     return estimate(schema, blocks, prior, replace(statistics, blocks=sums))
 
 
+def with_estimates(block: Block) -> Block:
+    """Return the block whose density estimates its parameters, if it integrates them out (`plug_in`)."""
+    return replace(block, density=block.density.plug_in()) if hasattr(block.density, "plug_in") else block
+
+
+def estimated_parameters(parameters: Any) -> Any:
+    """Return parameters as estimates, where they are those of a density that integrates its parameters out."""
+    return parameters.plug_in() if hasattr(parameters, "plug_in") else parameters
+
+
 def warn_not_converged(learned: FitResult, limits: EMOptions, stacklevel: int) -> None:
     """Warn if EM stopped at `max_steps`."""
     if not learned.converged:
@@ -332,18 +342,24 @@ def run_em(
 
     Parameters are those of `learn`.
     """
-    blocks, statistics = refine(source, blocks, statistics)
-    estimated = blocks_estimated_by_em(blocks, statistics)
+    asked, statistics = refine(source, blocks, statistics)
+    estimated = blocks_estimated_by_em(asked, statistics)
+    if not (estimated or statistics.hidden > 0):
+        return closed_form(source, EMSteps(asked, prior, past, statistics, estimated))
+    # EM maximises the likelihood of plain Gaussians. Their parameters are integrated out at its end.
+    blocks = tuple(map(with_estimates, asked))
     steps = EMSteps(blocks, prior, past, statistics, estimated)
-    if not (estimated or steps.has_hidden_labels):
-        return closed_form(source, steps)
     if start is None:
         start = first_model(source.schema, blocks, prior, steps.with_past(statistics))
+    start = replace(start, blocks=blocks, parameters=tuple(map(estimated_parameters, start.parameters)))
     if not steps.has_hidden_labels:
         steps = replace(steps, patterns=_missing_patterns(source, blocks, estimated, patterns or {}))
     # The coordinates of the densities cover no prior and no label model, which hidden labels make EM estimate too.
     acceleration = PlainEM(start) if steps.has_hidden_labels else Squarem.start(start, estimated)
-    return em_loop(source, steps, acceleration, limits)
+    found = em_loop(source, steps, acceleration, limits)
+    if asked == blocks:
+        return found
+    return replace(found, model=estimate(source.schema, asked, prior, found.statistics))
 
 
 @dataclass(frozen=True)

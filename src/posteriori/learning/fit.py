@@ -46,12 +46,13 @@ class Collect:
         statistics = []
         for block in self.blocks:
             reject_incomplete(block, batch)
+            if not block.density.has_full_support:
+                reject_outside(block, batch)
             sums = block.density.sufficient_statistics.of(block.tile(known), labels)
             finite = sums.finite()
-            if not (block.density.has_full_support and finite.all()):
+            if not finite.all():
                 reject_outside(block, batch)
-                if not finite.all():
-                    _reject_overflow(batch.schema, block.columns, finite)
+                _reject_overflow(batch.schema, block.columns, finite)
             statistics.append(sums)
         ranges = ColumnRanges.of(batch)
         if hidden > 0 and not ranges.has_finite_squares.all():  # rows without label are in no statistics yet

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from posteriori.sources import LabelledSource
+from posteriori.sources.threads import in_order, n_threads
 from posteriori.tables import Batch
 from posteriori.tables.batch import joined
 
@@ -81,10 +82,8 @@ def rows_in_folds(source: LabelledSource) -> Batch:
     return joined(list(source.stream(chosen, "reading")))
 
 
-def sums_outside_folds(
-    source: LabelledSource, accumulate: Callable[[Batch], T], folds: int, held_out: Batch
-) -> list[T]:
-    """Return the sums over the rows outside each fold, and last over all rows, in one pass over the rows in no fold.
+def sums_of_parts(source: LabelledSource, accumulate: Callable[[Batch], T], folds: int, held_out: Batch) -> list[T]:
+    """Return the sums over the rows of each fold, and last over the rows in no fold, in one pass over the latter.
 
     With `per_fold`, every batch would fill a table for each fold, although few rows are in one.
 
@@ -98,4 +97,4 @@ def sums_outside_folds(
         The rows that are in a fold (`rows_in_folds`).
     """
     others = source.reduce(lambda batch: accumulate(inside(batch, -1)))
-    return sums_without_each([*(accumulate(inside(held_out, k)) for k in range(folds)), others])
+    return [*in_order(range(folds), lambda k: accumulate(inside(held_out, k)), n_threads(source.n_jobs)), others]

@@ -155,7 +155,18 @@ def importance_under_model(predictor: Predictor, fractions: Array) -> Importance
     predictor : Predictor
     fractions : ndarray (M,)
         The fraction of the rows that is drawn from each member.
+
+    Raises
+    ------
+    ValueError
+        No rows can be drawn from one of the members.
     """
+    if not all(_model_of(member).is_density for member in predictor.members):
+        raise ValueError(
+            "there are no held-out rows to measure the feature importance on, and none can be drawn, because a member "
+            "has scores of words that are not a density, or reads no words; fit all rows at once, or add rows by "
+            "partial_fit"
+        )
     rng = np.random.default_rng(0)
     gains = []
     # Rounding the cumulative sums makes the counts add up to _DRAWN.
@@ -246,6 +257,8 @@ def scores_without_each(model: GenerativeModel, batch: Batch) -> Array:
         masked = set(range(d))
     else:
         masked = {j for block in chained if not isinstance(block.density, MarginalDensity) for j in block.columns}
+    exposures = {block.exposure_in(model.schema) for block in model.blocks}
+    masked |= {j for j in exposures if j is not None}
     scores = np.empty((d, len(batch), model.n_classes))
     if len(masked) < d:
         scores[:] = _sums_without_each(model, batch)

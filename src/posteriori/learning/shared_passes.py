@@ -12,7 +12,7 @@ from typing import Any
 
 from posteriori.densities import PatternDensity, TwoPassDensity, implements
 from posteriori.learning.em import blocks_estimated_by_em
-from posteriori.learning.fold_sums import components_of_folds, per_fold, sums_outside_folds, sums_without_each
+from posteriori.learning.fold_sums import components_of_folds, per_fold, sums_of_parts, sums_without_each
 from posteriori.model import Block
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
@@ -185,7 +185,7 @@ class SharedPasses:
 
         found: dict[_Request, list[Any]] = {}
         if self.held_out is not None:
-            of_subsets = sums_outside_folds(self.source, collect, self.folds, self.held_out)
+            of_subsets = sums_without_each(sums_of_parts(self.source, collect, self.folds, self.held_out))
             found = {one: [sums.parts[i] for sums in of_subsets] for i, one in enumerate(added)}
         else:
             whole = self.source.reduce(per_fold(collect, self.folds))

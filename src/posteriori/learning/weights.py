@@ -134,7 +134,7 @@ def learn_weights(
     """
     check_closed_form(model, statistics)
     most = min(MOST_ROWS, max(1, MOST_FACTORS // (model.n_components * len(model.schema.columns))))
-    rows, n_counted = _sampled_batch(sample, most) if sample is not None else _sampled(source, most)
+    rows, n_counted = sampled_rows(source, sample, most)
     given = rows.assignment
     assert given is not None
     seen = rows if to_observed_codes is None else replace(to_observed_codes(rows), assignment=given)
@@ -151,6 +151,11 @@ def learn_weights(
     elif n_counted > len(weight):
         weight = weight * (n_counted / len(weight))
     return fit_weights(factors, model.log_prior, component, weight, start=start)
+
+
+def sampled_rows(source: LabelledSource, sample: Batch | None, most: int) -> tuple[Batch, int]:
+    """Return a stratified subsample of the labelled rows of a source, or of a sample of it, and the number of these."""
+    return _sampled(source, most) if sample is None else _sampled_batch(sample, most)
 
 
 def _sampled(source: LabelledSource, most: int) -> tuple[Batch, int]:

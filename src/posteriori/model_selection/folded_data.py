@@ -22,7 +22,7 @@ from posteriori.typing import Array
 MOST_EVALUATED = 200_000  # rows: the standard error of an accuracy of 0.8 is then 0.001, and memory is bounded
 MOST_EVALUATED_BY_ALL = 50_000  # the same, by every candidate of a pool: the standard error is then 0.002
 MANY_ROWS = 100_000  # labelled rows in no fold, and
-PER_EVALUATED_ROW = 2  # of them per evaluated row: these choose the cut points of all models
+PER_EVALUATED_ROW = 2  # of them per evaluated row: these choose cut points and groups of all models
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ class FoldedData:
 
     @property
     def most_are_in_no_fold(self) -> bool:
-        """Whether so many labelled rows are in no fold that they alone can choose the cut points of all models.
+        """Whether so many labelled rows are in no fold that they alone can choose cut points and groups for all models.
 
-        They belong to the training rows of every fold, and more rows would hardly move the cut points.
+        They belong to the training rows of every fold, and more rows would hardly change these.
         """
         n_others = self.n_labelled - len(self.evaluated)
         return n_others >= max(MANY_ROWS, PER_EVALUATED_ROW * len(self.evaluated))
@@ -146,18 +146,20 @@ def judge_and_sample(
     folded: FoldedData,
     progress: Callable[[int], None] | None = None,
     sampled: Array | None = None,
+    leave_trees_out: bool = False,
 ) -> tuple[Array, list[CrossFitted], Batch | None]:
     """Return the results of `cross_fit_and_score`, and the cells of the evaluated rows at the positions `sampled`.
 
-    One pass serves both, so that the cells for feature importance need no further one.
+    One pass serves both, so that the cells for feature importance need no further one. With `leave_trees_out`, a row is
+    predicted by those trees of a forest that did not see it, and no forest is fitted again.
     """
     fold, source = folded.fold_of_rows, folded.source.cached()
     if folded.most_are_in_no_fold:
         held_out = rows_in_folds(source.with_folds(fold))
-        fitted = cross_fit(source, fold, folded.folds, plans, progress, held_out)
+        fitted = cross_fit(source, fold, folded.folds, plans, progress, held_out, leave_trees_out)
         log_posterior = score_batch(held_out, fitted, source.n_jobs, len(fold), progress)
         return log_posterior, fitted, None if sampled is None else held_out.rows(sampled)
-    fitted = cross_fit(source, fold, folded.folds, plans, progress)
+    fitted = cross_fit(source, fold, folded.folds, plans, progress, None, leave_trees_out)
     marked = None
     if sampled is not None:
         marked = np.zeros(len(fold), np.bool_)

@@ -1,15 +1,23 @@
 """Bayesian networks: a joint distribution as a product of conditional probability tables along a graph."""
 
 from posteriori.deprecation import renamed_module_attributes as _renamed_module_attributes
+from posteriori.networks.adjustment import AdjustmentSets, adjustment_sets
+from posteriori.networks.bootstrap import ArcStrength, bootstrap_structure
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG, Independence
 from posteriori.networks.distributions import ConditionalDistribution, Distribution, Marginals, MostProbable
+from posteriori.networks.equivalence import PartialDAG, cpdag, structural_hamming_distance
 from posteriori.networks.files import read_network, write_network
+from posteriori.networks.gaussian_mixture import GaussianMixture, MixedDistribution
+from posteriori.networks.hybrid_evidence import Measurement
+from posteriori.networks.identification import Identification, identify
+from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.sampling import Estimate
-from posteriori.networks.scores import AIC, BIC, BDeu
-from posteriori.networks.structure import LearnedStructure, learn_network, learn_structure, score_structure
+from posteriori.networks.scores import AIC, BIC, K2, BDeu
+from posteriori.networks.structure import learn_network, learn_structure, score_structure
+from posteriori.networks.structure_search import LearnedStructure
 from posteriori.networks.trails import DependenceExplanation, Trail, Triple, active_trails
 
 __all__ = [
@@ -17,24 +25,38 @@ __all__ = [
     "BIC",
     "CPT",
     "DAG",
+    "K2",
+    "AdjustmentSets",
+    "ArcStrength",
     "BDeu",
     "BayesianNetwork",
     "ConditionalDistribution",
     "DependenceExplanation",
     "Distribution",
     "Estimate",
+    "GaussianMixture",
+    "Identification",
     "Independence",
     "LearnedStructure",
+    "LinearGaussian",
     "Marginals",
+    "Measurement",
+    "MixedDistribution",
     "MostProbable",
     "NetworkClassifier",
+    "PartialDAG",
     "Trail",
     "Triple",
     "active_trails",
+    "adjustment_sets",
+    "bootstrap_structure",
+    "cpdag",
+    "identify",
     "learn_network",
     "learn_structure",
     "read_network",
     "score_structure",
+    "structural_hamming_distance",
     "write_network",
 ]
 

@@ -40,6 +40,7 @@ class EdgeConstraints:
         forbidden: Edges = (),
         required: Edges = (),
         max_parents: int | None = None,
+        tiers: Iterable[Iterable[str]] | None = None,
     ) -> EdgeConstraints:
         """Check constraints by name and return them as matrices.
 
@@ -62,6 +63,12 @@ class EdgeConstraints:
                     raise ValueError(f"the edge {u!r} → {v!r} is required but not among the allowed ones; add it there")
             permitted = _matrix(listed, names)
         permitted &= ~_matrix(banned, names)
+        if tiers is not None:
+            backwards = _against(tiers, names)
+            for u, v in needed:
+                if backwards[names.index(u), names.index(v)]:
+                    raise ValueError(f"the edge {u!r} → {v!r} is required, but {u!r} is in a later tier; change one")
+            permitted &= ~backwards
         np.fill_diagonal(permitted, False)
         try:
             dag = DAG.of(needed, names)
@@ -90,6 +97,23 @@ def _edges(edges: Any, names: Sequence[str], parameter: str) -> tuple[tuple[str,
         if pair[0] == pair[1]:
             raise ValueError(f"{parameter} has an edge from {pair[0]!r} to itself; leave it out")
     return pairs
+
+
+def _against(tiers: Iterable[Iterable[str]], names: Sequence[str]) -> Array:
+    """Return the edges from a later tier to an earlier one; variables in no tier are free."""
+    tier: dict[str, int] = {}
+    for k, listed in enumerate(tiers):
+        if isinstance(listed, str):
+            raise TypeError(f"the tier {listed!r} is a string; give each tier as a list of variables")
+        for name in listed:
+            if name not in names:
+                raise ValueError(f"tiers names {name!r}, which is no variable; {closest(name, names)}")
+            if name in tier:
+                raise ValueError(f"{name!r} is in two tiers; leave it out of one")
+            tier[name] = k
+    level = np.array([tier.get(name, -1) for name in names])
+    known = level >= 0
+    return (level[:, np.newaxis] > level) & known[:, np.newaxis] & known
 
 
 def _matrix(edges: Iterable[tuple[str, str]], names: Sequence[str]) -> Array:

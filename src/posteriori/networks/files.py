@@ -176,6 +176,9 @@ def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> Non
     if own:
         save(network, file)
         return
+    if network.gaussians:
+        name = network.gaussians[0].variable
+        raise ValueError(f"{name!r} is continuous, which {suffix} cannot hold; write {_OWN}, or cut it into intervals")
     try:
         content = _WRITERS[suffix](network).encode()
     except UnicodeEncodeError as error:

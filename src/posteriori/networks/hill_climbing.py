@@ -41,6 +41,7 @@ def climb(
     tabu: int,
     restarts: int,
     rng: np.random.Generator,
+    start: Array | None = None,
 ) -> HillClimbResult:
     """Search for a graph whose score no added, deleted or reversed edge raises.
 
@@ -48,7 +49,7 @@ def climb(
     ----------
     scores : FamilyScores
     constraints : EdgeConstraints
-        The search starts from the required edges.
+        Without `start` the search starts from the required edges.
     tabu : int
         After a move, the edge between its two variables stays fixed for this many moves, but at most for half the
         number of pairs of variables. A move to a better graph than all before is exempt (Glover 1989: tabu list with
@@ -58,12 +59,14 @@ def climb(
         How often random moves perturb the best graph, to search again from there.
     rng : Generator
         Draws the random moves.
+    start : ndarray of bool (d, d), optional
+        The graph from which the search starts, within the constraints.
 
     References
     ----------
     Koller & Friedman (2009), Probabilistic Graphical Models, sections 18.4.3.1 and 18.4.3.2.
     """
-    path = _Path(scores, constraints, constraints.required.copy())
+    path = _Path(scores, constraints, constraints.required.copy() if start is None else start.copy())
     best = _local_optimum(path, tabu)
     for _ in range(restarts):
         path.restart(best[1])

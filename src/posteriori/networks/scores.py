@@ -30,7 +30,10 @@ class Score(Protocol):
 
     @property
     def pseudo_rows(self) -> float:
-        """The equivalent sample size of a Bayesian score; 0 for a penalised log-likelihood."""
+        """The equivalent sample size of a Bayesian score; 0 for a penalised log-likelihood.
+
+        A score whose prior grows with the table has an attribute ``cell_prior`` instead: the pseudo-count of each cell.
+        """
 
 
 @dataclass(frozen=True)
@@ -107,13 +110,34 @@ class BDeu:
         return 0.0
 
 
+@dataclass(frozen=True)
+class K2:
+    r"""The log marginal likelihood under uniform priors, one pseudo-count per cell; equivalent graphs may differ in it.
+
+    .. math::
+        \sum_v \sum_a \Big( \log \frac{(K_v - 1)!}{(n_{va} + K_v - 1)!} + \sum_k \log n_{vak}! \Big)
+
+    References
+    ----------
+    Cooper & Herskovits (1992), A Bayesian method for the induction of probabilistic networks from data, Machine
+    Learning 9, equation 5.
+    """
+
+    pseudo_rows = 0.0
+    cell_prior = 1.0
+
+    def penalty(self, n: float) -> float:
+        """Return 0: the marginal likelihood already penalises parameters."""
+        return 0.0
+
+
 def require_sample_size(size: Any) -> None:
     """Raise ValueError unless an equivalent sample size is a positive number of rows."""
     if isinstance(size, bool) or not isinstance(size, int | float | np.number) or not 0 < size < math.inf:
         raise ValueError(f"equivalent_sample_size is {size!r}; it must be a number of rows above 0")
 
 
-_BY_NAME: dict[str, Score] = {"bic": BIC(), "aic": AIC(), "bdeu": BDeu()}
+_BY_NAME: dict[str, Score] = {"bic": BIC(), "aic": AIC(), "bdeu": BDeu(), "k2": K2()}
 
 
 def as_score(score: Any) -> Score:
@@ -123,7 +147,7 @@ def as_score(score: Any) -> Score:
             raise ValueError(f"score is {score!r}; {closest(score, _BY_NAME)}")
         return _BY_NAME[score.lower()]
     if not (hasattr(score, "penalty") and hasattr(score, "pseudo_rows")):
-        raise TypeError(f"score is {score!r}; give 'bic', 'aic', 'bdeu' or BDeu(equivalent_sample_size=…)")
+        raise TypeError(f"score is {score!r}; give 'bic', 'aic', 'bdeu', 'k2' or BDeu(equivalent_sample_size=…)")
     known: Score = score
     return known
 
@@ -139,7 +163,7 @@ class FamilyScores:
     weight : ndarray (m,)
         Integers if all weights are whole numbers: they add faster.
     cardinalities : ndarray (d + 1,)
-    penalty, pseudo_rows : float
+    penalty, pseudo_rows, cell_prior : float
         See `Score`.
     n_jobs : int
     """
@@ -149,6 +173,7 @@ class FamilyScores:
     cardinalities: Array
     penalty: float
     pseudo_rows: float
+    cell_prior: float = 0.0
     n_jobs: int = 1
     _known: dict[tuple[int, int], float] = field(default_factory=dict, repr=False, compare=False)
 
@@ -163,7 +188,8 @@ class FamilyScores:
             weight = weight.astype(np.int32)
         jobs = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
         cardinalities = np.array([*rows.cardinalities, 1], np.int64)
-        return cls(columns, weight, cardinalities, score.penalty(n), score.pseudo_rows, jobs)
+        cell_prior = float(getattr(score, "cell_prior", 0.0))
+        return cls(columns, weight, cardinalities, score.penalty(n), score.pseudo_rows, cell_prior, jobs)
 
     @property
     def n_variables(self) -> int:
@@ -204,6 +230,18 @@ class FamilyScores:
         return np.array([self._known[key] for key in keys])
 
     def _counted(self, v: int, parents: Sequence[int], configurations: int, added: Array) -> Array:
+        if not self.cell_prior:
+            return self._counted_with(self.pseudo_rows, v, parents, configurations, added)
+        out = np.empty(len(added))
+        widths = self.cardinalities[added]
+        for width in np.unique(widths).tolist():  # pseudo-rows of a table are the same for candidates of one width
+            pseudo_rows = self.cell_prior * configurations * width * int(self.cardinalities[v])
+            out[widths == width] = self._counted_with(pseudo_rows, v, parents, configurations, added[widths == width])
+        return out
+
+    def _counted_with(
+        self, pseudo_rows: float, v: int, parents: Sequence[int], configurations: int, added: Array
+    ) -> Array:
         encoded = np.empty(len(self.weight), np.uint32)
         kernels.encode_configurations(self.columns, self.cardinalities, np.array([*parents, v], np.int64), encoded)
         out = np.empty(len(added))
@@ -211,7 +249,7 @@ class FamilyScores:
         def work(candidates: slice) -> None:
             kernels.score_families(
                 self.columns, self.weight, self.cardinalities, encoded, configurations, int(self.cardinalities[v]),
-                added[candidates], self.penalty, self.pseudo_rows, out[candidates],
+                added[candidates], self.penalty, pseudo_rows, out[candidates],
             )  # fmt: skip
 
         n_parts = min(self.n_jobs, 1 + len(encoded) * len(added) // _WORTH_A_THREAD, len(added))
@@ -238,6 +276,6 @@ def read_rows(cases: Cases, purpose: str) -> DistinctRows:
         names = quote([column.name for column, has_gaps in zip(cases.columns, absent, strict=True) if has_gaps])
         raise ValueError(
             f"{names} lack cells, but {purpose} compares families on the same complete rows; drop such rows, fill the "
-            "cells, or use method='chow_liu', which takes each pair of columns on the rows that have both"
+            "cells, or use method='chow_liu' or 'pc', which test variables on the rows that have them"
         )
     return rows

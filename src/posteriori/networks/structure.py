@@ -2,47 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
-
-from posteriori.densities.spanning_tree import Penalty, dependence_of_categories, spanning_forest
-from posteriori.draws import generator
-from posteriori.networks.cases import Cases, open_cases
-from posteriori.networks.constraints import EdgeConstraints, Edges
+from posteriori.networks.cases import open_cases
+from posteriori.networks.constraints import Edges
 from posteriori.networks.cpt import check_states
 from posteriori.networks.dag import DAG
-from posteriori.networks.hill_climbing import climb
-from posteriori.networks.naming import require_variable
 from posteriori.networks.network import BayesianNetwork
-from posteriori.networks.scores import AIC, BIC, FamilyScores, as_score, read_rows
-from posteriori.statistics import CountTogether
+from posteriori.networks.scores import FamilyScores, as_score, read_rows
+from posteriori.networks.structure_search import LearnedStructure, as_search
 from posteriori.statistics.distinct_rows import DistinctRows
 
-Method = Literal["hill_climbing", "chow_liu"]
-
-
-@dataclass(frozen=True)
-class LearnedStructure:
-    """A learned graph, and the progress of the search.
-
-    Attributes
-    ----------
-    dag : DAG
-    score : float or None
-        The score of the graph in nats; None for Chow-Liu if cells are missing.
-    trace : tuple of float
-        The score after every move of hill climbing.
-    n_families : int
-        The number of families that were counted.
-    """
-
-    dag: DAG
-    score: float | None
-    trace: tuple[float, ...] = ()
-    n_families: int = 0
+Method = Literal["hill_climbing", "chow_liu", "pc", "mmhc"]
 
 
 def learn_network(
@@ -53,10 +25,14 @@ def learn_network(
     required: Edges = (),
     forbidden: Edges = (),
     allowed: Edges | None = None,
+    tiers: Iterable[Iterable[str]] | None = None,
     max_parents: int | None = None,
     tabu: int = 15,
     restarts: int = 0,
     root: str | None = None,
+    test: str = "g2",
+    significance: float = 0.05,
+    max_given: int | None = None,
     states: Mapping[str, Sequence[Any]] | None = None,
     alpha: Any = None,
     equivalent_sample_size: float | None = None,
@@ -70,16 +46,20 @@ def learn_network(
     ----------
     table : table (n, d)
         Any data frame, or an array; every column becomes a variable.
-    method : {"hill_climbing", "chow_liu"}, default "hill_climbing"
-        Hill climbing adds, deletes or reverses the edge that raises the score most, until none does. Chow-Liu is the
-        tree of largest total mutual information, which is the tree of maximum likelihood.
-    score : {"bic", "aic", "bdeu"} or Score, optional
+    method : {"hill_climbing", "chow_liu", "pc", "mmhc"}, default "hill_climbing"
+        Hill climbing adds, deletes or reverses the edge that raises the score most, until none does; with missing cells
+        it alternates with EM (structural EM). Chow-Liu is the tree of largest total mutual information, which is the
+        tree of maximum likelihood. PC-stable deletes the edges between variables that tests find independent given
+        others, and directs what the tests determine. MMHC is hill climbing among the pairs that tests leave.
+    score : {"bic", "aic", "bdeu", "k2"} or Score, optional
         The score to maximise: by default BIC, and for trees the likelihood alone. With "bic" or "aic" a tree loses the
         edges that are not worth their parameters. ``BDeu(equivalent_sample_size=…)`` sets the prior.
     required, forbidden, allowed : sequence of pairs (parent, child), optional
-        For hill climbing: edges that must be present, that must be absent, and the only ones that may be present.
+        Edges that must be present, that must be absent, and the only ones that may be present. Not for trees.
+    tiers : sequence of sequences of str, optional
+        Groups of variables in the order of time: no edge leads from a later group to an earlier one.
     max_parents : int, optional
-        For hill climbing: the most parents of a variable.
+        For hill climbing and MMHC: the most parents of a variable.
     tabu : int, default 15
         After a move of hill climbing the edge between its two variables stays fixed for this many moves (at most half
         the number of pairs of variables), unless its change gives the best graph so far. The search continues after a
@@ -89,6 +69,13 @@ def learn_network(
         How often random moves perturb the best graph, to climb again from there.
     root : str, optional
         The root of the tree; by default the first column.
+    test : {"g2", "chi2", "mutual_information"}, default "g2"
+        For PC and MMHC: the test of conditional independence. The mutual information is G²/2n, so that both give the
+        same graph. Missing cells: each test takes the rows that have its variables.
+    significance : float, default 0.05
+        For PC and MMHC: pairs with a larger p-value count as independent.
+    max_given : int, optional
+        For PC and MMHC: the most variables to condition on; by default all neighbours, and 3 in MMHC.
     states : mapping from str to sequence of states, optional
         The states of variables whose column does not show all of them, or in another order.
     alpha, equivalent_sample_size : optional
@@ -106,8 +93,14 @@ def learn_network(
     Raises
     ------
     ValueError
-        Cells are missing (in hill climbing only), a column holds measurements, or the constraints contradict each
-        other.
+        A column holds measurements, or the constraints contradict each other.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Structural EM reached 20 steps.
+    UserWarning
+        Rows lack so many cells that structural EM completed them by draws, not by all their completions.
 
     Notes
     -----
@@ -117,6 +110,9 @@ def learn_network(
 
     References
     ----------
+    Friedman (1998), The Bayesian structural EM algorithm, UAI 14.
+    Colombo & Maathuis (2014), Order-independent constraint-based causal structure learning, JMLR 15.
+    Tsamardinos, Brown & Aliferis (2006), The max-min hill-climbing structure learning algorithm, Machine Learning 65.
     Chow & Liu (1968), Approximating discrete probability distributions with dependence trees, IEEE Trans. IT 14.
     Glover (1989), Tabu search, part I, ORSA Journal on Computing 1.
     Koller & Friedman (2009), Probabilistic Graphical Models, section 18.4.
@@ -136,10 +132,14 @@ def learn_network(
         required=required,
         forbidden=forbidden,
         allowed=allowed,
+        tiers=tiers,
         max_parents=max_parents,
         tabu=tabu,
         restarts=restarts,
         root=root,
+        test=test,
+        significance=significance,
+        max_given=max_given,
         states=states,
         sample_weight=sample_weight,
         random_state=random_state,
@@ -164,10 +164,14 @@ def learn_structure(
     required: Edges = (),
     forbidden: Edges = (),
     allowed: Edges | None = None,
+    tiers: Iterable[Iterable[str]] | None = None,
     max_parents: int | None = None,
     tabu: int = 15,
     restarts: int = 0,
     root: str | None = None,
+    test: str = "g2",
+    significance: float = 0.05,
+    max_given: int | None = None,
     states: Mapping[str, Sequence[Any]] | None = None,
     sample_weight: Any = None,
     random_state: Any = 0,
@@ -177,7 +181,9 @@ def learn_structure(
 
     Parameters
     ----------
-    table, method, score, required, forbidden, allowed, max_parents, tabu, restarts, root, states :
+    table, method, score, required, forbidden, allowed, tiers, max_parents, tabu, restarts, root :
+        As in `learn_network`.
+    test, significance, max_given, states :
         As in `learn_network`.
     sample_weight, random_state, n_jobs :
         As in `learn_network`.
@@ -186,26 +192,31 @@ def learn_structure(
     -------
     LearnedStructure
     """
-    if method not in ("hill_climbing", "chow_liu"):
-        raise ValueError(f"method is {method!r}; it must be 'hill_climbing' or 'chow_liu'")
-    for name, value in (("tabu", tabu), ("restarts", restarts)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-            raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 0")
     cases = open_cases(table, None, _as_states(states), sample_weight, n_jobs)
     names = tuple(column.name for column in cases.columns)
-    constraints = EdgeConstraints.of(names, allowed, forbidden, required, max_parents)
-    if method == "chow_liu":
-        if constraints.required.any() or not constraints.permitted.sum() == len(names) * (len(names) - 1):
-            raise ValueError("a Chow-Liu tree takes no constraints on its edges; use method='hill_climbing'")
-        if constraints.max_parents < 1:
-            raise ValueError("max_parents is 0, but every node of a tree has one parent; use method='hill_climbing'")
-        return _chow_liu(cases, names, score, root, n_jobs)
-    if root is not None:
-        raise ValueError("root is given, but only a tree has one; use method='chow_liu', or leave it out")
-    scores = FamilyScores.of(read_rows(cases, "hill climbing"), as_score("bic" if score is None else score), n_jobs)
-    best = climb(scores, constraints, int(tabu), int(restarts), generator(random_state))
-    edges = tuple((names[u], names[v]) for u, v in np.argwhere(best.edges).tolist())
-    return LearnedStructure(DAG(names, edges), best.score, best.trace, scores.n_counted)
+    constraints = {
+        "allowed": allowed,
+        "forbidden": forbidden,
+        "required": required,
+        "max_parents": max_parents,
+        "tiers": tiers,
+    }
+    search = as_search(
+        names,
+        method,
+        score,
+        constraints,
+        tabu=tabu,
+        restarts=restarts,
+        root=root,
+        test=test,
+        significance=significance,
+        max_given=max_given,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+    rows: DistinctRows = cases.reduce(DistinctRows)
+    return search.run(cases.columns, rows)
 
 
 def score_structure(
@@ -225,7 +236,7 @@ def score_structure(
         Only the graph and the states of a network matter, not its tables.
     table : table (n, d)
         Without missing cells, one column per variable.
-    score : {"bic", "aic", "bdeu"} or Score, default "bic"
+    score : {"bic", "aic", "bdeu", "k2"} or Score, default "bic"
     states : mapping from str to sequence of states, optional
         By default those of the network, or of the columns.
     sample_weight : array-like (n,), optional
@@ -261,28 +272,3 @@ def score_structure(
 
 def _as_states(states: Mapping[str, Sequence[Any]] | None) -> dict[str, Any]:
     return {name: check_states(name, listed) for name, listed in (states or {}).items()}
-
-
-def _chow_liu(
-    cases: Cases, names: tuple[str, ...], score: Any, root: str | None, n_jobs: int | None
-) -> LearnedStructure:
-    """Return the tree of largest total mutual information, each pair on the rows that have both cells.
-
-    A maximum spanning tree whose edges weigh I(x_u; x_v), less the penalty of BIC or AIC (Chow & Liu 1968, equation 9;
-    Koller & Friedman 2009, section 18.4.1).
-    """
-    kind = None if score is None else as_score(score)
-    if kind is not None and not isinstance(kind, AIC | BIC):
-        raise ValueError(f"score is {score!r}; a Chow-Liu tree takes 'bic', 'aic' or, for the likelihood alone, None")
-    penalty: Penalty = None if kind is None else "bic" if isinstance(kind, BIC) else "aic"
-    if root is not None:
-        require_variable(root, names)
-    rows: DistinctRows = cases.reduce(DistinctRows)
-    pairs = CountTogether().of(rows.codes, rows.assignment)
-    weight = dependence_of_categories(pairs).edge_weights(penalty)[0]
-    parents = spanning_forest(weight, 0 if root is None else names.index(root))
-    dag = DAG(names, tuple((names[u], names[v]) for v, u in enumerate(parents) if u >= 0))
-    if not rows.codes.values.all():
-        return LearnedStructure(dag, None)
-    scores = FamilyScores.of(rows, BIC() if kind is None else kind, n_jobs)
-    return LearnedStructure(dag, scores.graph([[u] if u >= 0 else [] for u in parents]))

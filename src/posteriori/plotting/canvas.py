@@ -18,6 +18,7 @@ OBSERVED = "observed"
 
 _LETTERS_PER_INCH = 11.0
 _LONGEST = 24  # characters of a name
+_MARGIN = 0.1  # inches around a figure, so that labels do not touch its edge
 
 
 def open_axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
@@ -27,7 +28,9 @@ def open_axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
     except ImportError as error:
         raise ImportError("plotting needs matplotlib: pip install matplotlib") from error
     if ax is None:
-        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+        figure: Any
+        figure, ax = plt.subplots(figsize=(width, height), layout="constrained")
+        figure.get_layout_engine().set(w_pad=_MARGIN, h_pad=_MARGIN)
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GREY)
     ax.tick_params(color=GREY)

@@ -99,10 +99,10 @@ def plot_densities(
     if drawn.categorical:
         look: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if turned else {}
         ax.set_xticks(points, names, **look)
-    name, given = drawn.column.name, drawn.shown.schema.target or "class"
+    name, given = shorten(drawn.column.name), shorten(drawn.shown.schema.target or "class")
     what = f"p({name}, {given})" if joint else f"p({name} | {given})"
-    per = "" if scale.width is None else " per unit of the axis"
-    ax.set(xlabel=name, ylabel=f"{'probability' if drawn.whole else 'density'} {what}{per}")
+    per = "" if scale.width is None else "\nper unit of the axis"
+    ax.set(xlabel=drawn.column.name, ylabel=f"{'probability' if drawn.whole else 'density'} {what}{per}")
     ax.set_ylim(bottom=0.0)
     draw_legend(ax)
     return ax

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.plotting.canvas import GREY, INK, PALETTE, open_axes, shorten
+from posteriori.plotting.boxes import LETTER, POINTS, box_size, draw_node, open_inches, scale_on, text_length
+from posteriori.plotting.canvas import GREY, INK, shorten
 from posteriori.plotting.layout import Layout, layered
+from posteriori.plotting.outline import draw_outline, edge_width, outline_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from posteriori.networks import BayesianNetwork
 
-_LETTER, _LINE, _PAD = 0.085, 0.2, 0.09  # inches, at the font size below
-_POINTS = 9.0
-_BAR = 0.75
 _MOST_WITH_BARS = 45
+_WIDEST = 8.0  # inches; a wider tree is an outline
 _NO_LENGTH = 1e-6  # inches
 _SHORTEST_TITLE = 24  # letters in a line
 
@@ -58,18 +58,21 @@ def plot_network(
     known = dict(evidence or {})
     shown = len(network.variables) <= _MOST_WITH_BARS if bars is None else bars
     beliefs = _beliefs(network, known) if shown else {name: {} for name in network.variables}
-    size = {name: _size(name, states) for name, states in beliefs.items()}
+    size = {name: box_size(name, states) for name, states in beliefs.items()}
     layout = layered(size, network.edges)
-    ax, scale = _open(ax, layout)
+    ax, scale = open_inches(ax, layout.width, layout.height)
     for parent, child in network.edges:
         _draw_edge(ax, layout, size, parent, child, scale)
     for name, states in beliefs.items():
-        _draw_node(ax, layout.centre[name], size[name], name, states, name in known, scale)
+        draw_node(ax, layout.centre[name], size[name], name, states, name in known, scale)
     return ax
 
 
 def plot_tree(model: Any, label: Any = None, *, ax: Axes | None = None) -> Axes:
     """Draw the dependences among features given the class; wider edges carry more information.
+
+    Parents are above their children. A tree too wide for a page is an outline with one feature per line, indented below
+    its parent. Features with several parents are then one per line too, with an arc from each parent.
 
     Parameters
     ----------
@@ -93,16 +96,23 @@ def plot_tree(model: Any, label: Any = None, *, ax: Axes | None = None) -> Axes:
         Matplotlib is not installed.
     """
     edges, names = _edges_of(model, label)
-    size = {name: _size(name, {}) for name in names}
-    layout = layered(size, list(edges), down=0.75)
+    size = {name: box_size(name, {}) for name in names}
+    layout, outline = layered(size, list(edges), down=0.75), outline_of(size, edges)
     own = ax is None
-    ax, scale = _open(ax, layout)
-    greatest = max((nats for nats in edges.values() if nats is not None), default=0.0)
-    for (parent, child), nats in edges.items():
-        width = 1.2 if nats is None or greatest <= 0 else 0.6 + 4.4 * max(nats, 0.0) / greatest
-        _draw_edge(ax, layout, size, parent, child, scale, width, None if nats is None else f"{nats:.3f}")
-    for name in names:
-        _draw_node(ax, layout.centre[name], size[name], name, {}, False, scale)
+    if ax is None:
+        as_outline = layout.width > _WIDEST
+    else:
+        as_outline = scale_on(ax, outline.width, outline.height) > scale_on(ax, layout.width, layout.height)
+    width = (outline if as_outline else layout).width
+    if as_outline:
+        ax, scale = draw_outline(ax, outline, edges)
+    else:
+        ax, scale = open_inches(ax, layout.width, layout.height)
+        for (parent, child), nats in edges.items():
+            note = None if nats is None else f"{nats:.3f}"
+            _draw_edge(ax, layout, size, parent, child, scale, edge_width(edges, nats), note)
+        for name in names:
+            draw_node(ax, layout.centre[name], size[name], name, {}, False, scale)
     target = getattr(getattr(model, "model_", None), "schema", None)
     given = (target.target if target is not None else None) or "the class"
     titles = {"ChowLiuTree": "what depends on what"}
@@ -113,12 +123,12 @@ def plot_tree(model: Any, label: Any = None, *, ax: Axes | None = None) -> Axes:
     if any(nats is not None for nats in edges.values()):
         title += "; numbers are nats"
     if own:  # a narrow tree must not cut the title off
-        title = textwrap.fill(title, max(int(layout.width / (_LETTER * 1.1)), _SHORTEST_TITLE))
+        title = textwrap.fill(title, max(int(width / (LETTER * 1.1)), _SHORTEST_TITLE))
         figure: Any = ax.figure
-        width, height = figure.get_size_inches()
-        longest = max(map(_length, title.split("\n")))
-        figure.set_size_inches(max(width, 1.1 * longest + 0.4), height + 0.2 * title.count("\n"))
-    ax.set_title(title, loc="left", fontsize=_POINTS * 1.1 * scale, color=INK)
+        across, height = figure.get_size_inches()
+        longest = max(map(text_length, title.split("\n")))
+        figure.set_size_inches(max(across, 1.1 * longest + 0.4), height + 0.2 * title.count("\n"))
+    ax.set_title(title, loc="left", fontsize=POINTS * 1.1 * scale, color=INK)
     return ax
 
 
@@ -152,31 +162,6 @@ def _beliefs(network: BayesianNetwork, known: dict[str, Any]) -> dict[str, dict[
             probabilities = [float(state == known[name]) for state in states]
         beliefs[name] = dict(zip(map(shorten, states), probabilities, strict=True))
     return beliefs
-
-
-def _size(name: str, states: Mapping[str, float]) -> tuple[float, float]:
-    """Return the width and height of a node's box in inches."""
-    inside = max(map(_length, states), default=0.0) + _PAD + _BAR + 5 * _LETTER if states else 0.0
-    width = max(1.1 * _length(shorten(name)), inside) + 2 * _PAD
-    return width, _LINE * (1 + len(states)) + 2 * _PAD
-
-
-def _length(text: str) -> float:
-    """Estimate the width of a text in inches; capitals are wide."""
-    return sum(1.2 * _LETTER if letter.isupper() else _LETTER for letter in text)
-
-
-def _open(ax: Axes | None, layout: Layout) -> tuple[Axes, float]:
-    """Return axes in the units of the layout, and the scale factor of text and lines."""
-    width, height = layout.width + 0.3, layout.height + 0.3
-    own = ax is None
-    ax = open_axes(ax, max(width, 2.5) + 0.2, max(height, 1.2) + 0.4)
-    ax.set_axis_off()
-    ax.set(xlim=(-0.15, width - 0.15), ylim=(-0.15, height - 0.15), aspect="equal")
-    if own:
-        return ax, 1.0
-    space = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
-    return ax, float(min(space.width / width, space.height / height, 1.0))
 
 
 def _draw_edge(
@@ -219,49 +204,10 @@ def _draw_edge(
             xb,  # above the child, where no other edge has its number
             ya + 0.7 * (yb - ya),
             note,
-            fontsize=0.8 * _POINTS * scale,
+            fontsize=0.8 * POINTS * scale,
             color=INK,
             ha="center",
             va="center",
             bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.85},
             zorder=2,
         )
-
-
-def _draw_node(
-    ax: Axes,
-    centre: tuple[float, float],
-    size: tuple[float, float],
-    name: str,
-    states: Mapping[str, float],
-    is_known: bool,
-    scale: float,
-) -> None:
-    """Draw a box with the name, and one bar per state."""
-    from matplotlib.patches import FancyBboxPatch, Rectangle
-
-    (x, y), (width, height) = centre, size
-    left, top = x - width / 2.0, y + height / 2.0
-    box = FancyBboxPatch(
-        (left, y - height / 2.0),
-        width,
-        height,
-        boxstyle="round,pad=0,rounding_size=0.06",
-        fc="#FFF3DC" if is_known else "white",
-        ec=PALETTE[1] if is_known else INK,
-        lw=(2.0 if is_known else 0.9) * scale,
-        zorder=3,
-    )
-    ax.add_patch(box)
-    letters: dict[str, Any] = {"va": "center", "color": INK, "zorder": 5}
-    weight = "bold" if states else "normal"
-    line = top - _PAD - _LINE / 2.0
-    ax.text(x, line, shorten(name), ha="center", fontsize=_POINTS * scale, fontweight=weight, **letters)
-    bar_right = left + width - _PAD - 5 * _LETTER
-    for state, probability in states.items():
-        line -= _LINE
-        ax.text(left + _PAD, line, state, ha="left", fontsize=0.9 * _POINTS * scale, **letters)
-        for length, colour in ((_BAR, "#EEEEEE"), (_BAR * probability, PALETTE[1] if is_known else PALETTE[0])):
-            ax.add_patch(Rectangle((bar_right - _BAR, line - 0.06), length, 0.12, fc=colour, lw=0, zorder=4))
-        shown = f"{probability:.0%}" if probability >= 0.0995 or probability in (0, 1) else f"{probability:.1%}"
-        ax.text(left + width - _PAD, line, shown, ha="right", fontsize=0.85 * _POINTS * scale, **letters)

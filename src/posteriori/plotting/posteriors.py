@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posteriori.plotting.canvas import class_colours, class_names, draw_legend, open_axes
+from posteriori.plotting.canvas import class_colours, class_names, draw_legend, open_axes, shorten
 from posteriori.plotting.densities import plot_densities
 from posteriori.plotting.reading import Feature
 from posteriori.typing import Array
@@ -48,8 +48,8 @@ def plot_posterior_along(model: Any, feature: Feature, X: Any, y: Any, resolutio
             ax.plot(points, posterior[:, c], color=colour, lw=2.0, label=name)
         below.set_xlim(points[0], points[-1])
     given = feature.shown.schema.target or "class"
-    ax.set(ylabel=f"p({given} | {feature.column.name})", ylim=(0.0, 1.02))
-    below.set_ylabel(f"p({feature.column.name}, {given})")
+    ax.set(ylabel=f"p({given} | {shorten(feature.column.name)})", ylim=(0.0, 1.02))
+    below.set_ylabel(f"p({shorten(feature.column.name)}, {given})")
     ax.tick_params(labelbottom=False)
     draw_legend(ax)
     return ax

@@ -12,7 +12,7 @@ from posteriori.typing import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_HEAVY = 12.0  # times the usual distance from 0
+_HEAVY = 8.0  # times the usual distance from 0
 _FEWEST = 20  # cells, to judge the tails
 
 
@@ -32,8 +32,8 @@ class Scale:
     def of(cls, cells: Array) -> Scale:
         """Choose the scale for the cells of a column, without missing ones.
 
-        It is linear unless the greatest absolute value is more than 12 times the sum of the interquartile range and
-        the absolute median, or, where more than three quarters of the cells are 0, 12 times a small value other than
+        It is linear unless the greatest absolute value is more than 8 times the sum of the interquartile range and
+        the absolute median, or, where more than three quarters of the cells are 0, 8 times a small value other than
         0 (their 10 % quantile).
         """
         size = np.abs(cells)

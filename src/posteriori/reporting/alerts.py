@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from posteriori.plotting.effects import cells_of, evenly, read_batch
 from posteriori.plotting.scales import Scale
 from posteriori.reporting.columns import ColumnFacts
 from posteriori.reporting.data import ReportData, take_rows
-from posteriori.reporting.markup import Html, details, paragraph, table
+from posteriori.reporting.markup import Html, details, joined, paragraph, table
 from posteriori.reporting.writing import number, percent
 from posteriori.typing import Array
 
@@ -29,7 +28,7 @@ _CHANGED = 0.06  # share of the variation that lies between the blocks
 _SIGNIFICANT = 1e-6
 _RARE_CLASS = 10  # rows
 _MOST_ALERTS = 200
-_MOST_UNFOLDED = 15
+_MOST_UNFOLDED = 4  # of one kind
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,9 @@ class Alert:
     text: str
 
 
-def find_alerts(subject: ReportData, facts: Sequence[ColumnFacts]) -> list[Alert]:
+def find_alerts(
+    subject: ReportData, facts: Sequence[ColumnFacts], class_counts: Sequence[int] | None = None
+) -> list[Alert]:
     """Return the alerts on the columns of a table, from at most 5,000 rows, evenly spaced.
 
     Parameters
@@ -58,12 +59,14 @@ def find_alerts(subject: ReportData, facts: Sequence[ColumnFacts]) -> list[Alert
     subject : ReportData
     facts : sequence of ColumnFacts
         Of all rows.
+    class_counts : sequence of int, optional
+        Number of rows of each class. Default: those of the subject.
     """
     rows = evenly(len(subject.components), _MOST_ROWS)
     batch = read_batch(subject.estimator, take_rows(subject.X, rows))
     cells = [cells_of(batch, j) for j in range(len(facts))]
     components = subject.components[rows]
-    alerts = [*_rare_classes(subject), *_copies(facts, cells)]
+    alerts = [*_rare_classes(subject, class_counts), *_copies(facts, cells)]
     for one, of_column in zip(facts, cells, strict=True):
         name = one.column.name
         if one.column.is_ignored:
@@ -79,8 +82,10 @@ def find_alerts(subject: ReportData, facts: Sequence[ColumnFacts]) -> list[Alert
     return alerts
 
 
-def _rare_classes(subject: ReportData) -> Iterator[Alert]:
-    counts = np.bincount(subject.components[subject.labelled], minlength=len(subject.labels))
+def _rare_classes(subject: ReportData, class_counts: Sequence[int] | None) -> Iterator[Alert]:
+    if class_counts is None:
+        class_counts = np.bincount(subject.components[subject.labelled], minlength=len(subject.labels)).tolist()
+    counts = np.asarray(class_counts)
     rare = [f"{subject.labels[c]} ({count(counts[c])})" for c in np.flatnonzero(counts < _RARE_CLASS)]
     if rare:
         text = f"Fewer than {_RARE_CLASS} rows: {listed(rare, 5)}. Their scores are uncertain."
@@ -190,9 +195,14 @@ def _drift(cells: Array, components: Array, categorical: bool) -> str | None:
     first, last = values[block < 2], values[block >= _BLOCKS - 2]
     if categorical or not len(first) or not len(last):
         return "Its categories are more frequent in some parts of the table. If the order is time, it drifts."
+    medians = [float(np.median(part)) for part in (first, last)]
+    grouped = max(map(abs, medians)) >= 10_000
+    before, after = (number(median, 4, grouped) for median in medians)
+    if before == after:
+        return "Its values differ between the parts of the table. If the order is time, it drifts."
     return (
-        f"The median is {number(float(np.median(first)), 4)} in the first fifth of the rows of each class, and "
-        f"{number(float(np.median(last)), 4)} in the last fifth. If the order is time, it drifts."
+        f"The median is {before} in the first fifth of the rows of each class, and {after} in the last fifth. If the "
+        "order is time, it drifts."
     )
 
 
@@ -237,18 +247,26 @@ def _dependence(codes: Array, block: Array, label: Array) -> tuple[float, float]
 
 
 def alerts_table(alerts: Sequence[Alert]) -> Html:
-    """Return the alerts as a table; folded if there are many."""
+    """Return the alerts as a table; the alerts of a kind that many columns have are folded."""
     if not alerts:
         return paragraph(
             "No alerts: no column is constant, a copy of another one, mostly missing or zero, heavy-tailed, sufficient "
             "alone, or changing along the rows.",
             class_="note",
         )
+    of_kind: dict[str, list[Alert]] = {}
+    for one in alerts:
+        of_kind.setdefault(one.kind, []).append(one)
+    few = [one for found in of_kind.values() if len(found) <= _MOST_UNFOLDED for one in found]
+    parts = [_table_of("Alerts", few)] if few else []
+    for kind, found in of_kind.items():
+        if len(found) > _MOST_UNFOLDED:
+            names = listed([listed(list(one.columns), 3) for one in found], 6)
+            parts.append(details(f"{plural(len(found), 'alert')} “{kind}”: {names}", _table_of(kind, found)))
+    return joined(parts)
+
+
+def _table_of(title: str, alerts: Sequence[Alert]) -> Html:
     rows = [[listed(list(one.columns), 3), one.kind, one.text] for one in alerts[:_MOST_ALERTS]]
     more = f", the first {len(rows)} of {len(alerts)}" if len(rows) < len(alerts) else ""
-    grid = table(f"Alerts{more}", ["column", "alert", "what was found"], rows, text=(0, 1, 2), stacks=True)
-    if len(alerts) <= _MOST_UNFOLDED:
-        return grid
-    kinds = Counter(one.kind for one in alerts)
-    found = listed([f"{kind} ({amount})" for kind, amount in kinds.most_common()], 12)
-    return details(f"{plural(len(alerts), 'alert')}: {found}", grid)
+    return table(f"{title}{more}", ["column", "alert", "what was found"], rows, text=(0, 1, 2), stacks=True)

@@ -25,7 +25,8 @@ _GRID = 120
 _MOST_CUTS = 40
 _MARGIN = 0.02
 _SPIKE = 1.6  # times the highest bar
-_MOST_CATEGORIES = 24
+_MOST_CATEGORIES, _MOST_BARS = 24, 54  # of a chart, on each side
+_FEWEST_CATEGORIES = 6
 _MOST_BANDS = 3
 _NAMES, _MIDDLE, _SHARES = 124.0, 208.0, 302.0  # pixels: the end of names, the zero of effects, the start of shares
 _REACH = 78.0
@@ -67,7 +68,8 @@ class ColumnChart:
         scale = Scale() if feature.whole else Scale.of(known)
         if feature.categorical:
             counts = np.bincount(known.astype(int), minlength=len(feature.column.categories) + 1)[1:]
-            points = np.argsort(-counts, kind="stable")[:_MOST_CATEGORIES] + 1
+            most = min(_MOST_CATEGORIES, _MOST_BARS // len(estimator.classes_))
+            points = np.argsort(-counts, kind="stable")[: max(most, _FEWEST_CATEGORIES)] + 1
         else:
             points = effect_points(feature, cells, scale)
         effect = effect_of(estimator, rows.rows(evenly(len(rows), _EFFECT_ROWS)), j, points)

@@ -14,7 +14,7 @@ from posteriori.reporting.markup import Html, Section, bar, details, element, jo
 from posteriori.reporting.pictures import draw_own
 from posteriori.reporting.writing import number
 
-_MOST_NODES = 14  # of a figure; its letters are then legible on a phone, or after scrolling sideways
+_MOST_NODES = 40  # of a figure; a wide one has one column per line
 _MOST_TREES = 3
 _MOST_EDGES = 12
 _MOST_LINES = 400

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-_SHORT = 12  # rows
+_SHORT = 16  # rows
 _VOID = frozenset({"br", "link", "meta"})
 # Second line of defence: if a cell were ever taken for markup, the browser would load and run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

@@ -217,7 +217,7 @@ def _changes(subject: ReportData, usual: Batch, row: Batch, columns: Sequence[in
     yield paragraph(f"Smallest changes of a single cell{some} that change the prediction:", class_="note")
     lines = (
         f"{change.column} from {change.before} to {change.after}: "
-        f"{subject.label_phrases[change.label]} {percent(change.probability)}"
+        f"then {subject.label_phrases[change.label]}, with {percent(change.probability)}"
         for change in changes[:_MOST_SHOWN]
     )
     yield element("ul", *(element("li", line) for line in lines), class_="changes")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from posteriori.engines import source_class_of
 from posteriori.sources.labelling import Labelling
 from posteriori.sources.row_reader import RowReader
 from posteriori.sources.source import LabelledSource
 from posteriori.sources.table_source import TableSource
-from posteriori.tables import Column, LabelModel, Labels, PartialLabels, Schema, Table
+from posteriori.tables import Bags, Column, LabelModel, Labels, PartialLabels, Schema, Table
 from posteriori.typing import Array
 
 
@@ -25,6 +25,7 @@ def source_of(
     unlabelled_weight: float = 1.0,
     label_model: LabelModel | None = None,
     progress: Callable[[int], None] | None = None,
+    texts: Mapping[int, Bags] | None = None,
 ) -> LabelledSource:
     """Return the rows of a table as a source, which runs where the engine of the table runs (`engines.ENGINES`).
 
@@ -40,8 +41,10 @@ def source_of(
         The number of threads; None or −1 for one per core.
     progress : callable, optional
         Called with the number of rows of each batch that is done.
+    texts : mapping of int to Bags, optional
+        As in `RowReader`.
     """
-    reader = RowReader(table, schema, positions)
+    reader = RowReader(table, schema, positions, texts=texts or {})
     labelling = Labelling(labels, classes, weight, folds, unlabelled_weight, label_model)
     source: LabelledSource = source_class_of(table)(reader, labelling, n_jobs, progress)
     return source

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -42,6 +42,9 @@ class RowReader:
         Whether a category that the schema lacks is an error, because the schema was inferred from the first rows.
     numeric_only : bool
         Whether categorical columns are left unread, as if all their cells were missing.
+    texts : mapping of int to Bags
+        The counts of the words of columns of text in all rows, where they were counted before, by their positions in
+        the schema.
     """
 
     table: Table
@@ -51,6 +54,7 @@ class RowReader:
     first: int = 0
     unseen_is_error: bool = False
     numeric_only: bool = False
+    texts: Mapping[int, Bags] = field(default_factory=dict)
 
     def cells(self, rows: slice) -> tuple[Array, Array, dict[str, int]]:
         """Return the numbers (n, d) and codes (n, d) of some rows, and the number of unseen categories per column.
@@ -104,6 +108,9 @@ class RowReader:
         read = []
         for j in self.schema.of_kind("counts"):
             column = self.schema.columns[j]
+            if j in self.texts:
+                read.append(self.texts[j].rows(rows))
+                continue
             if column.text is not None:
                 read.append(column.count_words(self.table.texts(self.positions[j], rows)))
                 continue

@@ -6,7 +6,7 @@ import operator
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
@@ -16,7 +16,7 @@ from posteriori.sources.composed_source import ComposedSource
 from posteriori.sources.labelling import Labelling
 from posteriori.sources.row_reader import CachedRows, RowReader
 from posteriori.sources.threads import in_order, n_threads
-from posteriori.tables import Batch, quote
+from posteriori.tables import Bags, Batch, quote
 from posteriori.tables.blocks import TableWithCounts
 from posteriori.tables.lazy import LazyTable, StreamedTable
 from posteriori.tables.progress import start_progress
@@ -88,36 +88,51 @@ class TableSource(ComposedSource):
         return in_order(self.reader.parts(slices, self.labelling), read_and_work, n_jobs)
 
     def cached(self) -> Self:
-        """Return the same rows, with their cells kept in memory as numbers and codes for further passes.
+        """Return the same rows, with their numbers, codes and counts of words kept in memory for further passes.
 
-        More than 1 GB, or 512 MB of a stream, are not kept: a number takes 8 bytes, a category 1 or 2. Partitions are
-        not kept either.
+        More than 1 GB, or 512 MB of a stream, are not kept: a number takes 8 bytes, a category 1 or 2, a word of a text
+        12. Partitions are not kept either.
         """
-        if self.reader.kept is not None or self.schema.of_kind("counts"):  # sparse blocks are in memory
+        counts = self.schema.of_kind("counts")
+        texts = [j for j in counts if self.schema.columns[j].text is not None and j not in self.reader.texts]
+        if self.reader.kept is not None or (counts and not texts):  # sparse blocks and counted texts are in memory
             return self
         n_rows, schema = self.table.n_rows, self.schema
         n_codes = len(schema.of_kind("categorical"))
         n_bytes = n_rows * (8 * len(schema.of_kind("continuous")) + np.dtype(schema.code_dtype).itemsize * n_codes)
         if isinstance(self.table, LazyTable):
             is_kept = isinstance(self.table, StreamedTable) and n_bytes <= _MOST_HELD_OF_STREAM
-            return self._cached_stream() if is_kept else self
+            return self._cached_stream(texts, _MOST_HELD_OF_STREAM) if is_kept else self
         if n_bytes > _MOST_HELD:
             return self
+        if texts:
+            return self._cached_stream(texts, _MOST_HELD)
         whole = self.batch(slice(0, n_rows))
         labels, classes = self.labels, self.classes
         components = None if labels is None or classes is None else labels.components(classes, slice(0, n_rows))
         return self._keeping(whole.numbers.values, _categories(whole), components)
 
-    def _cached_stream(self) -> Self:
+    def _cached_stream(self, texts: Sequence[int], most: int) -> Self:
+        """Return the same rows, kept batch by batch; not kept if the words take more than `most` bytes."""
         n_rows = self.table.n_rows
         kept: list[Array] = []
+        places = [self.schema.of_kind("counts").index(j) for j in texts]
+        words: dict[int, list[Bags]] = {}  # by the first row of the batch
+        held = 0
         lock = threading.Lock()
 
         def keep(batch: Batch) -> None:
+            nonlocal held
             labels = () if batch.assignment is None else (batch.assignment.component,)
             codes = _categories(batch).astype(batch.schema.code_dtype, copy=False)  # of one type in all batches
             parts = (batch.numbers.values, codes, *labels)
             with lock:
+                bags = [batch.bags[place] for place in places]
+                held += sum(one.nbytes for one in bags)
+                if held > most:
+                    words.clear()
+                else:
+                    words[batch.start] = bags
                 if not kept:
                     kept.extend(np.empty((n_rows, *part.shape[1:]), part.dtype) for part in parts)
             for whole, part in zip(kept, parts, strict=True):
@@ -127,11 +142,17 @@ class TableSource(ComposedSource):
         plain = replace(self, labelling=replace(self.labelling, label_model=None, folds=None, weight=None))
         for _ in plain.stream(keep, "reading"):
             pass
+        if held > most:
+            return self
         numbers, codes, *components = kept
-        return self._keeping(numbers, codes, components[0] if components and self.labels is not None else None)
+        parts = zip(*(words[start] for start in sorted(words)), strict=True)
+        joined = {j: Bags.joined(bags) for j, bags in zip(texts, parts, strict=True)}
+        return self._keeping(numbers, codes, components[0] if components and self.labels is not None else None, joined)
 
-    def _keeping(self, numbers: Array, codes: Array, components: Array | None) -> Self:
-        reader = replace(self.reader, kept=CachedRows(numbers, codes))
+    def _keeping(
+        self, numbers: Array, codes: Array, components: Array | None, texts: Mapping[int, Bags] | None = None
+    ) -> Self:
+        reader = replace(self.reader, kept=CachedRows(numbers, codes), texts=texts or self.reader.texts)
         return replace(self, reader=reader, labelling=replace(self.labelling, components=components))
 
     def _slices(self) -> list[slice]:
@@ -143,9 +164,17 @@ class TableSource(ComposedSource):
         size = _TILE_BYTES // (8 * n_cells)
         size = min(max(size, _FEWEST_ROWS), _MOST_ROWS)
         if n_rows > min(size, _SHARED_ROWS):
-            n_batches = -(-n_rows // size)
-            size = max(-(-n_rows // (-(-n_batches // 8) * 8)), min(_FEWEST_ROWS, size))
+            n_batches = min(-(-n_rows // size // 8) * 8, self._most_sums())
+            size = max(-(-n_rows // n_batches), min(_FEWEST_ROWS, size))
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+    def _most_sums(self) -> int:
+        """Return the most batches whose sums of words, (Z, V) each, together take a quarter of the sparse table."""
+        if self.classes is None or not isinstance(self.table, TableWithCounts):
+            return self.table.n_rows
+        n_components = self.classes.cardinality if self.label_model is None else len(self.label_model.of_class)
+        n_words = sum(self.schema.columns[j].width for j in self.schema.of_kind("counts"))
+        return max(12 * self.table.n_stored // (4 * 8 * n_components * n_words), 1) if n_words else self.table.n_rows
 
 
 def _categories(batch: Batch) -> Array:

@@ -10,6 +10,9 @@ and a missing column is skipped, which integrates it out. Whatever the pattern o
 the remaining columns given the present ones before them, r is their deviation from the conditional expectation, and
 −½(r_j² / S_jj + log 2π·S_jj) is the log density of x_j given the columns before it. That takes d³/6 short expressions,
 so wide blocks are refused (`MOST_EXPRESSIONS`).
+
+A t density is a function of the same distance and determinant, and of the number p of present columns, by which its
+constant is chosen.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from posteriori.sql.dialects import (
     total,
     whole,
 )
-from posteriori.sql.factors import Factor, FactorContext, independent_normals
+from posteriori.sql.factors import Factor, FactorContext, independent_normals, log_tail
 from posteriori.sql.steps import Steps
 
 MOST_EXPRESSIONS = 200_000  # about 100 columns of one covariance: 30 MB of SQL, and a minute to write
@@ -66,10 +69,17 @@ def correlated_factors(
     Raises
     ------
     ValueError
-        The SELECT would hold more than `MOST_EXPRESSIONS` expressions.
+        The SELECT would hold more than `MOST_EXPRESSIONS` expressions, or factors of a t density have weights.
     """
     steps, cells, chained = context.steps, context.cells, context.weighted
     d = len(columns)
+    if parameters.degrees is not None:
+        if chained:
+            raise ValueError("t densities with feature_weights have no SELECT; fit with predictive=False")
+        _require_affordable(parameters)
+        for z, node in enumerate(_Correlated(steps, cells, columns, parameters, chained).of_t()):
+            yield z, columns[0], node
+        return
     if not np.any(parameters.covariance * ~np.eye(d, dtype=bool)):
         variance = np.stack(
             [np.diagonal(parameters.covariance[parameters.group(z)]) for z in range(len(parameters.mean))]
@@ -136,6 +146,11 @@ class _Correlated:
         return plus(total(terms), number(constant))
 
     def _quadratic(self, z: int) -> Node:
+        log_volume = float(self._parameters.log_volume[self._parameters.group(z)])
+        return times(number(-0.5), plus(self._distance(z), number(log_volume)))
+
+    def _distance(self, z: int) -> Node:
+        """Return the squared Mahalanobis distance of a complete row."""
         whitener = self._parameters.whitener[self._parameters.group(z)]
         squares = []
         for k in range(len(self._names)):
@@ -144,13 +159,49 @@ class _Correlated:
             middle = float(weights @ self._mean[z, : k + 1])
             white = self._steps.define(f"{self._label}_u{z}_{k}", minus(total(terms), number(middle)))
             squares.append(square(lambda white=white: column(white)))
-        log_volume = float(self._parameters.log_volume[self._parameters.group(z)])
-        return times(number(-0.5), plus(total(squares), number(log_volume)))
+        return total(squares)
+
+    # t densities ------------------------------------------------------------------------------------------------
+
+    def of_t(self) -> list[Node]:
+        """Return log p(x | z) of each component."""
+        parts: list[list[tuple[Node, Node]]] = [[] for _ in self._mean]
+        for z, _, distance, log_variance in self._sweep():
+            parts[z].append((distance, log_variance))
+        seen = [cases((missing(name), number(0.0)), default=number(1.0)) for name in self._names]
+        n_seen = column(self._steps.define(f"{self._label}_p", total(seen)))
+        return [self._t(z, of_z, n_seen) for z, of_z in enumerate(parts)]
+
+    def _t(self, z: int, parts: list[tuple[Node, Node]], n_seen: Node) -> Node:
+        parameters, d = self._parameters, len(self._names)
+        assert parameters.degrees is not None
+        assert parameters.spread is not None
+        nu = float(parameters.degrees[z])
+        scale = 1.0 / (nu * float(parameters.spread[z]))
+        peaks = parameters.log_peak[:, z].tolist()
+        whole_row = minus(
+            number(peaks[d] - 0.5 * float(parameters.log_volume[parameters.group(z)])),
+            log_tail(times(number(scale), self._distance(z)), nu, d),
+        )
+        peak = cases(
+            *((exp.EQ(this=n_seen.copy(), expression=number(float(p))), number(peaks[p])) for p in range(d)),
+            default=number(peaks[d]),
+        )
+        distance, log_volume = total([one for one, _ in parts]), total([other for _, other in parts])
+        reach = times(number(0.5), plus(number(nu), n_seen.copy()))
+        tail = times(reach, exp.Ln(this=plus(number(1.0), times(number(scale), distance))))
+        seen = minus(minus(peak, times(number(0.5), log_volume)), tail)
+        return cases((self.complete(), whole_row), default=seen)
 
     # Incomplete rows ----------------------------------------------------------------------------------------------
 
     def chain(self) -> Iterator[tuple[int, int, Node]]:
         """Yield the log density of each column given the columns before it, 0 where it is missing."""
+        for z, j, distance, log_variance in self._sweep():
+            yield z, j, times(number(-0.5), plus(distance, log_variance))
+
+    def _sweep(self) -> Iterator[tuple[int, int, Node, Node]]:
+        """Yield the squared distance of each column given the columns before it, and the log of its variance."""
         left: list[list[list[Node]]] = [
             [[number(s) for s in row] for row in matrix] for matrix in self._parameters.covariance.tolist()
         ]
@@ -162,8 +213,9 @@ class _Correlated:
             for z, deviations in enumerate(apart):
                 variance = left[self._parameters.group(z)][j][j]
                 distance = over(times(deviations[j].copy(), deviations[j].copy()), variance.copy())
-                seen = times(number(-0.5), plus(distance, exp.Ln(this=variance.copy())))
-                yield z, j, cases((missing(name), number(0.0)), default=seen)
+                absent = (missing(name), number(0.0))
+                log_variance = exp.Ln(this=variance.copy())
+                yield z, j, cases(absent, default=distance), cases((missing(name), number(0.0)), default=log_variance)
             for z, deviations in enumerate(apart):
                 self._sweep_deviations(j, z, deviations, left[self._parameters.group(z)])
             for g, covariance in enumerate(left):

@@ -28,6 +28,7 @@ from posteriori.sql.dialects import (
     missing,
     number,
     otherwise,
+    plus,
     real,
     square,
     times,
@@ -92,14 +93,24 @@ def writer_of(registration: Registration | None, density: str, model: str) -> Fa
 def gaussian_factors(
     context: FactorContext, columns: Sequence[int], parameters: GaussianParameters
 ) -> Iterator[Factor]:
-    """Yield log N(x_j; mean_zj, variance_zj), 0 where x_j is missing."""
-    return independent_normals(context.cells, columns, parameters.mean, parameters.precision, parameters.log_peak)
+    """Yield log N(x_j; mean_zj, variance_zj), or the log of a t, 0 where x_j is missing."""
+    return independent_normals(
+        context.cells, columns, parameters.mean, parameters.precision, parameters.log_peak, parameters.degrees
+    )
 
 
 def independent_normals(
-    cells: Cells, columns: Sequence[int], mean: Array, precision: Array, log_peak: Array
+    cells: Cells,
+    columns: Sequence[int],
+    mean: Array,
+    precision: Array,
+    log_peak: Array,
+    degrees: Array | None = None,
 ) -> Iterator[Factor]:
-    """Yield log_peak − ½·precision·(x_j − mean)² of parameters (Z, d), 0 where x_j is missing."""
+    """Yield log_peak − ½·precision·(x_j − mean)² of parameters (Z, d), 0 where x_j is missing.
+
+    With degrees of freedom ν: log_peak − (ν + 1)/2·log(1 + precision·(x_j − mean)²/ν).
+    """
     for position, j in enumerate(columns):
         x, centre = cells.centred(j, float(mean[:, position].mean()))
         for z in range(len(mean)):
@@ -107,8 +118,17 @@ def independent_normals(
             def apart(x: str = x, m: float = mean[z, position] - centre) -> Node:
                 return minus(column(x), number(m))
 
-            distance = times(number(0.5 * precision[z, position]), square(apart))
-            yield z, j, otherwise(minus(number(log_peak[z, position]), distance), number(0.0))
+            if degrees is None:
+                tail = times(number(0.5 * precision[z, position]), square(apart))
+            else:
+                nu = float(degrees[z, position])
+                tail = log_tail(times(number(precision[z, position] / nu), square(apart)), nu, 1)
+            yield z, j, otherwise(minus(number(log_peak[z, position]), tail), number(0.0))
+
+
+def log_tail(relative_distance: Node, degrees: float, n_columns: int) -> Node:
+    """Return (ν + p)/2·log(1 + distance/ν), the negative log of the tail of a t of p columns."""
+    return times(number(0.5 * (degrees + n_columns)), exp.Ln(this=plus(number(1.0), relative_distance)))
 
 
 def poisson_factors(context: FactorContext, columns: Sequence[int], parameters: PoissonParameters) -> Iterator[Factor]:

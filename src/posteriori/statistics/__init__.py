@@ -12,6 +12,7 @@ from posteriori.invariants import check_numbers, require
 from posteriori.statistics.column_ranges import ColumnRanges
 from posteriori.statistics.counts import Counts, Presence
 from posteriori.statistics.differences import difference
+from posteriori.statistics.exposed_counts import CountExposed, ExposedCounts
 from posteriori.statistics.grouped import GroupedStatistics
 from posteriori.statistics.joint_counts import CountTogether, JointCounts
 from posteriori.statistics.moments import Moments, gather
@@ -28,8 +29,10 @@ from posteriori.typing import Array
 
 __all__ = [
     "ColumnRanges",
+    "CountExposed",
     "CountTogether",
     "Counts",
+    "ExposedCounts",
     "GroupedStatistics",
     "JointCounts",
     "JointStatistics",

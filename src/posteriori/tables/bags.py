@@ -32,19 +32,32 @@ class Bags:
         Its count; NaN where it is missing.
     n_words : int
         V, the number of words of the vocabulary.
+    exposure : ndarray of float64 (n,), optional
+        The exposure in which the counts of each row occurred, NaN where it is missing.
     """
 
     starts: Array
     words: Array
     counts: Array
     n_words: int
+    exposure: Array | None = None
 
     @classmethod
     def of_matrix(cls, matrix: Any, rows: slice) -> Bags:
-        """Return some rows of a canonical CSR matrix; views of it where its data types allow."""
+        """Return some rows of a canonical CSR matrix; views of it where its data types allow.
+
+        Raises
+        ------
+        ValueError
+            A stored cell has an index outside of the columns; no kernel checks it again.
+        """
         bounds = matrix.indptr[slice(rows.start, None if rows.stop is None else rows.stop + 1)].astype(np.int64)
         cells = slice(int(bounds[0]), int(bounds[-1]))
-        words = matrix.indices[cells].astype(np.int32, copy=False)
+        indices = matrix.indices[cells]
+        # As unsigned integers, in which a negative index is a large one: one pass instead of two.
+        if len(indices) and indices.view(f"u{indices.itemsize}").max() >= matrix.shape[1]:
+            raise ValueError(f"it has an index outside of its {matrix.shape[1]:,} columns")
+        words = indices.astype(np.int32, copy=False)
         counts = matrix.data[cells]
         if counts.dtype not in (np.float64, np.int64):
             counts = counts.astype(np.float64)
@@ -86,12 +99,19 @@ class Bags:
         return len(self.starts) - 1
 
     def rows(self, chosen: Array | slice) -> Bags:
-        """Return some of the rows, by a mask, by their positions, or by a slice."""
+        """Return some of the rows, by a mask, by their positions, or by a slice; consecutive ones are views."""
+        if isinstance(chosen, slice) and chosen.step in (None, 1):
+            first, last, _ = chosen.indices(len(self))
+            bounds = self.starts[first : max(first, last) + 1]
+            kept = slice(int(bounds[0]), int(bounds[-1]))
+            exposure = None if self.exposure is None else self.exposure[first:last]
+            return Bags(bounds - bounds[0], self.words[kept], self.counts[kept], self.n_words, exposure)
         positions = np.arange(len(self))[chosen]
         lengths = self.starts[positions + 1] - self.starts[positions]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         cells = np.arange(starts[-1]) + np.repeat(self.starts[positions] - starts[:-1], lengths)
-        return Bags(starts, self.words[cells], self.counts[cells], self.n_words)
+        exposure = None if self.exposure is None else self.exposure[positions]
+        return Bags(starts, self.words[cells], self.counts[cells], self.n_words, exposure)
 
     @cached_property
     def are_counts(self) -> bool:
@@ -115,6 +135,11 @@ class Bags:
         sums = np.zeros((len(self), *values.shape[1:]))
         np.add.at(sums, self.row_of_cell, values)
         return sums
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the stored cells and of the rows."""
+        return int(self.starts.nbytes + self.words.nbytes + self.counts.nbytes)
 
     def to_array(self) -> Array:
         """Return the counts as an array, (n, V)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -17,11 +18,13 @@ from posteriori.typing import Array
 class Numbers:
     """Continuous cells: values (n, d), float32 or float64, C-contiguous, NaN where missing.
 
-    cuts holds the cut points of each column, None where it is not binned; it is empty where no column is.
+    cuts holds the cut points of each column, None where it is not binned; it is empty where no column is. exposure
+    (n,), if given, is the exposure in which the counts of each row occurred, NaN where it is missing.
     """
 
     values: Array
     cuts: tuple[tuple[float, ...] | None, ...] = ()
+    exposure: Array | None = None
 
     def take(self, positions: Sequence[int]) -> Numbers:
         """Return some of the columns."""
@@ -30,7 +33,8 @@ class Numbers:
 
     def rows(self, chosen: Array | slice) -> Numbers:
         """Return some of the rows, by a mask or by their positions."""
-        return replace(self, values=self.values[chosen])
+        exposure = None if self.exposure is None else self.exposure[chosen]
+        return replace(self, values=self.values[chosen], exposure=exposure)
 
 
 @dataclass(frozen=True)
@@ -232,6 +236,10 @@ class Batch:
             return Mixed(numbers, codes, tuple(not is_coded for is_coded in coded))
         return self._codes(columns) if view == "categorical" else self._numbers(columns)
 
+    def exposure(self, name: str) -> Array:
+        """Return the exposure of each row, (n,), from the column of numbers of this name; NaN where it is missing."""
+        return self._numbers([self.schema.names.index(name)]).values[:, 0].astype(np.float64)
+
     def _numbers(self, columns: Sequence[int]) -> Numbers:
         continuous = self.schema.of_kind("continuous")
         if tuple(columns) == continuous:
@@ -263,9 +271,19 @@ class Batch:
         return replace(self.rows(positions), assignment=labels.rows(positions))
 
     def with_schema(self, schema: Schema) -> Batch:
-        """Return the same rows with the cut points of another schema of the same columns."""
+        """Return the same rows with the cut points of another schema of the same columns; kept with this batch."""
         if schema is self.schema:
             return self
+        if id(schema) not in self._views:
+            self._views[id(schema)] = self._under(schema)
+        return self._views[id(schema)]
+
+    @cached_property
+    def _views(self) -> dict[int, Batch]:
+        """The rows under other schemas, by the identity of the schema, which its view keeps alive."""
+        return {}
+
+    def _under(self, schema: Schema) -> Batch:
         codes = self.codes.values
         if self.schema.binning is not None:
             codes = codes[:, self.schema.coded_categories]

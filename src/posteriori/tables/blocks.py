@@ -236,7 +236,11 @@ class BlockTable:
         block = self._block(j)
         if block is None:
             raise no_counts(column.name)
-        bags = Bags.of_matrix(block.matrix, rows)
+        try:
+            bags = Bags.of_matrix(block.matrix, rows)
+        except ValueError as error:
+            what = "X" if block.name == _ALONE else f"block {block.name!r}"
+            raise ValueError(f"{what} is not a valid sparse matrix: {error}") from None
         if block.words == column.words and bags.n_words == column.width:
             return bags, 0
         if not (block.words and column.words):
@@ -266,7 +270,8 @@ def needs_dense(column: Column, n_rows: int | None, who: str) -> TypeError:
     size = f"{8 * (n_rows or 1) * column.width:,} bytes" + (" per row" if n_rows is None else "")
     return TypeError(
         f"{what} is sparse, and {who} reads dense columns; {source}.toarray() would take {size} as float64. "
-        "NaiveBayes reads sparse counts, by the distributions multinomial, scaled, complement, compound and presence; "
+        "NaiveBayes reads sparse counts, by the distributions multinomial, scaled, complement, compound, presence and "
+        "poisson_rate; "
         "GenerativeClassifier pools them"
     )
 
@@ -348,7 +353,4 @@ def _canonical(matrix: Any, name: str) -> Any:
     if not rows.has_canonical_format:
         rows = rows.copy() if rows is matrix else rows
         rows.sum_duplicates()
-    # As unsigned integers, in which a negative index is a large one: one pass instead of two.
-    if rows.nnz and rows.indices.view(f"u{rows.indices.itemsize}").max() >= rows.shape[1]:
-        raise ValueError(f"{name} is not a valid sparse matrix: it has an index outside of its {rows.shape[1]} columns")
     return rows

@@ -21,7 +21,7 @@ from posteriori.tables.lazy import LazyTable
 from posteriori.tables.records import read_records
 from posteriori.tables.schema import Column, IgnoredColumnWarning, Schema, infinite_cell, quote
 from posteriori.tables.table import Table, name_twice
-from posteriori.tables.texts import Texts, extended_texts, find_texts
+from posteriori.tables.texts import CountedText, Texts, extended_texts, find_texts
 from posteriori.typing import Array
 
 
@@ -49,7 +49,7 @@ def read_table(X: Any) -> Table:
 
 
 def read_rows(X: Any, schema: Schema, model: str) -> Table:
-    """Open rows to predict: a table as `read_table` does, a dict for one row, or a list of dicts.
+    """Open rows to predict: a table as `read_table` does, a dict or a Series of pandas for one row, or a list of these.
 
     Of dicts, the keys are the columns of the schema. A key that a row lacks is a missing cell; other keys are ignored,
     with a warning.
@@ -152,6 +152,7 @@ def infer_schema(
     known: Mapping[int, tuple[Column, ...]] | None = None,
     reads_counts: bool = False,
     texts: Texts = (),
+    counted: dict[int, CountedText] | None = None,
 ) -> Schema:
     """Infer the schema of a table.
 
@@ -175,6 +176,8 @@ def infer_schema(
         Whether the caller reads columns of counts; if not, they are an error.
     texts : collection of int, or mapping of int to Tokenizer
         The positions of the columns that may be text, or of those that are (`find_texts`); default: no column is.
+    counted : dict, optional
+        Where the counts of the words of columns of text in memory are put, by their positions (`see_words`).
 
     Returns
     -------
@@ -197,10 +200,10 @@ def infer_schema(
     declared = set(categorical)
     positions = range(len(table.names)) if columns is None else columns
     found = extended_dates(table, known or {})
-    found |= extended_texts(table, known or {})
+    found |= extended_texts(table, known or {}, counted)
     if dates is not None:
         found |= find_dates(table, [j for j in positions if j not in found], dates, declared)
-    found |= find_texts(table, [j for j in positions if j not in found], texts)
+    found |= find_texts(table, [j for j in positions if j not in found], texts, counted)
     if keep is not None:
         identifiers = _identifiers(table, [j for j in positions if j not in found], declared.union(keep))
         found |= {j: (column,) for j, column in identifiers.items()}

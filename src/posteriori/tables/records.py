@@ -1,4 +1,4 @@
-"""Rows given as mappings from column names to cells: a dict for one row, a list of dicts for several."""
+"""Rows given as mappings from column names to cells: a dict or a Series for one row, a list of them for several."""
 
 from __future__ import annotations
 
@@ -121,6 +121,8 @@ def read_records(
 ) -> RecordTable | None:
     """Open a mapping, or a list of mappings, as rows of the columns of a model; return None for any other object.
 
+    A Series of pandas whose index names columns is a row as well.
+
     Issues one UserWarning for the keys that are not columns of the model. The key of the target is ignored.
 
     Parameters
@@ -142,6 +144,10 @@ def read_records(
     """
     if type(X).__module__.startswith("scipy.sparse"):  # one of its formats is a dict
         return None
+    if _is_series(X) and not set(names).isdisjoint(X.index):  # a row of a frame, such as table.iloc[3]
+        X = X.to_dict()
+    elif isinstance(X, list | tuple) and X and _is_series(X[0]):
+        X = [row.to_dict() if _is_series(row) else row for row in X]
     if isinstance(X, Mapping):
         X = [X]
     elif not (isinstance(X, list | tuple) and X and isinstance(X[0], Mapping)):
@@ -152,6 +158,11 @@ def read_records(
             raise TypeError(f"row {row} of X is a {found}, and row 0 is a dict; give each row as a dict")
     warn_of_unknown_keys(X, names, model, target, stacklevel=6)
     return RecordTable(X, names, named)
+
+
+def _is_series(row: Any) -> bool:
+    """Return whether an object is a Series of pandas, which need not be installed."""
+    return type(row).__name__ == "Series" and type(row).__module__.split(".")[0] == "pandas"
 
 
 def warn_of_unknown_keys(

@@ -106,7 +106,10 @@ class Column:
         require((self.width > 0) == (self.kind == "counts"), f"column {name!r} has a wrong number of words")
         require(len(self.words) in (0, self.width), f"column {name!r} has not one name for each word")
         require(len(set(self.words)) == len(self.words), f"a word of column {name!r} occurs twice")
-        require(self.text is None or len(self.words) > 0, f"column {name!r} of text has no words")
+        if self.text is not None:
+            hashes = self.text.n_features
+            suits = len(self.words) > 0 if hashes is None else not self.words and hashes == self.width
+            require(suits, f"column {name!r} of text has no words, or has words that are hashed")
         if self.part is not None:
             self._check_part(self.part)
         if cells:
@@ -180,8 +183,10 @@ class Column:
         return self.text.counter(self.word_places)
 
     def word(self, position: int) -> str:
-        """Return the name of a word of a column of counts."""
-        return self.words[position] if self.words else f"x{position}"
+        """Return the name of a word of a column of counts: of a hash, which cannot be read, its number."""
+        if self.words:
+            return self.words[position]
+        return f"x{position}" if self.text is None else f"hash {position}"
 
     @cached_property
     def lookup(self) -> dict[Hashable, int]:

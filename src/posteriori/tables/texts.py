@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
+from posteriori.tables.bags import Bags
+from posteriori.tables.blocks import in_vocabulary
 from posteriori.tables.folding import Look, fold_rows
 from posteriori.tables.frames import PolarsTable
 from posteriori.tables.identifiers import FEWEST_CELLS, Occurrences
@@ -25,6 +29,7 @@ SAMPLED = 1000  # cells by which text is recognised
 _FEWEST_WORDS = 5.0  # in a cell, on average; names and addresses have fewer
 _UNSEEN_SHARE = 0.5  # of new rows, whose cell as a whole is new; of categories it is less
 _REPEATED_SHARE = 0.5  # of the words of all cells, that occur in two cells or more; of identifiers it is less
+MOST_KEPT = 1 << 30  # bytes of counts of words that are kept in memory
 _MOST_COUNTED = 1 << 21  # words whose rows are counted at a time
 _CATEGORICAL = ("Categorical", "Enum", "category", "ordered")  # data types that declare categories
 
@@ -48,7 +53,9 @@ def looks_like_text(cells: Sequence[str]) -> bool:
     return repeated >= _REPEATED_SHARE * sum(cells_with.values())
 
 
-def find_texts(table: Table, positions: Sequence[int], texts: Texts) -> dict[int, tuple[Column, ...]]:
+def find_texts(
+    table: Table, positions: Sequence[int], texts: Texts, counted: dict[int, CountedText] | None = None
+) -> dict[int, tuple[Column, ...]]:
     """Return the columns of text of a table with their vocabularies, by their positions in the table.
 
     Parameters
@@ -58,6 +65,8 @@ def find_texts(table: Table, positions: Sequence[int], texts: Texts) -> dict[int
         The columns to look at.
     texts : collection of int, or mapping of int to Tokenizer
         Columns that are text if they look like it (`looks_like_text`), or columns that are, with their settings.
+    counted : dict, optional
+        As in `see_words`.
 
     Raises
     ------
@@ -66,20 +75,41 @@ def find_texts(table: Table, positions: Sequence[int], texts: Texts) -> dict[int
     UnseenCategoryError
         The table is a scan of which only the first rows are to be read.
     """
+    chosen = text_columns(table, positions, texts)
+    hashed = _hashed_texts(table, chosen)
+    seen = see_words(table, {j: one for j, one in chosen.items() if j not in hashed}, counted)
+    return hashed | {j: (_column(table, j, chosen[j], words),) for j, words in seen.items()}
+
+
+def text_columns(table: Table, positions: Sequence[int], texts: Texts) -> dict[int, Tokenizer]:
+    """Return the settings of the columns that are text, by their positions; arguments as in `find_texts`."""
     if isinstance(texts, Mapping):
-        chosen = {j: texts[j] for j in positions if j in texts}
-    else:
-        candidates = [j for j in positions if j in texts and _may_be_text(table, j)]
-        chosen = {j: Tokenizer() for j in _recognised(table, candidates)}
-    seen = see_words(table, chosen)
-    return {j: (_column(table, j, chosen[j], words),) for j, words in seen.items()}
+        return {j: texts[j] for j in positions if j in texts}
+    candidates = [j for j in positions if j in texts and _may_be_text(table, j)]
+    return {j: Tokenizer() for j in _recognised(table, candidates)}
 
 
-def extended_texts(table: Table, known: Mapping[int, tuple[Column, ...]]) -> dict[int, tuple[Column, ...]]:
+def extended_texts(
+    table: Table, known: Mapping[int, tuple[Column, ...]], counted: dict[int, CountedText] | None = None
+) -> dict[int, tuple[Column, ...]]:
     """Return the columns of text of a model, by their positions in another table, with the vocabulary of that table."""
     tokenizers = {j: column.text for j, (column, *_) in known.items() if column.text is not None}
-    seen = see_words(table, tokenizers)
-    return {j: (_column(table, j, tokenizers[j], words, known[j][0]),) for j, words in seen.items()}
+    hashed = _hashed_texts(table, tokenizers)
+    seen = see_words(table, {j: one for j, one in tokenizers.items() if j not in hashed}, counted)
+    return hashed | {j: (_column(table, j, tokenizers[j], words, known[j][0]),) for j, words in seen.items()}
+
+
+def _hashed_texts(table: Table, tokenizers: Mapping[int, Tokenizer]) -> dict[int, tuple[Column, ...]]:
+    """Return the columns whose words are hashed, by their positions."""
+    return {j: (_hashed(table, j, one),) for j, one in tokenizers.items() if one.n_features is not None}
+
+
+def _hashed(table: Table, j: int, tokenizer: Tokenizer) -> Column:
+    """Return a column of text whose words are hashed, so that no pass has to find them."""
+    assert tokenizer.n_features is not None
+    if not isinstance(table, LazyTable):
+        table.texts(j, slice(0, min(1, table.n_rows)))  # it raises an error if the column holds others
+    return Column(table.names[j], "counts", dtype=table.data_type(j), width=tokenizer.n_features, text=tokenizer)
 
 
 def _column(table: Table, j: int, tokenizer: Tokenizer, seen: RowsWithWord, past: Column | None = None) -> Column:
@@ -161,11 +191,12 @@ class RowsWithWord:
     @classmethod
     def of(cls, texts: Sequence[str | None], tokenizer: Tokenizer) -> RowsWithWord:
         """Return the number of texts that hold each word."""
-        counts: Counter[str] = Counter()
-        for text in texts:
-            if text is not None:
-                counts.update(set(tokenizer.tokens(text)))
-        return cls(dict(counts), len(texts))
+        return cls._of_counts(*tokenizer.count(texts), len(texts))
+
+    @classmethod
+    def _of_counts(cls, words: tuple[str, ...], matrix: Any, n_rows: int) -> RowsWithWord:
+        n_rows_with = [] if matrix is None else np.bincount(matrix.indices, minlength=len(words)).tolist()
+        return cls(dict(zip(words, n_rows_with, strict=True)), n_rows)
 
     def __add__(self, other: RowsWithWord) -> RowsWithWord:
         counts = dict(self.counts)
@@ -174,6 +205,44 @@ class RowsWithWord:
         if len(counts) > _MOST_COUNTED:
             counts = dict(heapq.nlargest(_MOST_COUNTED // 2, counts.items(), key=lambda entry: (entry[1], entry[0])))
         return RowsWithWord(counts, self.n_rows + other.n_rows)
+
+
+@dataclass
+class CountedText:
+    """The counts of the words of a column of text in memory, which were found together with its vocabulary.
+
+    Attributes
+    ----------
+    parts : list of (tuple of str, CSR matrix or None, int)
+        The words, their counts and the number of rows of consecutive rows.
+    is_kept : bool
+        Whether all rows are kept: not if their counts take more than 1 GB. Then `parts` is empty.
+    """
+
+    parts: list[tuple[tuple[str, ...], Any, int]] = field(default_factory=list)
+    is_kept: bool = True
+    _n_bytes: int = 0
+
+    def add(self, words: tuple[str, ...], matrix: Any, n_rows: int) -> None:
+        """Add the counts of the rows that follow."""
+        if matrix is not None:
+            self._n_bytes += matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
+        if self._n_bytes > MOST_KEPT:
+            self.is_kept = False
+            self.parts.clear()
+        if self.is_kept:
+            self.parts.append((words, matrix, n_rows))
+
+    def bags(self, column: Column) -> Bags:
+        """Return the counts of all rows in the vocabulary of a column."""
+        return Bags.joined([self._in_vocabulary(*part, column) for part in self.parts])
+
+    @staticmethod
+    def _in_vocabulary(words: tuple[str, ...], matrix: Any, n_rows: int, column: Column) -> Bags:
+        if matrix is None:
+            return Bags.empty(n_rows, column.width)
+        places = np.array([column.word_places.get(word, -1) for word in words], np.int32)
+        return in_vocabulary(Bags.of_matrix(matrix, slice(0, n_rows)), places, column.width)[0]
 
 
 @dataclass(frozen=True)
@@ -191,14 +260,25 @@ class _CountWords(Look[_WordsSeen]):
     """A task that counts the rows of each word of columns of text."""
 
     tokenizers: tuple[Tokenizer, ...]
+    counted: tuple[CountedText, ...] = ()  # one per column, to which the counts are added; none if they are not kept
 
     def of_rows(self, table: Table, columns: Sequence[int], rows: slice) -> _WordsSeen:
-        pairs = zip(columns, self.tokenizers, strict=True)
-        return _WordsSeen(tuple(RowsWithWord.of(table.texts(j, rows), tokenizer) for j, tokenizer in pairs))
+        seen = []
+        for position, (j, tokenizer) in enumerate(zip(columns, self.tokenizers, strict=True)):
+            texts = table.texts(j, rows)
+            words, matrix = tokenizer.count(texts)
+            if self.counted:
+                self.counted[position].add(words, matrix, len(texts))
+            seen.append(RowsWithWord._of_counts(words, matrix, len(texts)))
+        return _WordsSeen(tuple(seen))
 
 
-def see_words(table: Table, tokenizers: Mapping[int, Tokenizer]) -> dict[int, RowsWithWord]:
+def see_words(
+    table: Table, tokenizers: Mapping[int, Tokenizer], counted: dict[int, CountedText] | None = None
+) -> dict[int, RowsWithWord]:
     """Return the number of rows in which each word of columns of text occurs, by their positions, in one pass.
+
+    If `counted` is given and the table is in memory, the counts of the words are put there, by the same positions.
 
     Raises
     ------
@@ -211,5 +291,11 @@ def see_words(table: Table, tokenizers: Mapping[int, Tokenizer]) -> dict[int, Ro
         return {}
     if getattr(table, "from_first_rows", False):
         raise UnseenCategoryError("the words of a text take a pass over all rows")
-    seen: Any = fold_rows(table, _CountWords(tuple(tokenizers.values())), list(tokenizers))
+    kept: dict[int, CountedText] = {}
+    if counted is not None and not isinstance(table, LazyTable | StreamedTable | PartitionedTable):
+        kept = {j: CountedText() for j in tokenizers}
+    look = _CountWords(tuple(tokenizers.values()), tuple(kept.values()))
+    seen: Any = fold_rows(table, look, list(tokenizers))
+    if counted is not None:
+        counted |= {j: one for j, one in kept.items() if one.is_kept}
     return dict(zip(tokenizers, seen.columns, strict=True))

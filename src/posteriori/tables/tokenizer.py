@@ -1,18 +1,18 @@
-"""How a column of text is cut into words: the settings of scikit-learn's CountVectorizer."""
+"""How a column of text is cut into words: the settings of scikit-learn's CountVectorizer and HashingVectorizer."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 from posteriori.invariants import require
 from posteriori.suggestions import similar
 
 _OF_VOCABULARY = ("min_df", "max_df", "max_features")
+_MOST_HASHES = 1 << 31  # scikit-learn's indices have 32 bits
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,9 @@ class Tokenizer:
         occurs in.
     max_features : int or None
         V, the greatest number of words: the ones that most rows hold.
+    n_features : int or None
+        V, if words are counted by their hashes and not by a vocabulary, as `HashingVectorizer` does. Two words may have
+        one hash, and a hash cannot be read as a word; the first pass over the rows is saved.
     """
 
     analyzer: Literal["word", "char", "char_wb"] = "word"
@@ -50,6 +53,7 @@ class Tokenizer:
     min_df: int | float = 1
     max_df: int | float = 1.0
     max_features: int | None = 1 << 17
+    n_features: int | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Tokenizer:
@@ -87,41 +91,64 @@ class Tokenizer:
             suits = value >= 0 if isinstance(value, int) else 0.0 <= value <= 1.0
             require(suits, f"{name} is {value}; give a number of rows, or a share of them between 0.0 and 1.0")
         require(self.max_features is None or self.max_features > 0, "max_features is not positive")
+        if self.n_features is not None:
+            suits = 0 < self.n_features < _MOST_HASHES
+            require(suits, f"n_features is {self.n_features}; give the number of hashes, such as {1 << 18}")
+            usual = Tokenizer()
+            stated = [name for name in _OF_VOCABULARY if getattr(self, name) != getattr(usual, name)]
+            require(
+                not stated,
+                f"n_features hashes the words, so that there is no vocabulary that {', '.join(stated)} could limit; "
+                "leave one of them out",
+            )
         try:
             groups = re.compile(self.token_pattern).groups
         except re.error as error:
             raise ValueError(f"token_pattern is {self.token_pattern!r}, which is no pattern: {error}") from None
         require(groups <= 1, f"token_pattern is {self.token_pattern!r}; it may have one group at most")
 
-    def _vectorizer(self, **vocabulary: Any) -> Any:
-        try:
-            from sklearn.feature_extraction.text import CountVectorizer
-        except ImportError:
-            raise ImportError("a model with a column of text needs scikit-learn: pip install scikit-learn") from None
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """The settings of the vectorizers of scikit-learn, without those of the vocabulary."""
         settings = dataclasses.asdict(self)
-        for name in _OF_VOCABULARY:
+        for name in (*_OF_VOCABULARY, "n_features"):
             del settings[name]
         if isinstance(self.stop_words, tuple):
             settings["stop_words"] = list(self.stop_words)
         if self.analyzer != "word":  # CountVectorizer warns of settings that only words have
             del settings["stop_words"], settings["token_pattern"]
-        return CountVectorizer(**settings, **vocabulary)
+        return settings
+
+    def _vectorizer(self, **vocabulary: Any) -> Any:
+        try:
+            from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+        except ImportError:
+            raise ImportError("a model with a column of text needs scikit-learn: pip install scikit-learn") from None
+        if self.n_features is not None:
+            return HashingVectorizer(n_features=self.n_features, alternate_sign=False, norm=None, **self._settings)
+        return CountVectorizer(**self._settings, **vocabulary)
+
+    def weighter(self) -> Any:
+        """Return a vectorizer that learns a vocabulary, and weights its words by tf-idf."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        limits = {name: getattr(self, name) for name in _OF_VOCABULARY}
+        return TfidfVectorizer(**self._settings, **limits)
 
     def counter(self, places: Mapping[str, int]) -> Any:
-        """Return a vectorizer that counts the words of a vocabulary, given as the position of each."""
-        return self._vectorizer(vocabulary=places)
+        """Return a vectorizer that counts hashes, or the words of a vocabulary, given as the position of each."""
+        return self._vectorizer(**({} if self.n_features is not None else {"vocabulary": places}))
 
-    @cached_property
-    def _analyze(self) -> Any:
-        return self._vectorizer().build_analyzer()
-
-    def tokens(self, text: str) -> list[str]:
-        """Return the words and n-grams of a text, in order, with repetitions."""
-        found: list[str] = self._analyze(text)
-        return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+    def count(self, texts: Sequence[str | None]) -> tuple[tuple[str, ...], Any]:
+        """Return the words of some texts, and how often each occurs in each text, as a CSR matrix; None has no word."""
+        vectorizer = self._vectorizer()
+        try:
+            counts = vectorizer.fit_transform([text or "" for text in texts])
+        except ValueError as error:
+            if "empty vocabulary" not in str(error):
+                raise
+            return (), None
+        return tuple(vectorizer.get_feature_names_out().tolist()), counts
 
     def selected(self, n_rows_with: Mapping[str, int], n_rows: int) -> tuple[str, ...]:
         """Return the vocabulary, in alphabetical order, from the number of rows that hold each word."""

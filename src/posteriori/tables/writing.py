@@ -116,6 +116,10 @@ def _of_table(schema: Schema, drawn: list[Array]) -> tuple[Schema, list[Array]]:
 
 def _drawn_texts(column: Column, bags: Any) -> tuple[Column, Array]:
     """Return drawn words as a column that has the text of each row as a category of its own."""
+    if not column.words:
+        raise ValueError(
+            f"the words of column {column.name!r} are hashed, so that no text can be written; leave n_features out"
+        )
     words, counts = bags.words.tolist(), bags.counts.astype(np.int64).tolist()
     texts = [
         " ".join(" ".join([column.word(word)] * count) for word, count in zip(words[i:k], counts[i:k], strict=True))

@@ -1,0 +1,68 @@
+"""The command explore: an interactive page about a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from posteriori.cli.any_model import AnyModelPath, load_any
+from posteriori.cli.checks import read_for
+from posteriori.cli.messages import UserError, as_user_errors
+from posteriori.cli.options import FORMATS
+from posteriori.cli.reading import check_place
+
+_SUFFIXES = (".html", ".htm")
+
+
+def explore(
+    model: AnyModelPath,
+    table: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="TABLE", help=f"Rows to look at; the page contains their cells. {FORMATS}.", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to write. Default: the model's name with .html."),
+    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")] = None,
+) -> None:
+    """Write a page that answers what-if questions about a model, with any input unknown.
+
+    One HTML file, which works offline. It shows the posterior and its sum of log factors as inputs change, the next
+    best question, and the smallest change of the prediction; of a network all marginals, with evidence by click. With
+    a TABLE (at most 2,000 rows of it, drawn at random) it also shows strange and wrong rows, and decisions by
+    prevalence and costs.
+
+    Example:
+
+        posteriori explore penguins.posteriori penguins.csv -o penguins.html
+    """
+    path = model.with_suffix(".html") if output is None else output
+    if path.suffix.lower() not in _SUFFIXES:
+        raise UserError(f"{str(path)!r} does not have the suffix of a web page; name it .html")
+    check_place(path, model, *([] if table is None else [table]))
+    loaded = load_any(model)
+    rows = None if table is None else _rows(loaded, table)
+
+    from posteriori import exploring
+
+    with as_user_errors():
+        exploring.explore(loaded, rows, path=path, title=title or getattr(loaded, "name", "") or None)
+    print(f"wrote {path}")
+
+
+def _rows(loaded: Any, table: Path) -> Any:
+    """Read the rows, with numeric targets as the classes that they were cut into."""
+    from posteriori.networks import BayesianNetwork
+
+    if isinstance(loaded, BayesianNetwork):
+        raise UserError("rows are shown for classifiers; explore a network without rows")
+    frame = read_for(loaded, table)
+    cuts, target = getattr(loaded, "target_cuts_", None), loaded.schema_.target
+    if cuts is not None and target in frame.columns and frame.schema[target].is_numeric():
+        frame = frame.with_columns(cuts.expression(target))
+    return frame

@@ -1,0 +1,105 @@
+"""What an explorer needs beside the model: the ranges of columns, and rows to look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from posteriori.classifiers.validation import labels_to_learn
+from posteriori.draws import generator
+from posteriori.model import GenerativeModel
+from posteriori.statistics import ColumnRanges
+from posteriori.tables import Batch, Schema, read_labels, read_rows
+from posteriori.tables.writing import decode
+from posteriori.typing import Array
+
+_DRAWN = 500  # rows of a model without ranges
+_SEED = 0  # the same page for the same model and rows
+
+
+def column_ranges(estimator: Any) -> dict[str, list[Any]]:
+    """Return the lowest and the highest number of each column, and whether its numbers are whole, by its name.
+
+    They are those of the training rows; a model that has none, such as one made from parameters, is sampled.
+    """
+    schema, models = estimator._posterior.schema, estimator._posterior.models
+    ranges = _ranges_of(estimator)
+    if ranges is None:
+        ranges = _drawn_ranges(schema, models[0])
+    return {
+        column.name: [float(low), float(high), bool(whole)]
+        for column, low, high, whole in zip(schema.columns, ranges.lowest, ranges.highest, ranges.whole, strict=True)
+        if column.kind == "continuous" and np.isfinite(low)
+    }
+
+
+def _ranges_of(estimator: Any) -> ColumnRanges | None:
+    """Return the ranges of the training rows of a model, or of the first member of a pool that has them."""
+    members = list(getattr(estimator, "members_", {}).values()) or [estimator]
+    return next((found for member in members if (found := member._ranges) is not None), None)
+
+
+def _drawn_ranges(schema: Schema, model: GenerativeModel) -> ColumnRanges:
+    rng = generator(_SEED)
+    component = rng.choice(model.n_components, size=_DRAWN, p=np.exp(model.log_prior) / np.exp(model.log_prior).sum())
+    columns = model.sample(component, rng)
+    lowest, highest = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
+    whole = np.zeros(len(columns), np.bool_)
+    for j in schema.of_kind("continuous"):
+        numbers = np.asarray(columns[j], np.float64)
+        present = numbers[~np.isnan(numbers)]
+        if len(present):
+            lowest[j], highest[j], whole[j] = present.min(), present.max(), bool((present == np.rint(present)).all())
+    return ColumnRanges(lowest, highest, whole)
+
+
+def sampled_rows(estimator: Any, X: Any, y: Any, most: int) -> dict[str, Any]:
+    """Return some rows as the model reads them, their labels and their numbers in the table.
+
+    Raises
+    ------
+    ValueError
+        A label is not one of the classes.
+    """
+    source = estimator._source(X)
+    found: dict[int, Array] = {}
+
+    def read(batch: Batch) -> Array:
+        found[batch.start] = decode(batch)
+        return np.empty(len(batch))
+
+    source.map(read)
+    cells = np.concatenate([found[start] for start in sorted(found)])  # threads may finish in any order
+    labels = _labels(estimator, X, y, len(cells))
+    chosen = np.arange(len(cells))
+    if len(cells) > most:
+        chosen = np.sort(generator(_SEED).choice(len(cells), size=most, replace=False))
+    return {
+        "names": list(estimator._posterior.schema.names),
+        "cells": [[_plain(cell) for cell in row] for row in cells[chosen].tolist()],
+        "labels": None if labels is None else labels[chosen].tolist(),
+        "numbers": chosen.tolist(),
+        "total": len(cells),
+    }
+
+
+def _labels(estimator: Any, X: Any, y: Any, n_rows: int) -> Array | None:
+    """Return the index of the class of each row, −1 without label; None if no labels are known."""
+    schema = estimator._posterior.schema
+    if not hasattr(estimator, "classes_"):
+        return None
+    table = read_rows(X, schema, type(estimator).__name__)
+    if y is None:
+        if schema.target is None or schema.target not in table.names:
+            return None
+        y = schema.target
+    labels = labels_to_learn(read_labels(y, table), "learn", True, True)
+    components: Array = labels.components(estimator.target_, slice(0, n_rows))
+    return components
+
+
+def _plain(cell: Any) -> Any:
+    if isinstance(cell, dict):
+        return {str(word): _plain(count) for word, count in cell.items()}
+    return cell.item() if isinstance(cell, np.generic) else cell

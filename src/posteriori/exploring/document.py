@@ -1,0 +1,179 @@
+"""The explorer of a model or a network: one HTML file, which needs no server and no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from posteriori.exploring.data import column_ranges, sampled_rows
+from posteriori.javascript import javascript_evaluator
+from posteriori.javascript.evaluator_source import joined
+from posteriori.javascript.export import javascript_object
+from posteriori.networks import BayesianNetwork
+from posteriori.persistence import write_file_atomically
+from posteriori.reporting.markup import Html, element
+
+MOST_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """Interactive page about a classifier, a mixture or a network.
+
+    Attributes
+    ----------
+    title : str
+    html : str
+        The complete document: model, evaluator, style and script. It loads nothing.
+    """
+
+    title: str
+    html: str
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file atomically: an interrupted write leaves no partial file.
+
+        Parameters
+        ----------
+        path : path
+            Usually ending in ``.html``.
+
+        Raises
+        ------
+        OSError
+            The folder does not exist or is not writable, or the path is a folder.
+        """
+        write_file_atomically(Path(path), self.html.encode("utf-8", "replace"))
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, so that its style and the style of the notebook do not mix."""
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" title="{html.escape(self.title)}" '
+            'style="width:100%;height:80vh;border:1px solid #ddd"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"Explorer({self.title!r}, {len(self.html):,} characters; save(path) writes it)"
+
+
+def explore(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    title: str | None = None,
+) -> Explorer:
+    """Write a page that answers what-if questions about a model, with any input unknown.
+
+    The page of a classifier has a control for every column, the posterior with its sum of log factors, the value of
+    asking each unknown column, the smallest change of one column that changes the prediction, the members of a pool,
+    and, given labelled rows, the rows with the largest log-loss and sliders for prevalence and costs. The page of a
+    network has all variables with their marginals, evidence by click, the most probable states, the information of each
+    arrow, and the trails that are active between two variables.
+
+    Parameters
+    ----------
+    model : fitted classifier or mixture of posteriori, or BayesianNetwork
+    X : array-like or data frame (n, d), optional
+        Rows to look at. **The page contains their cells**, of at most 2,000 rows drawn at random: leave X out if the
+        page goes to readers who may not see them.
+    y : array-like (n,) or str, optional
+        The labels of the rows, or the name of their column. Default: the column of the target, if X has it.
+    path : path, optional
+        File to write the page to. Default: write no file.
+    title : str, optional
+        Default: the class name of the estimator and the target.
+
+    Returns
+    -------
+    Explorer
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `to_javascript`; or rows are given with a network; or a label is not one of the classes.
+    OSError
+        The path is not writable.
+
+    Notes
+    -----
+    The page works from a file, offline, and under a content security policy that allows its own script and nothing
+    else. All numbers are computed in the browser, and equal those of Python up to rounding.
+
+    Examples
+    --------
+    >>> import posteriori as po
+    >>> from posteriori.datasets import load_penguins
+    >>> model = po.NaiveBayes().fit(load_penguins(), "species")
+    >>> po.explore(model).html.startswith("<!DOCTYPE html>")
+    True
+    """
+    written = javascript_object(model)
+    if isinstance(model, BayesianNetwork):
+        if X is not None:
+            raise ValueError("rows are shown for classifiers; explore a network without rows")
+        shown: dict[str, Any] = {"model": written, "title": title or model.name or "Bayesian network"}
+    else:
+        named = type(model).__name__
+        target = written["target"]
+        title = title or (named if target is None else f"{named}: predicting {target}")
+        shown = {"model": written, "title": title, "ranges": column_ranges(model)}
+        if X is not None:
+            shown["rows"] = sampled_rows(model, X, y, MOST_ROWS)
+    explorer = Explorer(shown["title"], _document(shown))
+    if path is not None:
+        explorer.save(path)
+    return explorer
+
+
+def _document(shown: dict[str, Any]) -> str:
+    """Return the page with its data; a cell or a name cannot end the element that holds them."""
+    data = json.dumps(shown, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    data = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    style, script = _style(), _script()
+    policy = (
+        f"default-src 'none'; script-src '{_hash_of(script)}'; style-src '{_hash_of(style)}'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("link", rel="icon", href="data:,"),
+        element("title", shown["title"]),
+        element("style", Html(style)),
+    )
+    body = element(
+        "body",
+        element("noscript", element("p", "This page computes in the browser; allow its script to run.")),
+        element("div", id="page"),
+        Html(f'<script type="application/json" id="shown">{data}</script>'),
+        Html(f'<script type="module">{script}</script>'),
+    )
+    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
+
+
+@cache
+def _style() -> str:
+    of_report = files("posteriori.reporting").joinpath("page.css").read_text(encoding="utf-8")
+    return of_report + files(__package__).joinpath("page", "explorer.css").read_text(encoding="utf-8")
+
+
+@cache
+def _script() -> str:
+    evaluator = javascript_evaluator()
+    return evaluator + joined(files(__package__).joinpath("page"), "main", known=evaluator)
+
+
+def _hash_of(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

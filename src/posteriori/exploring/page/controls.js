@@ -1,0 +1,165 @@
+// Controls of the columns: a slider over the densities of the classes, a menu with frequencies, a text, a date.
+
+import { el, percent, short, svg } from "./dom.js";
+import { valuesOf } from "./questions.js";
+
+const WIDE = 240; // of a drawing, in its own units
+const HIGH = 34;
+
+/** The controls of all columns of a model. `changed(name, cell)` is called with null for unknown. */
+export class Controls {
+  constructor(model, ranges, changed) {
+    this.model = model;
+    this.ranges = ranges;
+    this.changed = changed;
+    this.byName = new Map();
+    this.filter = el("input", { type: "search", id: "find-column", oninput: () => this.find() });
+    const search = el("p", { class: "find" }, el("label", { for: "find-column" }, "Find a column "), this.filter);
+    const columns = model.columns;
+    this.list = el("div", { class: "controls" }, columns.map((column, at) => this.controlOf(column, at)));
+    this.node = el("div", {}, columns.length > 12 ? search : null, this.dates(columns), this.list);
+    this.drawWhenVisible();
+  }
+
+  /** Show only the columns whose names hold what was typed. */
+  find() {
+    const wanted = this.filter.value.toLowerCase();
+    for (const [name, { node }] of this.byName) node.hidden = !name.toLowerCase().includes(wanted);
+  }
+
+  controlOf(column, at) {
+    const id = `column-${at}`;
+    const made = column.kind === "continuous" ? this.slider(column, id)
+      : column.kind === "categorical" ? this.menu(column, id) : this.words(column, id);
+    const unknown = el("button", {
+      type: "button", class: "unknown", "aria-pressed": "true", "aria-label": `${column.name}: unknown`,
+      onclick: () => this.changed(column.name, null),
+    }, "unknown");
+    const node = el("div", { class: "control" },
+      el("div", { class: "name" }, el("label", { for: id }, column.name), unknown), made.content);
+    this.byName.set(column.name, { ...made, node, unknown, column });
+    return node;
+  }
+
+  /** Show the cells of a row. */
+  show(row) {
+    for (const [name, { node, unknown, set }] of this.byName) {
+      const cell = row.get(name) ?? null;
+      node.classList.toggle("open", cell === null);
+      unknown.setAttribute("aria-pressed", String(cell === null));
+      set(cell);
+    }
+  }
+
+  slider(column, id) {
+    const [low, high, whole] = this.ranges[column.name] ?? [0, 1, false];
+    const step = whole ? 1 : (high - low || 1) / 200;
+    const slide = el("input", { type: "range", id, min: low, max: high, step: whole ? 1 : "any" });
+    const field = el("input", { type: "number", step: "any", "aria-label": `${column.name}, as a number` });
+    slide.addEventListener("input", () => this.changed(column.name, rounded(Number(slide.value), step)));
+    slide.addEventListener("keydown", (event) => {
+      const moves = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 20, PageDown: -20 };
+      if (!(event.key in moves)) return;
+      event.preventDefault();
+      const moved = Number(slide.value) + moves[event.key] * step;
+      this.changed(column.name, rounded(Math.min(Math.max(moved, low), high), step));
+    });
+    field.addEventListener("change", () => this.changed(column.name, field.value === "" ? null : Number(field.value)));
+    const drawing = svg("svg", { class: "densities", viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", "aria-hidden": "true" });
+    const set = (cell) => {
+      slide.value = cell ?? (low + high) / 2;
+      slide.setAttribute("aria-valuetext", cell === null ? "unknown" : short(cell));
+      field.value = cell ?? "";
+    };
+    const ends = el("div", { class: "ends", "aria-hidden": "true" }, el("span", {}, short(low)), el("span", {}, short(high)));
+    const content = [el("div", { class: "slide" }, drawing, slide, ends), field];
+    return { content, set, drawing, draw: () => this.drawDensities(column, drawing) };
+  }
+
+  /** Draw p(x | y) of each class over the range of a column. */
+  drawDensities(column, drawing) {
+    const values = valuesOf(column, this.ranges[column.name], 41);
+    if (values.length < 2 || !this.model.hasDensity) return;
+    const each = values.map((value) => this.model.logConditional(new Map([[column.name, value]])).map(Math.exp));
+    const peak = Math.max(...each.flatMap((densities) => [...densities]));
+    this.model.classes.forEach((_, y) => {
+      const points = each.map((densities, k) =>
+        `${((WIDE * (values[k] - values[0])) / (values.at(-1) - values[0])).toFixed(1)},${(HIGH - 1 - ((HIGH - 2) * densities[y]) / peak).toFixed(1)}`);
+      drawing.append(svg("polyline", { class: `curve hue${y % 8}`, points: points.join(" ") }));
+    });
+  }
+
+  drawWhenVisible() {
+    const drawn = new Map([...this.byName.values()].filter(({ draw }) => draw).map((made) => [made.drawing, made.draw]));
+    const observer = new IntersectionObserver((entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        observer.unobserve(target);
+        drawn.get(target)();
+      }
+    }, { rootMargin: "300px" });
+    for (const drawing of drawn.keys()) observer.observe(drawing);
+  }
+
+  menu(column, id) {
+    const select = el("select", { id }, el("option", { value: "" }, "unknown"),
+      column.categories.map((category, k) => el("option", { value: String(k) }, String(category))));
+    select.addEventListener("change", () => {
+      this.changed(column.name, select.value === "" ? null : column.categories[Number(select.value)]);
+    });
+    const frequencies = () => {
+      if (!this.model.hasDensity || column.categories.length > 200) return;
+      const logPrior = this.model.classLogPrior;
+      column.categories.forEach((category, k) => {
+        const given = this.model.logConditional(new Map([[column.name, category]]));
+        const p = given.reduce((sum, log, y) => sum + Math.exp(log + logPrior[y]), 0);
+        select.options[k + 1].textContent = `${category} (${percent(p)})`;
+      });
+    };
+    const set = (cell) => {
+      select.value = cell === null ? "" : String(column.categories.indexOf(cell));
+    };
+    return { content: select, set, drawing: select, draw: frequencies };
+  }
+
+  words(column, id) {
+    const hint = column.text ? "a text" : "words and counts: spam 2, ham 1";
+    const field = el("textarea", { id, rows: 3, placeholder: hint });
+    field.addEventListener("input", () => {
+      this.changed(column.name, field.value.trim() === "" ? null : column.text ? field.value : countsOf(field.value, column));
+    });
+    const set = (cell) => {
+      if (document.activeElement === field) return;
+      const words = cell !== null && typeof cell === "object";
+      field.value = cell === null ? "" : words ? Object.entries(cell).map(([word, n]) => `${word} ${n}`).join(", ") : cell;
+    };
+    return { content: field, set };
+  }
+
+  /** Return a control for each column of dates of the table, which sets all its parts. */
+  dates(columns) {
+    const sources = [...new Set(columns.filter(({ part }) => part).map(({ part }) => part.of))];
+    return sources.map((source, at) => {
+      const field = el("input", { type: "datetime-local", id: `date-${at}` });
+      field.addEventListener("change", () => {
+        if (field.value === "") return;
+        const cells = this.model.schema.readRow({ [source]: field.value });
+        for (const column of columns.filter(({ part }) => part?.of === source)) {
+          const { position, kind, categories, name } = column;
+          this.changed(name, kind === "continuous" ? cells.numbers[position] : categories[cells.codes[position] - 1] ?? null);
+        }
+      });
+      return el("p", {}, el("label", { for: `date-${at}` }, `${source}, as a date `), field);
+    });
+  }
+}
+
+function rounded(x, step) {
+  return step === 1 ? Math.round(x) : Number(x.toPrecision(6));
+}
+
+function countsOf(text, column) {
+  const known = (word) => (column.lookup ? column.lookup.has(word) : /^x\d+$/.test(word));
+  const pairs = text.split(",").map((part) => /^\s*(.+?)(?:\s+(\d+(?:\.\d+)?))?\s*$/.exec(part)).filter(Boolean);
+  return Object.fromEntries(pairs.filter(([, word]) => known(word)).map(([, word, n]) => [word, Number(n ?? 1)]));
+}

@@ -1,0 +1,111 @@
+// Questions about a case that take many evaluations: what to ask next, and which one change turns the prediction.
+
+const GRID = 25; // values of a number
+
+/** Return the entropy of a distribution in nats. */
+export function entropy(p) {
+  return p.reduce((sum, one) => (one > 0 ? sum - one * Math.log(one) : sum), 0);
+}
+
+/** Return values of a column: its categories, or numbers from the lowest to the highest of the range. */
+export function valuesOf(column, range, n = GRID) {
+  if (column.kind === "categorical") return column.categories;
+  if (column.kind !== "continuous" || !range) return [];
+  const [low, high, whole] = range;
+  if (low === high) return [low];
+  if (whole && high - low < n) return Array.from({ length: high - low + 1 }, (_, k) => low + k);
+  const values = Array.from({ length: n }, (_, k) => low + ((high - low) * k) / (n - 1));
+  return whole ? values.map(Math.round) : values;
+}
+
+/** Return a row with another cell in one column. */
+export function withCell(row, name, cell) {
+  const changed = new Map(row);
+  changed.set(name, cell);
+  return changed;
+}
+
+/**
+ * Return the mutual information of the class and an unknown column given what is known, in nats: the entropy of the
+ * mean posterior minus the mean entropy, over the answers. The mean posterior is p(y | x), except in a pool, which is
+ * not one density; there the difference from the mean keeps the value from being negative.
+ */
+export function expectedDrop(model, row, column, values) {
+  const logs = values.map((value) => model.logDensity(withCell(row, column.name, value)));
+  const peak = Math.max(...logs);
+  if (peak === -Infinity) return 0;
+  const weights = logs.map((log) => Math.exp(log - peak));
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  let after = 0;
+  const mean = model.classes.map(() => 0);
+  values.forEach((value, k) => {
+    const share = weights[k] / total;
+    if (share < 1e-12) return;
+    const posterior = model.posterior(withCell(row, column.name, value));
+    after += share * entropy(posterior);
+    posterior.forEach((p, y) => (mean[y] += share * p));
+  });
+  return Math.max(entropy(mean) - after, 0);
+}
+
+function mostProbable(p) {
+  return p.indexOf(Math.max(...p));
+}
+
+/**
+ * Return the smallest change of one column that changes the prediction: its value, the class then and its probability;
+ * null if no value does. For a number it is the nearest such value, found on a grid and narrowed by bisection.
+ */
+export function smallestChange(model, row, column, values, whole = false) {
+  const before = mostProbable(model.posterior(row));
+  const outcome = (value) => {
+    const p = model.posterior(withCell(row, column.name, value));
+    const label = mostProbable(p);
+    return { value, label, probability: p[label], turns: label !== before };
+  };
+  if (column.kind === "categorical") {
+    const turning = values.filter((value) => value !== row.get(column.name)).map(outcome).filter(({ turns }) => turns);
+    return turning.sort((a, b) => b.probability - a.probability)[0] ?? null;
+  }
+  const now = row.get(column.name);
+  const nearest = [...values].sort((a, b) => Math.abs(a - now) - Math.abs(b - now));
+  const found = nearest.map((value) => () => outcome(value)).reduce((hit, next) => hit ?? turnedBy(next()), null);
+  if (!found) return null;
+  if (whole) return found;
+  let [inside, outside] = [now, found];
+  for (let step = 0; step < 30 && Math.abs(outside.value - inside) > 1e-6 * Math.abs(found.value - now); step++) {
+    const middle = outcome((inside + outside.value) / 2);
+    if (middle.turns) outside = middle;
+    else inside = middle.value;
+  }
+  return outside;
+}
+
+function turnedBy(outcome) {
+  return outcome.turns ? outcome : null;
+}
+
+/** Return the most probable value of each column alone given a class: the typical row of the class. */
+export function typicalRow(model, y, valuesOfColumn) {
+  const row = new Map();
+  for (const column of model.columns) {
+    const values = valuesOfColumn(column);
+    if (!values.length) continue;
+    const logs = values.map((value) => (model.logConditional(new Map([[column.name, value]])) ?? [])[y] ?? 0);
+    row.set(column.name, values[logs.indexOf(Math.max(...logs))]);
+  }
+  return row;
+}
+
+/** Return posteriors (C,) under another class prior: p'(y | x) ∝ p(y | x)·p'(y) / p(y). */
+export function underPrior(posterior, prior, other) {
+  const moved = posterior.map((p, y) => (prior[y] > 0 ? (p * other[y]) / prior[y] : 0));
+  const total = moved.reduce((sum, p) => sum + p, 0);
+  return moved.map((p) => p / total);
+}
+
+/** Return the prior with another probability of one class; the others keep their proportions. */
+export function priorWith(prior, y, probability) {
+  const others = 1 - prior[y];
+  return prior.map((p, k) => (k === y ? probability : others > 0 ? (p * (1 - probability)) / others : 0));
+}

@@ -1,0 +1,280 @@
+// A generative model, and the posterior of one model or of a logarithmic opinion pool of several.
+
+import { logSum, numbersOf } from "./arrays.js";
+import { FamilyTables } from "./elimination.js";
+import { MultivariateGaussian } from "./gaussian.js";
+import { Binned, Categorical, Gaussian, Missingness, Poisson } from "./independent.js";
+import { Schema, Tile, cellOf, isMissing } from "./rows.js";
+import { AveragedOneDependence, FullJoint, Grouped } from "./tables.js";
+import { Tree } from "./trees.js";
+import { Complement, Compound, Multinomial, PoissonRate, Presence, ScaledMultinomial } from "./words.js";
+
+const FLOOR = -700; // nats: no member of a pool can veto a class
+
+/** The densities by the names that the model file gives them. Each has logDensity(tile), (Z,), and logFactors(tile), (Z, d). */
+const DENSITIES = {
+  AveragedOneDependence,
+  Binned,
+  Categorical,
+  Complement,
+  Compound,
+  FullJoint,
+  Gaussian,
+  Grouped,
+  KDependence: FamilyTables,
+  Missingness,
+  Multinomial,
+  MultivariateGaussian,
+  Poisson,
+  PoissonRate,
+  Presence,
+  ScaledMultinomial,
+  Tree,
+};
+
+function densityOf({ density, parameters }, nComponents) {
+  const make = (coarse) => densityOf(coarse, nComponents);
+  if (!Object.hasOwn(DENSITIES, density)) throw new Error(`this evaluator does not know the density ${density}`);
+  return new DENSITIES[density](parameters, nComponents, make);
+}
+
+/** log p(x, z) = log p(z) + Σ_b log p(x_b | z); the density of a class is the sum over its components. */
+export class GenerativeModel {
+  constructor(written, schema) {
+    this.name = written.name;
+    this.schema = schema;
+    this.logPrior = numbersOf(written.log_prior); // of components, (Z,)
+    this.nComponents = this.logPrior.length;
+    this.ofClass = written.of_class.length ? written.of_class : null; // the class of each component, if some class has several
+    this.given = written.given; // for each column, those on which its factor is conditional
+    // The order of the columns in the chain rule of a mixture: there each column is given all columns before it.
+    this.order = [...this.given.keys()].sort((i, j) => this.given[i].length - this.given[j].length);
+    this.nClasses = this.ofClass ? this.ofClass.at(-1) + 1 : this.nComponents;
+    this.weights = written.weights && {
+      bias: numbersOf(written.weights.bias),
+      weight: numbersOf(written.weights.weight),
+    };
+    this.blocks = written.blocks.map((block) => this.blockOf(block, written.cuts));
+    this.classLogPrior = this.byClass(this.logPrior);
+    this.bias = this.weights ? this.weights.bias : this.classLogPrior;
+  }
+
+  blockOf(written, cuts) {
+    const density = densityOf(written, this.nComponents);
+    const kind = density.kind ?? density.constructor.kind;
+    const tile = new Tile(written.columns.map((j) => this.schema.columns[j]), kind, cuts, written.exposure);
+    return { density, tile, columns: written.columns, shared: Boolean(density.constructor.shared) };
+  }
+
+  /** Whether the model has a log p(x): no block has scores that are not a density. */
+  get hasDensity() {
+    return this.blocks.every(({ density }) => density.constructor.normalised !== false);
+  }
+
+  /** Return log Σ exp over the components of each class, (C,) from (Z,). */
+  byClass(values) {
+    if (!this.ofClass) return values;
+    const parts = Array.from({ length: this.nClasses }, () => []);
+    values.forEach((value, z) => parts[this.ofClass[z]].push(value));
+    return Float64Array.from(parts, logSum);
+  }
+
+  /** Return log p(x, y) in nats, (C,), or without the factors that all components share. */
+  logJoint(cells, withShared = true) {
+    const total = Float64Array.from(this.logPrior);
+    for (const { density, tile, shared } of this.blocks) {
+      tile.take(cells);
+      density.check?.(tile);
+      if (shared && !withShared) continue;
+      const of = density.logDensity(tile);
+      for (let z = 0; z < total.length; z++) total[z] += of[z];
+    }
+    return this.byClass(total);
+  }
+
+  /** Return the log factors given the component in nats, (Z, d). */
+  logFactors(cells, withShared) {
+    const d = this.schema.columns.length;
+    const factors = new Float64Array(this.nComponents * d);
+    for (const { density, tile, columns, shared } of this.blocks) {
+      tile.take(cells);
+      density.check?.(tile);
+      if (shared && !withShared) continue;
+      const of = density.logFactors(tile);
+      for (let z = 0; z < this.nComponents; z++) {
+        columns.forEach((j, p) => (factors[z * d + j] += of[z * columns.length + p]));
+      }
+    }
+    return factors;
+  }
+
+  /** Return log p(y | x) + constant in nats, (C,). */
+  scores(cells) {
+    if (!this.weights) return this.logJoint(cells, false);
+    const factors = this.weighted(this.logFactors(cells, false));
+    const d = this.schema.columns.length;
+    return this.weights.bias.map((bias, z) => {
+      let sum = bias;
+      for (let j = 0; j < d; j++) sum += factors[z * d + j];
+      return sum;
+    });
+  }
+
+  /** Return the factors times the weights of their columns; weight 0 gives 0, even for −Infinity. */
+  weighted(factors) {
+    if (!this.weights) return factors;
+    const d = this.schema.columns.length;
+    return factors.map((factor, cell) => (this.weights.weight[cell % d] > 0 ? this.weights.weight[cell % d] * factor : 0));
+  }
+
+  /** Return the terms of the sum of each class in nats, (C, d), weighted if the factors have weights. */
+  terms(cells, withShared) {
+    const factors = this.logFactors(cells, withShared);
+    return this.ofClass ? this.chained(factors) : this.weighted(factors);
+  }
+
+  /** Return log p(x_j | earlier columns, y), (C, d): quotients of mixtures of the columns up to j and before j. */
+  chained(factors) {
+    const d = this.schema.columns.length;
+    const out = new Float64Array(this.nClasses * d);
+    let joint = this.logPrior.map((prior, z) => {
+      const ofClass = this.classLogPrior[this.ofClass[z]];
+      return prior > -Infinity ? prior - (ofClass > -Infinity ? ofClass : 0) : -Infinity;
+    });
+    let before = new Float64Array(this.nClasses);
+    for (const j of this.order) {
+      joint = joint.map((value, z) => value + factors[z * d + j]);
+      const after = this.byClass(joint);
+      for (let y = 0; y < this.nClasses; y++) out[y * d + j] = before[y] > -Infinity ? after[y] - before[y] : 0;
+      before = after;
+    }
+    return out;
+  }
+}
+
+/** p(y | x) of a model, or of a pool of several, with the names of classes and columns. */
+export class Classifier {
+  /** @param {object} written the model file, as `load` parses it */
+  constructor(written) {
+    this.name = written.name;
+    this.target = written.target;
+    this.classes = written.classes;
+    this.schema = new Schema(written.columns);
+    this.models = written.models.map((model) => new GenerativeModel(model, this.schema));
+    this.pool = written.pool && { weight: numbersOf(written.pool.weight), bias: numbersOf(written.pool.bias) };
+    this.givenLogPrior = written.class_log_prior && numbersOf(written.class_log_prior); // by the user of a pool
+  }
+
+  /** The columns that the model reads: name, kind, and categories or words. */
+  get columns() {
+    return this.schema.read;
+  }
+
+  /** log p(y) in nats, (C,). */
+  get classLogPrior() {
+    return this.givenLogPrior ?? this.models[0].classLogPrior;
+  }
+
+  /** Whether there is a log p(x). */
+  get hasDensity() {
+    const countsInPool = this.pool && this.schema.columns.some((column) => column.kind === "counts");
+    return !countsInPool && this.models.every((model) => model.hasDensity);
+  }
+
+  /** The share of each model in the mixture that p(x) is, (M,). */
+  get shares() {
+    const weight = this.pool ? this.pool.weight : new Float64Array([1]);
+    const total = weight.reduce((sum, one) => sum + one, 0);
+    return weight.map((one) => (total > 0 ? one / total : 1 / weight.length));
+  }
+
+  /** Return the names of the columns in which a row holds a category that the model has not seen: it counts as missing. */
+  unseen(row) {
+    return this.schema.readRow(row).unseen;
+  }
+
+  /** Return log p(y | x) of each model in nats, M × (C,); NaN for a row that no class can produce. */
+  memberLogPosteriors(row) {
+    const cells = this.schema.readRow(row);
+    return this.models.map((model) => normalised(model.scores(cells)));
+  }
+
+  /**
+   * Return log p(y | x) in nats, (C,), in the order of `classes`; NaN for a row that no class can produce.
+   * @param {object|Map} row cells by the names of columns; what it lacks is missing
+   */
+  logPosterior(row) {
+    const each = this.memberLogPosteriors(row);
+    if (!this.pool) return each[0];
+    const uniform = -Math.log(this.classes.length);
+    const clipped = (value) => Math.max(Number.isNaN(value) ? uniform : value, FLOOR);
+    return normalised(
+      this.pool.bias.map((bias, y) => each.reduce((sum, one, m) => sum + this.pool.weight[m] * clipped(one[y]), bias)),
+    );
+  }
+
+  /** Return p(y | x), (C,), in the order of `classes`. */
+  posterior(row) {
+    return this.logPosterior(row).map(Math.exp);
+  }
+
+  /** Return p(y | x) as an object, by the classes as strings. */
+  score(row) {
+    const posterior = this.posterior(row);
+    return Object.fromEntries(this.classes.map((label, y) => [String(label), posterior[y]]));
+  }
+
+  /** Return log p(x | y) in nats, (C,), of the mixture of the models; null if there is no density. */
+  logConditional(row) {
+    if (!this.hasDensity) return null;
+    const cells = this.schema.readRow(row);
+    const shares = this.shares;
+    const each = this.models.map((model) => model.logJoint(cells).map((joint, y) => joint - model.classLogPrior[y]));
+    return Float64Array.from(this.classes, (_, y) => logSum(each.map((one, m) => one[y] + Math.log(shares[m]))));
+  }
+
+  /** Return log p(x) in nats, of the mixture of the models; null if there is no density. */
+  logDensity(row) {
+    if (!this.hasDensity) return null;
+    const cells = this.schema.readRow(row);
+    const shares = this.shares;
+    const jointOf = (model) => {
+      const joint = model.logJoint(cells);
+      if (!this.givenLogPrior) return joint;
+      return joint.map((value, y) => value - model.classLogPrior[y] + this.givenLogPrior[y]);
+    };
+    return logSum(this.models.map((model, m) => Math.log(shares[m]) + logSum(jointOf(model))));
+  }
+
+  /**
+   * Return log p(y | x) + constant as a sum: a bias and one factor per column.
+   * @returns {{weighted: boolean, bias: Float64Array, factors: {column: string, value: *, log: Float64Array}[]}}
+   *   `bias` (C,) is log p(y), or the bias of the class if `weighted`; `log` (C,) is log p(x_j | earlier columns, y),
+   *   times its weight if `weighted`. Without weights the sum is log p(x, y). `value` is null where it is missing.
+   */
+  explain(row) {
+    const cells = this.schema.readRow(row);
+    const d = this.schema.columns.length;
+    const weighted = Boolean(this.pool || this.models[0].weights);
+    const bias = this.pool ? Float64Array.from(this.pool.bias) : Float64Array.from(this.models[0].bias);
+    const total = new Float64Array(this.classes.length * d);
+    this.models.forEach((model, m) => {
+      const weight = this.pool ? this.pool.weight[m] : 1;
+      const terms = model.terms(cells, !this.pool);
+      for (let cell = 0; cell < total.length; cell++) total[cell] += weight * terms[cell];
+      if (this.pool) model.bias.forEach((one, y) => (bias[y] += weight * one));
+    });
+    const factors = this.schema.columns.map(({ name }, j) => ({
+      column: name,
+      value: isMissing(cellOf(row, name)) ? null : cellOf(row, name),
+      log: Float64Array.from(this.classes, (_, y) => total[y * d + j]),
+    }));
+    return { weighted, bias, factors };
+  }
+}
+
+/** Return log probabilities from scores; NaN if all are −Infinity. */
+export function normalised(scores) {
+  const total = logSum(scores);
+  return scores.map((score) => score - total);
+}

@@ -1,0 +1,234 @@
+"""A fitted model as JSON for the evaluator in JavaScript."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from posteriori import densities
+from posteriori.model import GenerativeModel
+from posteriori.networks import BayesianNetwork
+from posteriori.networks.classifier import NetworkClassifier
+from posteriori.scoring import Posterior
+from posteriori.tables import Cell, Column
+from posteriori.tables.tokenizer import Tokenizer
+from posteriori.typing import Array
+
+FORMAT = 1  # of the JSON; the evaluator refuses others
+MOST_CELLS = 1 << 22  # of the junction tree of a network; the evaluator has the same limit
+_LARGEST_WHOLE = 2**53  # beyond it, JavaScript has no whole numbers
+_WORD_PATTERN = Tokenizer().token_pattern  # the one that the evaluator has
+_UNWRITTEN = {math.inf: "inf", -math.inf: "-inf"}  # which JSON cannot write
+
+# The densities that the evaluator knows, and the fields of their parameters that it reads.
+FIELDS: dict[type[Any], tuple[str, ...]] = {
+    densities.AveragedOneDependence: ("cardinalities", "log_probability"),
+    densities.Binned: ("cuts", "mean", "scale"),
+    densities.Categorical: ("cardinalities", "log_probability"),
+    densities.Complement: ("score",),
+    densities.Compound: ("concentration",),
+    densities.FullJoint: ("cardinalities", "log_probability"),
+    densities.Gaussian: ("mean", "variance", "degrees"),
+    densities.Missingness: ("log_missing", "log_present"),
+    densities.Multinomial: ("log_probability",),
+    densities.Poisson: ("rate",),
+    densities.PoissonRate: ("rate",),
+    densities.Presence: ("present", "absent"),
+    densities.ScaledMultinomial: ("log_probability",),
+    densities.Tree: ("continuous", "cardinalities", "parents", "start", "table", "centre", "normal"),
+    densities.KDependence: ("parents", "cardinalities", "offsets", "log_probability"),
+    densities.MultivariateGaussian: ("mean", "covariance", "degrees", "spread"),
+}
+# The fields that no posterior depends on.
+UNREAD = {"shared", "edge_weights", "mean_total", "mean_exposure"}
+
+
+def to_javascript(model: Any) -> str:
+    """Return a model as JSON that the evaluator in JavaScript reads; see `javascript_evaluator`.
+
+    Parameters
+    ----------
+    model : fitted estimator of posteriori or BayesianNetwork
+        A pool is written with its members of positive weight.
+
+    Returns
+    -------
+    str
+        Plain JSON. Numbers have as many digits as float64 needs; infinite ones are the strings "inf" and "-inf". It
+        holds parameters, categories and names of columns, and no rows.
+
+    Raises
+    ------
+    TypeError
+        The model is no classifier, mixture or network of posteriori.
+    ValueError
+        The model has something that the evaluator does not read: the message names it and the remedy.
+    sklearn.exceptions.NotFittedError
+        The model is not fitted.
+
+    Examples
+    --------
+    >>> import json, posteriori as po
+    >>> model = po.NaiveBayes().fit([["u"], ["u"], ["v"]], ["a", "a", "b"])
+    >>> json.loads(po.to_javascript(model))["classes"]
+    ['a', 'b']
+    """
+    return json.dumps(javascript_object(model), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def javascript_object(model: Any) -> dict[str, Any]:
+    """Return a model as the objects that `to_javascript` writes."""
+    from posteriori import __version__
+
+    head = {"format": FORMAT, "posteriori": __version__}
+    if isinstance(model, BayesianNetwork):
+        return head | _network(model)
+    if isinstance(model, NetworkClassifier):
+        raise TypeError(
+            "a classifier of a network is not written; write the network itself, which predicts all variables"
+        )
+    posterior = getattr(model, "_posterior", None)
+    if not isinstance(posterior, Posterior):
+        raise TypeError(f"a {type(model).__name__} cannot be written; give a fitted classifier or a BayesianNetwork")
+    return head | _classifier(model, posterior)
+
+
+def _classifier(estimator: Any, posterior: Posterior) -> dict[str, Any]:
+    schema, pool = posterior.schema, posterior.pool
+    kept = [m for m in range(len(posterior.models)) if pool is None or pool.weight[m] > 0 or not pool.weight.any()]
+    names = list(getattr(estimator, "members_", [type(estimator).__name__]))
+    target = estimator.target_
+    is_mixture = not hasattr(estimator, "classes_")
+    n_classes = posterior.models[0].n_classes
+    return {
+        "kind": "mixture" if is_mixture else "classifier",
+        "name": type(estimator).__name__,
+        "target": schema.target,
+        "classes": list(range(n_classes)) if is_mixture else [_cell(cell, "the classes") for cell in target.categories],
+        "columns": [_column(column) for column in schema.columns],
+        "class_log_prior": None if getattr(estimator, "priors", None) is None else _array(estimator.class_log_prior_),
+        "models": [_model(names[m], posterior.models[m]) for m in kept],
+        "pool": None if pool is None else {"weight": _array(pool.weight[kept]), "bias": _array(pool.bias)},
+    }
+
+
+def _column(column: Column) -> dict[str, Any]:
+    written: dict[str, Any] = {"name": column.name, "kind": column.kind}
+    if column.kind == "categorical":
+        written["categories"] = [_cell(cell, f"column {column.name!r}") for cell in column.categories]
+    if column.valueless:
+        written["valueless"] = True
+    if column.part is not None and not column.is_ignored and not column.part.type.is_span:
+        written["part"] = {"of": column.part.of, "name": column.part.name, "origin": column.part.origin}
+    if column.kind == "counts":
+        written |= {"width": column.width, "words": list(column.words) or None}
+        written["text"] = None if column.text is None else _tokenizer(column.name, column.text)
+    return written
+
+
+def _cell(cell: Cell, what: str) -> Cell:
+    if isinstance(cell, int) and abs(cell) > _LARGEST_WHOLE:
+        raise ValueError(f"{what} holds {cell}, and JavaScript has no whole numbers of that size; make them strings")
+    if isinstance(cell, float) and not math.isfinite(cell):
+        raise ValueError(f"{what} holds the category {cell}, which JSON cannot write; make it a string")
+    return cell
+
+
+def _tokenizer(name: str, text: Tokenizer) -> dict[str, Any]:
+    usual = text.analyzer == "word" and text.strip_accents is None and text.token_pattern == _WORD_PATTERN
+    if not usual or text.n_features is not None:
+        raise ValueError(
+            f"column {name!r} of text is cut into words by settings that the evaluator in JavaScript does not have; "
+            "leave analyzer, strip_accents, token_pattern and n_features at their defaults"
+        )
+    stop_words = text.stop_words
+    if isinstance(stop_words, str):
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        stop_words = tuple(sorted(ENGLISH_STOP_WORDS))
+    return {
+        "lowercase": text.lowercase,
+        "stop_words": None if stop_words is None else list(stop_words),
+        "ngram_range": list(text.ngram_range),
+        "binary": text.binary,
+    }
+
+
+def _model(name: str, model: GenerativeModel) -> dict[str, Any]:
+    weights = model.weights
+    return {
+        "name": name,
+        "cuts": [None if column.cuts is None else list(column.cuts) for column in model.schema.columns],
+        "log_prior": _array(model.log_prior),
+        "of_class": list(model.of_class),
+        "given": [list(of_j) for of_j in model.given],
+        "weights": None if weights is None else {"bias": _array(weights.bias), "weight": _array(weights.weight)},
+        "blocks": [
+            {"columns": list(block.columns), "exposure": block.exposure_in(model.schema)}
+            | _density(block.density, parameters)
+            for block, parameters in zip(model.blocks, model.parameters, strict=True)
+        ],
+    }
+
+
+def _density(density: Any, parameters: Any) -> dict[str, Any]:
+    """Return a density with its parameters.
+
+    Raises
+    ------
+    ValueError
+        The evaluator does not know the density.
+    """
+    if isinstance(density, densities.Grouped):
+        written: dict[str, Any] = {
+            "groups": [list(groups) for groups in parameters.groups.of_categories],
+            "coded": list(parameters.coded),
+            "cardinalities": list(parameters.cardinalities),
+            "log_within": _array(parameters.log_within),
+            "coarse": _density(density.coarse, parameters.coarse),
+        }
+    elif type(density) in FIELDS:
+        written = {name: _plain(getattr(parameters, name)) for name in FIELDS[type(density)]}
+    else:
+        raise ValueError(
+            f"the evaluator in JavaScript does not know the density {type(density).__name__}; choose a distribution of "
+            "the library"
+        )
+    return {"density": type(density).__name__, "parameters": written}
+
+
+def _network(network: BayesianNetwork) -> dict[str, Any]:
+    inference = network._inference  # raises an error that names a variable without a table
+    if inference.whole is None or inference.whole.tree.total_size > MOST_CELLS:
+        raise ValueError(
+            f"exact inference in this network needs more than {MOST_CELLS:,} cells of clique tables, which is too much "
+            "for a browser; query it in Python, or write a part of it"
+        )
+    position = {name: v for v, name in enumerate(network.variables)}
+    return {
+        "kind": "network",
+        "name": network.name,
+        "variables": [
+            {
+                "name": cpt.variable,
+                "states": [_cell(state, f"variable {cpt.variable!r}") for state in cpt.states],
+                "parents": [position[parent] for parent in cpt.parents],
+                "probabilities": _array(cpt.probabilities),
+            }
+            for cpt in inference.cpts
+        ],
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return _array(value)
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _array(values: Array) -> dict[str, Any]:
+    numbers = [_UNWRITTEN.get(number, number) for number in values.ravel().tolist()]
+    return {"shape": list(values.shape), "values": numbers}

@@ -1,0 +1,84 @@
+"""Nodes of graphs as boxes, on axes in inches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from posteriori.plotting.canvas import INK, PALETTE, open_axes, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LETTER, _LINE, _PAD = 0.085, 0.2, 0.09  # inches, at the font size below
+POINTS = 9.0
+_BAR = 0.75
+_MARGIN = 0.15  # inches around a drawing
+
+
+def box_size(name: str, states: Mapping[str, float]) -> tuple[float, float]:
+    """Return the width and height of a node's box in inches."""
+    inside = max(map(text_length, states), default=0.0) + _PAD + _BAR + 5 * LETTER if states else 0.0
+    width = max(1.1 * text_length(shorten(name)), inside) + 2 * _PAD
+    return width, _LINE * (1 + len(states)) + 2 * _PAD
+
+
+def text_length(text: str) -> float:
+    """Estimate the width of a text in inches; capitals are wide."""
+    return sum(1.2 * LETTER if letter.isupper() else LETTER for letter in text)
+
+
+def open_inches(ax: Axes | None, width: float, height: float) -> tuple[Axes, float]:
+    """Return axes for a drawing of a size in inches, and the scale factor of its text and lines."""
+    width, height = width + 2 * _MARGIN, height + 2 * _MARGIN
+    own = ax is None
+    ax = open_axes(ax, max(width, 2.5) + 0.2, max(height, 1.2) + 0.4)
+    ax.set_axis_off()
+    ax.set(xlim=(-_MARGIN, width - _MARGIN), ylim=(-_MARGIN, height - _MARGIN), aspect="equal")
+    return ax, 1.0 if own else scale_on(ax, width, height)
+
+
+def scale_on(ax: Axes, width: float, height: float) -> float:
+    """Return the factor, at most 1, by which a drawing of a size in inches shrinks on axes."""
+    space = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    return float(min(space.width / width, space.height / height, 1.0))
+
+
+def draw_node(
+    ax: Axes,
+    centre: tuple[float, float],
+    size: tuple[float, float],
+    name: str,
+    states: Mapping[str, float],
+    is_known: bool,
+    scale: float,
+    edge: str = INK,
+) -> None:
+    """Draw a box with the name, and one bar per state."""
+    from matplotlib.patches import FancyBboxPatch, Rectangle
+
+    (x, y), (width, height) = centre, size
+    left, top = x - width / 2.0, y + height / 2.0
+    box = FancyBboxPatch(
+        (left, y - height / 2.0),
+        width,
+        height,
+        boxstyle="round,pad=0,rounding_size=0.06",
+        fc="#FFF3DC" if is_known else "white",
+        ec=PALETTE[1] if is_known else edge,
+        lw=(2.0 if is_known else 0.9) * scale,
+        zorder=3,
+    )
+    ax.add_patch(box)
+    letters: dict[str, Any] = {"va": "center", "color": INK, "zorder": 5}
+    weight = "bold" if states else "normal"
+    line = top - _PAD - _LINE / 2.0 if states else y
+    ax.text(x, line, shorten(name), ha="center", fontsize=POINTS * scale, fontweight=weight, **letters)
+    bar_right = left + width - _PAD - 5 * LETTER
+    for state, probability in states.items():
+        line -= _LINE
+        ax.text(left + _PAD, line, state, ha="left", fontsize=0.9 * POINTS * scale, **letters)
+        for length, colour in ((_BAR, "#EEEEEE"), (_BAR * probability, PALETTE[1] if is_known else PALETTE[0])):
+            ax.add_patch(Rectangle((bar_right - _BAR, line - 0.06), length, 0.12, fc=colour, lw=0, zorder=4))
+        shown = f"{probability:.0%}" if probability >= 0.0995 or probability in (0, 1) else f"{probability:.1%}"
+        ax.text(left + width - _PAD, line, shown, ha="right", fontsize=0.85 * POINTS * scale, **letters)

@@ -1,0 +1,346 @@
+"""The explorer in a real browser: its numbers are those of Python, by mouse and by keyboard."""
+
+import json
+import os
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+
+import posteriori as po
+from posteriori.datasets import load_penguins
+from posteriori.exploring import explore
+from posteriori.networks import read_network
+from tests.cli.command_line import CommandLine
+from tests.exploring.browser import Browser
+
+HOSTILE = ["<script>alert(1)</script>", "</script><b>", "<!--", 'it\'s "quoted" & più', "__proto__"]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    opened = Browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def penguins(tmp_path_factory):
+    table = load_penguins()
+    model = po.GenerativeClassifier(members=["nb", "lda", "tan"], folds=2).fit(table, "species")
+    path = tmp_path_factory.mktemp("pages") / "penguins.html"
+    explore(model, table, path=path)
+    return model, path
+
+
+@pytest.fixture(scope="module")
+def network():
+    data = Path(os.environ.get("POSTERIORI_DATA", "none")) / "bif" / "alarm.bif"
+    if data.exists():
+        return read_network(data)
+    net = po.BayesianNetwork([("a", "c"), ("b", "c"), ("c", "d")])
+    for name, probability in (("a", 0.2), ("b", 0.3)):
+        net.add_cpt(name, {"TRUE": probability, "FALSE": 1 - probability})
+    net.add_cpt("c", np.array([[[0.9, 0.1], [0.6, 0.4]], [[0.5, 0.5], [0.05, 0.95]]]), states=["TRUE", "FALSE"])
+    net.add_cpt("d", np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]), states=["LOW", "NORMAL", "HIGH"])
+    return net
+
+
+def shown_posterior(browser):
+    return browser.value(
+        "[...document.querySelectorAll('.answers td[data-value]')].map((e) => Number(e.dataset.value))"
+    )
+
+
+def address_of(path, **state):
+    return f"{path.as_uri()}#{quote(json.dumps(state))}"
+
+
+def python_posterior(model, row):
+    names = list(model.schema_.given)
+    return model.predict_proba(pl.DataFrame([{name: row.get(name) for name in names}], infer_schema_length=None))[0]
+
+
+def table_under(browser, anchor):
+    return browser.value(
+        f"[...document.querySelectorAll('section[aria-labelledby=\"{anchor}\"] tbody tr')]"
+        ".map((r) => [...r.cells].map((c) => c.textContent))"
+    )
+
+
+# Classifiers ----------------------------------------------------------------------------------------------------
+
+
+def test_unknown_on_all_and_a_dragged_slider(browser, penguins):
+    model, path = penguins
+    browser.open(path.as_uri())
+    assert_allclose(shown_posterior(browser), python_posterior(model, {}), atol=1e-9)
+    x, y, width = browser.place("#column-1")
+    browser.mouse("Pressed", x, y)
+    for step in range(1, 6):
+        browser.mouse("Moved", x - 0.05 * step * width, y)
+    browser.mouse("Released", x - 0.25 * width, y)
+    value = browser.value("Number(document.querySelector('.control:nth-child(2) input[type=number]').value)")
+    name = browser.value("document.querySelector('label[for=column-1]').textContent")
+    low, high = (float(getattr(load_penguins()[name], end)()) for end in ("min", "max"))
+    assert low < value < (low + high) / 2
+    assert_allclose(shown_posterior(browser), python_posterior(model, {name: value}), atol=1e-9)
+    browser.click(".control:nth-child(2) .unknown")
+    assert_allclose(shown_posterior(browser), python_posterior(model, {}), atol=1e-9)
+    assert browser.complaints == []
+
+
+def test_keys_alone_set_a_column_and_take_it_back(browser, penguins):
+    model, path = penguins
+    browser.open(path.as_uri())
+    reached = False
+    for _ in range(60):
+        browser.key("Tab")
+        reached = browser.value("document.activeElement.id === 'column-1'")
+        if reached:
+            break
+    assert reached
+    for _ in range(3):
+        browser.key("ArrowRight")
+    browser.wait("location.hash.includes('bill_length_mm')")
+    row = json.loads(browser.value("decodeURIComponent(location.hash.slice(1))"))["row"]
+    assert list(row) == ["bill_length_mm"]
+    assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
+    browser.value("document.querySelector('.control:nth-child(2) .unknown').focus()")
+    browser.key("Enter")
+    assert_allclose(shown_posterior(browser), python_posterior(model, {}), atol=1e-9)
+
+
+def test_a_link_holds_the_case_and_its_sum(browser, penguins):
+    model, path = penguins
+    row = {"island": "Dream", "bill_length_mm": 46.5, "sex": "male"}
+    browser.open(address_of(path, row=row, classes=["1", "0"]))
+    assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
+    frame = pl.DataFrame([{name: row.get(name) for name in model.schema_.given}], infer_schema_length=None)
+    odds = model.explain(frame).log_odds(0, model.classes_[1], model.classes_[0])
+    browser.click("section[aria-labelledby=sum] summary")
+    browser.wait("document.querySelector('section[aria-labelledby=sum] table') !== null")
+    lines = {name: number for name, number, _ in table_under(browser, "sum")}
+    shown = float(lines["posterior"].replace("−", "-"))
+    assert shown == pytest.approx(odds.total, abs=0.006)
+    assert float(lines["island = Dream"].replace("−", "-")) == pytest.approx(odds.factors["island"], abs=0.006)
+    browser.open(address_of(path, row={"no such column": 1, "island": "Atlantis", "bill_length_mm": "long"}))
+    assert_allclose(shown_posterior(browser), python_posterior(model, {}), atol=1e-9)
+    browser.open(f"{path.as_uri()}#not%json")
+    assert_allclose(shown_posterior(browser), python_posterior(model, {}), atol=1e-9)
+
+
+def test_the_value_of_a_question_is_its_mutual_information(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=200)
+    table = pl.DataFrame({"u": (y + (rng.random(200) < 0.2)) % 2, "v": rng.integers(3, size=200), "y": y})
+    table = table.with_columns(pl.col("u", "v").cast(pl.String))
+    model = po.NaiveBayes().fit(table, "y")
+    page = explore(model)
+    page.save(tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri())
+    browser.wait()
+    shown = {name: float(nats) for name, nats, _ in table_under(browser, "questions")}
+    prior = model.class_prior_
+    for name, column in (("u", 0), ("v", 1)):
+        given = np.exp(model.model_.log_marginal_of_codes(column))  # (K, C)
+        joint = given * prior
+        total = joint.sum(axis=1, keepdims=True)
+        information = (joint * np.log(joint / (total * prior))).sum()
+        assert shown[name] == pytest.approx(information, abs=6e-5)
+    assert shown["u"] > shown["v"]
+
+
+def test_the_smallest_change_changes_the_prediction_of_python(browser, penguins):
+    model, path = penguins
+    row = {"bill_length_mm": 41.0, "bill_depth_mm": 18.0, "island": "Torgersen"}
+    browser.open(address_of(path, row=row))
+    browser.wait()
+    before = model.classes_[python_posterior(model, row).argmax()]
+    changes = table_under(browser, "changes")
+    assert changes
+    for name, _, value, label, _ in changes:
+        changed = row | {name: value if name == "island" else float(value)}
+        if name != "island":  # the page shows four digits: step over the boundary by one of them
+            changed[name] += 0.01 * np.sign(changed[name] - row[name])
+        assert label != str(before)
+        assert model.classes_[python_posterior(model, changed).argmax()] == label
+
+
+def test_rows_and_decisions_are_shown_only_for_given_rows(browser, penguins, tmp_path):
+    model, path = penguins
+    browser.open(path.as_uri())
+    browser.wait("document.querySelectorAll('section[aria-labelledby=rows] tbody tr').length > 0")
+    browser.value("document.getElementById('order').value = 'wrong'")
+    browser.value("document.getElementById('order').dispatchEvent(new Event('change'))")
+    rows = table_under(browser, "rows")
+    number = int(rows[0][0].removeprefix("row "))
+    table = load_penguins()
+    posterior = model.predict_proba(table)
+    truth = np.array([list(model.classes_).index(label) for label in table["species"]])
+    of_truth = posterior[np.arange(len(truth)), truth]
+    assert of_truth[number] == pytest.approx(of_truth.min(), abs=1e-9)
+    browser.click("section[aria-labelledby=rows] tbody button")
+    assert_allclose(shown_posterior(browser), posterior[number], atol=1e-9)
+    confusion = table_under(browser, "decisions")[:2]
+    shares = np.array([[float(cell.split(" ")[0]) for cell in line[1:]] for line in confusion])
+    assert shares.sum() == pytest.approx(100.0, abs=0.3)
+    first = np.mean((posterior[:, 0] > 0.5) & (truth == 0)) * 100
+    assert shares[0, 0] == pytest.approx(first, abs=0.06)
+    assert '"rows":{' in path.read_text(encoding="utf-8")
+    assert '"rows":{' not in explore(model).html
+
+
+def test_nothing_is_asked_of_any_network(browser, penguins, network, tmp_path):
+    explore(network, path=tmp_path / "network.html")
+    for path in (penguins[1], tmp_path / "network.html"):
+        browser.open(path.as_uri())
+        browser.wait()
+        assert {address.split(":")[0] for address in browser.requests} <= {"file", "data", "blob"}
+        assert browser.complaints == []
+        refused = browser.value("fetch('https://example.org').then(() => 'sent', (error) => error.name)")
+        assert refused == "TypeError"
+        assert any("Content Security Policy" in text for text in browser.complaints)
+
+
+def test_names_are_text_and_never_markup(browser, tmp_path):
+    rng = np.random.default_rng(1)
+    y = np.array(HOSTILE)[rng.integers(5, size=120)]
+    cells = {name: np.array(HOSTILE)[rng.integers(5, size=120)] for name in HOSTILE[:-1]}
+    table = pl.DataFrame({**cells, "__proto__": rng.normal(size=120), "y": y})
+    model = po.NaiveBayes().fit(table, "y")
+    explore(model, table, path=tmp_path / "page.html", title=HOSTILE[0])
+    row = {HOSTILE[0]: HOSTILE[1], "__proto__": 0.5}
+    browser.open(address_of(tmp_path / "page.html", row=row))
+    browser.wait()
+    assert browser.complaints == []
+    assert browser.value("document.querySelector('h1').textContent") == HOSTILE[0]
+    assert browser.value("[...document.querySelectorAll('main b')].filter((e) => e.textContent).length") == 0
+    assert browser.value("[...document.querySelectorAll('.control label')].map((e) => e.textContent)") == HOSTILE
+    assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
+
+
+def test_a_page_of_300_columns_is_small_and_quick(browser, tmp_path):
+    rng = np.random.default_rng(2)
+    y = rng.integers(2, size=150)
+    table = pl.DataFrame({f"column {j}": rng.normal(y * (j % 3 == 0), 1.0) for j in range(300)} | {"y": y})
+    model = po.NaiveBayes().fit(table, "y")
+    page = tmp_path / "page.html"
+    explore(model, path=page)
+    assert page.stat().st_size < 500_000
+    row = {f"column {j}": 0.5 for j in range(0, 300, 2)}
+    browser.open(address_of(page, row=row), width=390, height=844)
+    assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
+    assert browser.value("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_pool_of_100_columns_takes_less_than_a_page_of_1_5_megabytes():
+    rng = np.random.default_rng(3)
+    y = rng.integers(2, size=300)
+    numbers = {f"n{j}": rng.normal(y * (j % 4 == 0), 1.0) for j in range(60)}
+    codes = {f"c{j}": np.array(list("abcd"))[(rng.integers(3, size=300) + y * (j % 3 == 0)) % 4] for j in range(40)}
+    table = pl.DataFrame({**numbers, **codes, "y": y})
+    model = po.GenerativeClassifier(members=["nb", "lda", "tan"], folds=2).fit(table, "y")
+    assert len(explore(model).html) < 1_500_000
+
+
+# Networks -------------------------------------------------------------------------------------------------------
+
+
+def state_button(name, state):
+    return f'.node[aria-label="{name}"] button[title="{state}"]'
+
+
+def assert_bars(browser, net, evidence):
+    bars = browser.value(
+        "Object.fromEntries([...document.querySelectorAll('.node')].map((n) => [n.getAttribute('aria-label'), "
+        "[...n.querySelectorAll('button')].map((b) => Number(b.dataset.value))]))"
+    )
+    expected = net.query(evidence=evidence, joint=False)
+    assert set(bars) == set(net.variables)
+    for name in net.variables:
+        if name in expected:
+            assert_allclose(bars[name], expected[name].probabilities, rtol=0, atol=1e-9)
+        else:
+            assert bars[name][net.states(name).index(evidence[name])] == 1.0
+
+
+def test_every_bar_of_a_network_is_that_of_python(browser, network, tmp_path):
+    page = tmp_path / "network.html"
+    explore(network, path=page)
+    browser.open(page.as_uri())
+    assert_bars(browser, network, {})
+    names = network.variables
+    evidence = {
+        names[-1]: network.states(names[-1])[0],
+        names[len(names) // 2]: network.states(names[len(names) // 2])[-1],
+    }
+    for name, state in evidence.items():
+        browser.click(state_button(name, state))
+    assert_bars(browser, network, evidence)
+    last = list(evidence)[-1]
+    browser.wait(f"decodeURIComponent(location.hash).includes('\"{last}\":')")
+    assert json.loads(browser.value("decodeURIComponent(location.hash.slice(1))"))["evidence"] == evidence
+    browser.click(state_button(names[-1], evidence.pop(names[-1])))
+    assert_bars(browser, network, evidence)
+    browser.wait()
+    shown = table_under(browser, "sensitivity")
+    target = browser.value("document.getElementById('target').value")
+    name, nats, *_ = shown[0]
+    joint = network.query(target, name, evidence=evidence).probabilities
+    product = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    information = np.where(joint > 0, joint * np.log(np.where(joint > 0, joint, 1.0) / product), 0.0).sum()
+    assert float(nats) == pytest.approx(information, abs=6e-5)
+    assert browser.complaints == []
+
+
+def test_a_network_by_keys_and_with_soft_evidence(browser, network, tmp_path):
+    page = tmp_path / "network.html"
+    explore(network, path=page)
+    browser.open(page.as_uri())
+    name = network.variables[0]
+    state = network.states(name)[1]
+    browser.value(f"document.querySelector({json.dumps(state_button(name, state))}).focus()")
+    browser.key(" ", "Space")
+    assert_bars(browser, network, {name: state})
+    assert browser.value("document.activeElement.getAttribute('aria-pressed')") == "true"
+    browser.key("Enter")
+    assert_bars(browser, network, {})
+    likelihood = {one: 0.2 + 0.3 * k for k, one in enumerate(network.states(name))}
+    browser.open(address_of(page, evidence={name: list(likelihood.items())}))
+    assert_bars(browser, network, {name: likelihood})
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_do_not_scroll_sideways(browser, penguins, network, tmp_path, width):
+    explore(network, path=tmp_path / "network.html")
+    for path in (penguins[1], tmp_path / "network.html"):
+        browser.open(path.as_uri(), width=width, height=844)
+        browser.wait()
+        assert browser.value("document.documentElement.scrollWidth") <= width
+
+
+# The command ----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_a_page(penguins, network, tmp_path):
+    run = CommandLine()
+    po.save(penguins[0], tmp_path / "penguins.posteriori")
+    load_penguins().write_csv(tmp_path / "penguins.csv")
+    page = tmp_path / "page.html"
+    run.succeeds("explore", tmp_path / "penguins.posteriori", "-o", page)
+    assert page.read_text(encoding="utf-8") == explore(penguins[0]).html
+    run.succeeds("explore", tmp_path / "penguins.posteriori", tmp_path / "penguins.csv", "-o", page)
+    assert '"labels":[' in page.read_text(encoding="utf-8")
+    po.write_network(network, tmp_path / "net.bif")
+    run.succeeds("explore", tmp_path / "net.bif", "-o", page)
+    assert '"kind":"network"' in page.read_text(encoding="utf-8")
+    run.succeeds("explore", tmp_path / "net.bif")
+    assert (tmp_path / "net.html").exists()
+    assert "rows are shown for classifiers" in run.refused(
+        "explore", tmp_path / "net.bif", tmp_path / "penguins.csv", "-o", page
+    )
+    assert ".html" in run.refused("explore", tmp_path / "net.bif", "-o", tmp_path / "page.txt")

@@ -1,0 +1,147 @@
+"""Networks in JavaScript: marginals, p(evidence), most probable states and d-separation are those of Python."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import posteriori as po
+from posteriori.javascript import to_javascript
+from posteriori.networks import read_network
+from tests.javascript.engines import in_node
+
+SCRIPT = """
+const plain = (numbers) => Array.from(numbers, (x) => Number.isFinite(x) ? x : String(x));
+const result = given.map(({ file, cases, pairs }) => {
+  const net = load(file);
+  return {
+    cases: cases.map((evidence) => {
+      const found = evidence === null ? {} : evidence;
+      const most = net.mostProbable(found);
+      return {
+        marginals: Object.fromEntries(Object.entries(net.marginals(found)).map(([name, p]) => [name, plain(p)])),
+        log_evidence: plain([net.logEvidence(found)])[0],
+        states: most.states,
+        log_probability: plain([most.logProbability])[0],
+      };
+    }),
+    separated: pairs.map(([x, y, others]) => net.dSeparated(x, y, others)),
+    active: pairs.map(([x, y, others]) => net.trails(x, y, others, 500).some((trail) => trail.active)),
+  };
+});
+"""
+
+
+def random_network(rng, n=9):
+    names = [f"v{k}" for k in range(n)]
+    edges = [(names[i], names[j]) for j in range(n) for i in range(j) if rng.random() < 0.3][:14]
+    states = {name: [f"s{k}" for k in range(rng.integers(2, 4))] for name in names}
+    net = po.BayesianNetwork(edges, variables=names, states=states)
+    for name in names:
+        parents = [a for a, b in edges if b == name]
+        shape = [len(states[parent]) for parent in parents]
+        table = rng.dirichlet(np.full(len(states[name]), 0.7), size=shape)
+        if not parents or rng.random() < 0.7:
+            net.add_cpt(name, table, parents=parents)
+        else:  # a deterministic table: probabilities of 0
+            net.add_cpt(name, np.eye(len(states[name]))[table.argmax(axis=-1)], parents=parents)
+    return net
+
+
+def cases_of(net, rng, n=6):
+    """Return evidence: none, hard, a set of states, and soft; all possible, because one case was drawn."""
+    cases = [{}]
+    rows = net.sample(n, random_state=3).to_dicts()
+    for k, row in enumerate(rows):
+        names = rng.choice(list(net.variables), size=1 + k % 4, replace=False).tolist()
+        evidence = {name: row[name] for name in names}
+        if k % 3 == 1:
+            evidence[names[0]] = [row[names[0]], net.states(names[0])[0]]
+        if k % 3 == 2:
+            evidence[names[0]] = {s: 0.3 + 0.5 * i for i, s in enumerate(net.states(names[0]))}
+        cases.append(evidence)
+    return cases
+
+
+def pairs_of(net, rng, n=12):
+    names = list(net.variables)
+    found = []
+    for k in range(n):
+        x, y, *others = rng.choice(names, size=min(2 + k % 3, len(names)), replace=False).tolist()
+        found.append([x, y, others])
+    return found
+
+
+@pytest.fixture(scope="module")
+def networks():
+    rng = np.random.default_rng(0)
+    nets = [random_network(rng) for _ in range(6)]
+    folder = Path(os.environ.get("POSTERIORI_DATA", "none")) / "bif"
+    nets += [read_network(path) for name in ("alarm", "win95pts") for path in sorted(folder.glob(f"{name}.bif*"))]
+    return [(net, cases_of(net, rng), pairs_of(net, rng)) for net in nets]
+
+
+@pytest.fixture(scope="module")
+def answers(networks, tmp_path_factory):
+    given = [{"file": to_javascript(net), "cases": cases, "pairs": pairs} for net, cases, pairs in networks]
+    return in_node(SCRIPT, given, tmp_path_factory.mktemp("node"))
+
+
+def test_every_marginal_is_that_of_python(networks, answers):
+    for (net, cases, _), found in zip(networks, answers, strict=True):
+        for evidence, result in zip(cases, found["cases"], strict=True):
+            expected = net.query(evidence=evidence, joint=False)
+            assert len(result["marginals"]) == len(net.variables)
+            for name in net.variables:
+                if name in expected:
+                    assert_allclose(result["marginals"][name], expected[name].probabilities, rtol=0, atol=1e-9)
+                else:  # the state is known
+                    (state,) = set(np.ravel(evidence[name]).tolist())
+                    assert result["marginals"][name][net.states(name).index(state)] == 1.0
+
+
+def test_probability_of_evidence_and_most_probable_states_are_those_of_python(networks, answers):
+    for (net, cases, _), found in zip(networks, answers, strict=True):
+        for evidence, result in zip(cases, found["cases"], strict=True):
+            most = net.most_probable(evidence)
+            log_evidence = most.log_probability - np.log(most.probability)
+            assert_allclose(result["log_evidence"], log_evidence, atol=1e-8)
+            assert_allclose(result["log_probability"], most.log_probability, atol=1e-8)
+            states = {name: net.states(name)[k] for name, k in zip(net.variables, result["states"], strict=True)}
+            ties = net.probability(states, given={}) > 0
+            assert ties
+
+
+def test_impossible_evidence_has_probability_zero_and_no_marginals(tmp_path):
+    net = po.BayesianNetwork([("a", "b")])
+    net.add_cpt("a", {"yes": 0.25, "no": 0.75})
+    net.add_cpt("b", {"yes": {"u": 1.0, "v": 0.0}, "no": {"u": 1.0, "v": 0.0}})
+    given = [{"file": to_javascript(net), "cases": [{"b": "v"}], "pairs": []}]
+    (answer,) = in_node(SCRIPT.replace("net.mostProbable(found)", "{ states: [], logProbability: 0 }"), given, tmp_path)
+    (case,) = answer["cases"]
+    assert case["log_evidence"] == "-Infinity"
+    assert case["marginals"]["a"] == ["NaN", "NaN"]
+
+
+def test_d_separation_is_that_of_python(networks, answers):
+    for (net, _, pairs), found in zip(networks, answers, strict=True):
+        assert found["separated"] == [net.d_separated(x, y, others) for x, y, others in pairs]
+        if len(net.variables) < 10:  # all trails of a small network are listed
+            assert found["active"] == [not separated for separated in found["separated"]]
+
+
+def test_evidence_about_no_state_is_refused(tmp_path):
+    net = random_network(np.random.default_rng(1))
+    cases = [{"v0": "no such"}, {"v0": ["s0", "no such"]}, {"v0": {"s0": 1}}, {"none": "s0"}]
+    script = """
+const net = load(given.file);
+const result = given.cases.map((evidence) => {
+  try { net.query(evidence); return ""; } catch (error) { return error.message; }
+});
+"""
+    found = in_node(script, {"file": json.loads(to_javascript(net)), "cases": cases}, tmp_path)
+    assert all('"v0"' in message for message in found[:3])
+    assert "no variable" in found[3]
