@@ -100,8 +100,9 @@ def drift_summary(drift: Drift) -> list[Html]:
     """Return the opening sentence of the page and the cards with its key figures."""
     n, changed = len(drift.columns), len(drift.changed)
     large = sum(one.size == "large" for one in drift.changed)
+    differ = "differs" if changed == 1 else "differ"
     what = (
-        f"Of {plural(n, 'column')}, {changed} differ between the two tables beyond chance, {large} of them by a large "
+        f"{changed} of {plural(n, 'column')} {differ} between the two tables beyond chance, {large} of them by a large "
         "amount."
         if changed
         else f"None of {plural(n, 'column')} differs between the two tables beyond chance."
@@ -293,7 +294,7 @@ def _classes_section(drift: Drift) -> Section:
     order = np.argsort(-np.abs(means[1] - means[0]), kind="stable")[:_MOST_CLASSES]
     order = np.sort(order) if len(order) == len(drift.labels) else order
     labelled = [_class_counts(rows, len(drift.labels)) for rows in (drift.before, drift.after)]
-    head = [drift.target, "predicted before", "after", "difference"]
+    head = [drift.target, "predicted before", "predicted after", "difference"]
     both = [one for one in labelled if one is not None]
     if labelled[0] is not None:
         head.append("recorded before")
@@ -307,7 +308,9 @@ def _classes_section(drift: Drift) -> Section:
         row += [percent(float(one[c] / max(one.sum(), 1))) for one in both]
         rows.append(row)
     more = f", the {len(rows)} that changed most" if len(rows) < len(drift.labels) else ""
-    contents: list[Html] = [table(f"Shares of the classes{more}; differences in percentage points", head, rows)]
+    contents: list[Html] = [
+        table(f"Shares of the classes{more}; differences in percentage points", head, rows, stacks=True)
+    ]
     if len(both) == 2 and both[0].sum() and both[1].sum():
         p = homogeneity_p_value(merge_rare_states(np.stack(both).astype(np.float64)))
         verdict = "have changed beyond chance" if p < SIGNIFICANT else "show no change beyond chance"
@@ -339,8 +342,8 @@ def _scores_of(drift: Drift) -> dict[str, list[tuple[float, float]]] | None:
 
 def _scores_section(drift: Drift, scores: dict[str, list[tuple[float, float]]]) -> Section:
     lead = (
-        "Scores of the same model on both tables, ± their standard errors. If the model was trained on the rows before, its "
-        "scores there are too optimistic, and a part of the difference is not drift."
+        "Scores of the same model on both tables, ± their standard errors. If the model was trained on the rows "
+        "before, its scores there are too optimistic, and a part of the difference is not drift."
     )
     accuracy, loss = scores["accuracy"], scores["log-loss"]
     rows = [
@@ -355,7 +358,9 @@ def _scores_section(drift: Drift, scores: dict[str, list[tuple[float, float]]]) 
             f"{_signed(loss[1][0] - loss[0][0])} ± {number(float(np.hypot(loss[0][1], loss[1][1])), 2)}",
         ],
     ]
-    return Section("scores", "Scores", lead, (table("Scores", ["score", "before", "after", "difference"], rows),))
+    return Section(
+        "scores", "Scores", lead, (table("Scores", ["score", "before", "after", "difference"], rows, stacks=True),)
+    )
 
 
 def _signed(value: float) -> str:

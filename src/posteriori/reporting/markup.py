@@ -56,7 +56,7 @@ def element(name: str, /, *contents: Any, **attributes: Any) -> Html:
 
 def table(
     caption: str,
-    head: Sequence[str],
+    head: Sequence[Any],
     rows: Iterable[Sequence[Any]],
     text: Collection[int] = (0,),
     class_: str | None = None,
@@ -67,7 +67,7 @@ def table(
     Parameters
     ----------
     caption : str
-    head : sequence of str
+    head : sequence of str or markup
     rows : iterable of sequences
         A cell that already is a ``td`` element is kept.
     text : collection of int
