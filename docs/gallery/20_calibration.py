@@ -28,5 +28,5 @@ for ax, weights in zip(axes, (None, "conditional")):
     po.plotting.plot_calibration(
         model, X_test, y_test, label="malignant", n_bins=5, ax=ax
     )
-    ax.set_title(f"feature_weights={weights!r}")
+    ax.set_title(f"feature_weights={weights!r}", pad=24)
 plt.show()

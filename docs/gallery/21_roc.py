@@ -19,5 +19,5 @@ X_train, X_test, y_train, y_test = train_test_split(
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.6))
 for ax, model in zip(axes, (po.NaiveBayes(), po.GaussianDiscriminant())):
     po.plotting.plot_roc(model.fit(X_train, y_train), X_test, y_test, ax=ax)
-    ax.set_title(type(model).__name__)
+    ax.set_title(type(model).__name__, pad=24)
 plt.show()

@@ -19,5 +19,5 @@ figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True)
 for ax, pooling in zip(axes, ("pooled", "per_class")):
     model = po.GaussianDiscriminant(pooling=pooling).fit(X, y)
     po.plotting.plot_covariances(model, X, y, ax=ax)
-    ax.set_title(f"pooling={pooling!r}")
+    ax.set_title(f"pooling={pooling!r}", pad=24)
 plt.show()

@@ -20,7 +20,7 @@ figure, axes = plt.subplots(1, 2, figsize=(10, 4.4))
 for ax, kind in zip(axes, ("gaussian", "binned")):
     model = po.NaiveBayes(distributions=kind).fit(X, y)
     po.plotting.plot_densities(model, "area error", X=X, y=y, ax=ax)
-    ax.set_title(f"distributions={kind!r}")
+    ax.set_title(f"distributions={kind!r}", pad=24)
 plt.show()
 
 # %%

@@ -22,4 +22,4 @@ po.plotting.plot_densities(model, "visits", X=table, y="kind", joint=True)
 
 # %%
 # The rate of each class is the mean count of its rows, shrunk a little to that of all rows.
-dict(zip(model.classes_, model.rate_[:, 0].round(3)))
+dict(zip(model.classes_, model.rate_[:, 0].round(3).tolist()))

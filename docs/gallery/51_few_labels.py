@@ -41,6 +41,7 @@ for ax, (title, model) in zip(axes, models.items()):
         model, X, truth, features=("bill_length_mm", "flipper_length_mm"), ax=ax
     )
     ax.set_title(
-        f"{title}\naccuracy on the others {model.score(X[rest], truth[rest]):.3f}"
+        f"{title}\naccuracy on the others {model.score(X[rest], truth[rest]):.3f}",
+        pad=24,
     )
 plt.show()

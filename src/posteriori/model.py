@@ -11,7 +11,14 @@ from typing import Any, cast
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities import ApproximatingDensity, ChainedDensity, Density, MarginDensity, implements
+from posteriori.densities import (
+    ApproximatingDensity,
+    ChainedDensity,
+    Density,
+    MarginDensity,
+    ScoredDensity,
+    implements,
+)
 from posteriori.densities.within_ranges import box_of, draw_within
 from posteriori.invariants import check_numbers, require, require_kind
 from posteriori.statistics import ColumnRanges, JointStatistics
@@ -146,6 +153,13 @@ class FactorWeights:
         """Return the log factors (n, Z, d) times the weights of their columns; weight 0 gives 0, even for −inf."""
         with np.errstate(invalid="ignore"):
             return np.where(self.weight > 0, self.weight * log_factors, 0.0)
+
+    def sum(self, log_factors: Array) -> Array:
+        """Return the sum over columns of the weighted log factors (n, Z, d): (n, Z)."""
+        counted = self.weight > 0
+        if not counted.all():
+            log_factors = log_factors[:, :, counted]
+        return np.asarray(log_factors @ self.weight[counted])
 
 
 @dataclass(frozen=True)
@@ -309,7 +323,11 @@ class GenerativeModel:
                 reject_outside(block, batch)
             if not left_out:
                 warn_of_approximation(block, parameters, batch)
-                total += block.density.log_density(parameters, block.tile(batch))
+                density, tile = block.density, block.tile(batch)
+                if not with_shared and implements(density, ScoredDensity):
+                    total += density.log_scores(parameters, tile)
+                else:
+                    total += density.log_density(parameters, tile)
         with np.errstate(over="ignore"):
             finite = np.isfinite(total.sum())
         if not finite:  # no component can produce some row, or a cell is infinite
@@ -352,7 +370,7 @@ class GenerativeModel:
             return np.asarray(log_prior + log_factors.sum(axis=2))
         with np.errstate(invalid="ignore"):
             moved = np.where(np.isneginf(self.log_prior), log_prior, log_prior - self.log_prior)
-        return np.asarray(self.weights.bias + moved + self.weights.weighted(log_factors).sum(axis=2))
+        return np.asarray(self.weights.bias + moved + self.weights.sum(log_factors))
 
     def responsibilities(self, batch: Batch) -> tuple[Array, Array]:
         """Return p(z | x, label), (n, Z), and log p(x, label) in nats, (n,), of training rows.
@@ -408,13 +426,18 @@ class GenerativeModel:
         return self._chained(factors) if self.of_class else factors
 
     def _log_factors(self, batch: Batch, with_shared: bool) -> Array:
-        factors = np.zeros((len(batch), self.n_components, len(self.schema.columns)))
+        every = tuple(range(len(self.schema.columns)))
+        factors = np.zeros((len(batch), self.n_components, len(every)))
         for block, parameters in zip(self.blocks, self.parameters, strict=True):
             reject_outside(block, batch)
             if block.shared and not with_shared:
                 continue
             warn_of_approximation(block, parameters, batch)
-            factors[:, :, block.columns] += block.density.log_factors(parameters, block.tile(batch))
+            of_block = block.density.log_factors(parameters, block.tile(batch))
+            if block.columns == every:
+                factors += of_block
+            else:
+                factors[:, :, block.columns] += of_block
         return factors
 
     def posterior_factors(self, batch: Batch) -> Array:

@@ -151,6 +151,7 @@ _DISCRIMINANT = "posteriori.classifiers.gaussian_discriminant:GaussianDiscrimina
 _TAN = "posteriori.classifiers.trees:TreeAugmentedNaiveBayes"
 _KDB = "posteriori.classifiers.dependence:KDependenceBayes"
 _AODE = "posteriori.classifiers.dependence:AveragedOneDependence"
+_FOREST = "posteriori.classifiers.generative_forest:GenerativeForest"
 _DISCRIMINATIVE = "posteriori.comparison.discriminative:DiscriminativeClassifier"
 
 # The prior of predictive densities keeps covariances of few rows regular. Candidates need no more than a rough optimum.
@@ -160,6 +161,7 @@ _GAUSSIAN: dict[str, Any] = {"options": _EM_OPTIONS, "cost": cost_of_covariances
 _TREE: dict[str, Any] = {"options": _EM_OPTIONS | {"binned"}, "cost": cost_of_pairs}
 _PAIRS: dict[str, Any] = {"options": frozenset({"binned", "missing", "feature_weights"}), "cost": cost_of_pairs}
 _AVERAGED: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "cost": cost_of_averaged_pairs}
+_TREES: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "decline": decline_without_others}
 _SHARED_COVARIANCE: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariance, "in_pool": True}
 _OWN_COVARIANCES: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariances, "in_pool": True}
 _WITH_NUMBERS: dict[str, Any] = {"decline": decline_without_numbers, "in_pool": True}
@@ -283,6 +285,23 @@ _SPECS = (
         **_WITH_NUMBERS,
     ),
     ModelSpec(
+        "forest",
+        "generative forest",
+        "randomised trees, each a joint distribution",
+        _FOREST,
+        **_TREES,
+        in_pool=True,
+    ),
+    ModelSpec(
+        "forest best",
+        "generative forest, best splits",
+        "forest, the best cut of each column that is tried",
+        _FOREST,
+        {"splits": "best"},
+        **_TREES,
+        in_pool=True,
+    ),
+    ModelSpec(
         "scaled",
         "naive Bayes, scaled counts",
         "nb weighted, counts of words on a log scale, per length of row",
@@ -350,7 +369,7 @@ _SPECS = (
         generative=False,
     ),
     ModelSpec(
-        "forest",
+        "random forest",
         "random forest",
         "discriminative: random forest",
         _DISCRIMINATIVE,

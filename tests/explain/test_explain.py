@@ -228,6 +228,12 @@ def test_characteristic_words_are_those_with_the_greatest_count_times_log_odds()
         score = totals[c] * np.log(share[c] / others)
         assert [one.word for one in words] == [f"x{j}" for j in np.argsort(-score)[:4]]
         assert_allclose([one.count for one in words], np.sort(score)[::-1][:4] / [one.log_odds for one in words])
+    (against,) = characteristic_words(model.model_, model.statistics_, 4, against=True).values()
+    for c, words in enumerate(against):
+        others = np.delete(share, c, axis=0).mean(axis=0)
+        score = np.delete(totals, c, axis=0).sum(axis=0) * np.log(share[c] / others)
+        assert [one.word for one in words] == [f"x{j}" for j in np.argsort(score)[:4]]
+        assert all(one.log_odds < 0 for one in words)
 
 
 def test_an_explanation_prints_as_one_line():

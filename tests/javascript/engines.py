@@ -34,11 +34,16 @@ function evaluated({ file, rows }) {
 """
 
 
+def node():
+    """Return the path of Node.js; skip the test if it is not installed."""
+    found = shutil.which("node")
+    if found is None:
+        pytest.skip("Node.js is not installed (Debian's package nodejs)")
+    return found
+
+
 def in_node(script, given, folder):
     """Run a module in Node.js with `load` of the evaluator and `given` in scope; return the value of `result`."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("Node.js is not installed (Debian's package nodejs)")
     (folder / "posteriori.mjs").write_text(javascript_evaluator(), encoding="utf-8")
     (folder / "given.json").write_text(json.dumps(given), encoding="utf-8")
     main = f"""
@@ -49,7 +54,7 @@ const given = JSON.parse(readFileSync(new URL("given.json", import.meta.url)));
 writeFileSync(new URL("result.json", import.meta.url), JSON.stringify(result));
 """
     (folder / "main.mjs").write_text(main, encoding="utf-8")
-    done = subprocess.run([node, "main.mjs"], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([node(), "main.mjs"], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads((folder / "result.json").read_text(encoding="utf-8"))
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -17,7 +19,7 @@ from posteriori.javascript import javascript_evaluator, to_javascript
 from posteriori.javascript.export import FIELDS, UNREAD
 from posteriori.networks import read_network
 from tests.cli.command_line import CommandLine
-from tests.javascript.engines import in_node
+from tests.javascript.engines import in_node, node
 from tests.javascript.models import mixed_table
 
 
@@ -42,9 +44,8 @@ def test_probabilities_of_zero_are_strings_in_valid_json():
 
 def test_the_file_holds_no_rows(penguins):
     written = json.loads(to_javascript(penguins))
-    assert set(written) == {
-        "format", "posteriori", "kind", "name", "target", "classes", "columns", "class_log_prior", "models", "pool",
-    }  # fmt: skip
+    known = {"format", "posteriori", "kind", "name", "target", "classes", "columns", "class_log_prior", "cuts"}
+    assert set(written) == known | {"models", "pool"}
     assert len(to_javascript(penguins)) < 5_000
 
 
@@ -63,6 +64,10 @@ def test_what_cannot_be_written_is_refused_in_one_sentence(penguins):
         to_javascript(tree)
     net = po.BayesianNetwork([("a", "b")])
     with pytest.raises(ValueError, match="'a'"):
+        to_javascript(net)
+    net.add_cpt("a", {"u": 0.5, "v": 0.5})
+    net.add_gaussian("b", {"u": 0.0, "v": 1.0})
+    with pytest.raises(ValueError, match="'b' of the network hold"):
         to_javascript(net)
     large = po.NaiveBayes(categorical_features=["id"]).fit(
         pl.DataFrame({"id": [2**60, 2**60 + 1] * 9, "y": [0, 1] * 9}), "y"
@@ -97,6 +102,19 @@ const result = given.rows.map((row) => {
     assert answers[0] == 'column "bill_length_mm" holds "50"; give a number, or null'
     assert "bill_length_mm" in answers[1]
     assert answers[2] == ["island"]
+
+
+def test_the_example_of_the_docs_runs(penguins, tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "explore.md").read_text(encoding="utf-8")
+    example = page.split("```js\n")[1].split("```")[0]
+    assert len(example.splitlines()) <= 10
+    (tmp_path / "penguins.json").write_text(to_javascript(penguins), encoding="utf-8")
+    (tmp_path / "posteriori.mjs").write_text(javascript_evaluator(), encoding="utf-8")
+    (tmp_path / "example.mjs").write_text(example, encoding="utf-8")
+    done = subprocess.run([node(), "example.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    posterior = penguins.scorer()({"bill_length_mm": 46.5, "island": "Dream"})
+    assert f"Adelie: {posterior['Adelie']:.11f}"[:-1] in done.stdout
 
 
 def test_dates_are_read_as_parts(tmp_path):

@@ -237,8 +237,8 @@ def test_em_that_runs_out_of_steps_says_so():
     [
         ({"rain": ["no"]}, {}, "the table has no column 'wet'; add it or, for a hidden variable, declare its states"),
         ({**DAYS, "wett": DAYS["wet"]}, {}, "column 'wett' is no variable of the network; did you mean 'wet'?"),
-        ({**DAYS, "wet": [0.5, 1.5, 2.0, 1, 1, 1]}, {}, "column 'wet' holds numbers such as 0.5, but a variable"),
-        ({"rain": ["no"] * 50, "wet": list(range(50))}, {}, "column 'wet' holds 50 different integers"),
+        ({**DAYS, "rain": [0.5, 1.5, 2.0, 1, 1, 1]}, {}, "column 'rain' holds measurements and its child 'wet' states"),
+        ({"wet": ["no"] * 50, "rain": list(range(50))}, {}, "column 'rain' holds measurements"),
         ({**DAYS, "rain": ["yes", "noo"] * 3}, {"states": {"rain": ["yes", "no"]}}, "holds 'noo', which is no state"),
         ({**DAYS, "rain": [1, 2] * 3}, {"states": {"rain": ["yes", "no"]}}, "column 'rain' holds 1, which is no state"),
         ({**DAYS, "wet": [None] * 6}, {}, "no cell of column 'wet' has a value"),

@@ -142,8 +142,17 @@ def test_a_model_of_text_lists_the_words_of_each_class():
     rows = pl.DataFrame({"message": texts, "kind": ["spam", "ham"] * 16})
     subject = ReportData.of(po.NaiveBayes(text=["message"]).fit(rows, "kind"), rows, "kind")
     evaluated = predict_held_out(subject, None)
-    written = text(features.features_section(subject, evaluated.importance))
+    written = text(features.features_section(subject, evaluated.importance)).replace("\u00a0", " ")
+    assert "words that speak against it" not in written  # those for the other class
     assert "Words of message: the most characteristic of 14 words" in written
     assert re.search(r"ham at \(× [\d.]+, 16\); me \(× [\d.]+, 16\); meet", written)
     assert "of it win × " in text(explained_section(subject, evaluated))
     strangest_section(subject, column_facts(subject.estimator, rows))  # no cell of words is unusual
+
+
+def test_with_several_classes_the_words_against_each_are_listed():
+    texts = ["aa bb bb", "cc bb", "dd dd bb"] * 10
+    rows = pl.DataFrame({"message": texts, "kind": ["x", "y", "z"] * 10})
+    subject = ReportData.of(po.NaiveBayes(text=["message"]).fit(rows, "kind"), rows, "kind")
+    written = text(features.features_section(subject, predict_held_out(subject, None).importance))
+    assert re.search(r"x aa.\(×.[\d.]+,.10\).*dd.\(÷.[\d.]+,.20\)", written)

@@ -5,6 +5,7 @@ from posteriori.classifiers.chow_liu_tree import ChowLiuTree
 from posteriori.classifiers.dependence import AveragedOneDependence, FullJointClassifier, KDependenceBayes
 from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
 from posteriori.classifiers.generative_classifier import GenerativeClassifier
+from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.trees import ChowLiuClassifier, TreeAugmentedNaiveBayes
@@ -17,6 +18,7 @@ __all__ = [
     "GaussianDiscriminant",
     "GenerativeClassifier",
     "GenerativeEstimator",
+    "GenerativeForest",
     "KDependenceBayes",
     "MixtureModel",
     "NaiveBayes",

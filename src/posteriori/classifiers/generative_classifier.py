@@ -39,7 +39,6 @@ from posteriori.model_cost import TableSummary
 from posteriori.model_selection.folded_data import (
     MOST_EVALUATED_BY_ALL,
     FoldedData,
-    cross_fit_and_score,
     held_out_rows,
     judge_and_sample,
     sample_of,
@@ -71,8 +70,8 @@ class GenerativeClassifier(UpdatingPool):
     members : "auto", list or mapping, default "auto"
         "auto" tries every candidate that suits the table (see Notes). A list, or a mapping from names of your choice,
         holds generative estimators of posteriori and names of the registry: "nb", "lda", "qda", "rda", "tan",
-        "chow-liu", "kdb", "aode", and those of the candidates. A name is the same model here, in `cross_validate`, in
-        `compare` and on the command line.
+        "chow-liu", "kdb", "aode", "forest", and those of the candidates. A name is the same model here, in
+        `cross_validate`, in `compare` and on the command line.
     pool : {"log_linear", "best"}, default "log_linear"
         "log_linear" weighs the members; "best" keeps only the one with the lowest log-loss.
     folds : int, default 5
@@ -149,8 +148,14 @@ class GenerativeClassifier(UpdatingPool):
     covariance ("lda predictive"), one per class ("qda predictive") and half-way ("rda predictive"), all with their
     parameters integrated out (`predictive`), so that few rows make no member too sure; naive Bayes
     with bins ("binned weighted") and k-dependence ("kdb weighted"), both with one weight per feature
-    (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); and averaged
-    one-dependence on two kinds of bins ("aode 5", "aode 8 bins").
+    (`feature_weights="conditional"`); trees with little and with much smoothing ("tan 5", "tan 30"); averaged
+    one-dependence on two kinds of bins ("aode 5", "aode 8 bins"); and generative forests, with random cuts
+    ("forest") and with the best cut of each column ("forest best").
+
+    A forest is not fitted again without each fold. Each of its trees leaves out one of the folds of the pool, and a row
+    is predicted by the trees that did not see it, a fifth of all. Their posteriors are held out, though not those of a
+    refit: a forest of all trees is better, so that its weight is too low rather than too high. The cut points of its
+    bins and the strength of its back-off are those of all rows.
 
     If X has columns of text, or of counts of words (a sparse matrix, or `posteriori.Blocks`), naive Bayes models them
     too: "nb predictive" as multinomial, and further candidates as counts on a logarithmic scale ("scaled", "scaled
@@ -161,9 +166,10 @@ class GenerativeClassifier(UpdatingPool):
 
     A pool has no `components_per_class`, `label_noise`, `feature_weights`, ``unlabelled_weight="held_out"`` or masks of
     possible classes: fit one of the models that have them, or give it as a member, with its own parameters. `to_sql`
-    writes every candidate of "auto" for tables without counts. `linear_form` takes pools of linear members, such as
-    ``members=["lda"]``. `partial_fit`, `unlearn` and `merge` update those members whose statistics are sums over rows;
-    each says what becomes of the weights.
+    writes every candidate of "auto" for tables without counts, and refuses forests with too many leaves, whose tables
+    would hold more than 1,000,000 numbers. `linear_form` takes pools of linear members, such as ``members=["lda"]``.
+    `partial_fit`, `unlearn` and `merge` update those members whose statistics are sums over rows; each says what
+    becomes of the weights.
 
     A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if the
     table has too few rows for it (covariances per class with more than two parameters per number of the table; missing
@@ -305,9 +311,9 @@ class GenerativeClassifier(UpdatingPool):
             with warnings.catch_warnings():  # the weight of a member shows how good it is
                 warnings.simplefilter("ignore")
                 plans = [one.training_plan(folded.source.schema, folded.target) for one in some]
-                found, fitted, batch = judge_and_sample(plans, folded, progress, sampled)
+                found, fitted, batch = judge_and_sample(plans, folded, progress, sampled, leave_trees_out=True)
                 with without_passes():
-                    again = [cross_fit_and_score(plans, other)[0] for other in repeats]
+                    again = [judge_and_sample(plans, other, leave_trees_out=True)[0] for other in repeats]
                 return np.concatenate([found, *again]), fitted, batch
 
         estimators, (found, fitted, batch), failed = fit_or_skip(estimators, fit)

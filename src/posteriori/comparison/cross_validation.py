@@ -94,7 +94,8 @@ def cross_validate(
     ----------
     models : classifier, sequence of names and classifiers, or mapping from titles to these
         Names are those of the registry, as in `compare`: "pool", "nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb",
-        "aode", "logistic", "boosting", "forest", and those of the candidates of `GenerativeClassifier`.
+        "aode", "forest", "logistic", "boosting", "random forest", and those of the candidates of
+        `GenerativeClassifier`.
     X, y, sample_weight : as in `NaiveBayes.fit`
     folds : int or array-like (n,), default 5
         The number of folds, or the fold of each row.

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.validation import categorical_places, text_places
 from posteriori.table_estimator import TableEstimator
 from posteriori.tables import Column, Schema, Table, infer_schema, read_labels, read_table
+from posteriori.tables.blocks import BlockTable, needs_dense
 from posteriori.tables.matching import matched_places
 from posteriori.tables.schema import infinite_cell
 from posteriori.tables.texts import text_columns
@@ -195,6 +196,8 @@ class DiscriminativeClassifier(ClassifierMixin, TableEstimator):
         """
         recipe = self._recipe()
         table = read_table(X)
+        if isinstance(table, BlockTable):
+            raise needs_dense(table.blocks[0].column, table.n_rows, "this estimator")
         labels = read_labels(y, table)
         columns = [j for j in range(len(table.names)) if labels.name is None or j != labels.position]
         if not columns:

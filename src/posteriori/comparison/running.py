@@ -58,11 +58,11 @@ def compare(
     y : array-like (n,) or str
         The label of each row, or the name of the column of X that holds the labels.
     models : sequence of names or classifiers, or mapping, optional
-        Names are "pool", "nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb", "aode", "logistic", "boosting", "forest"
-        and those of the candidates of `GenerativeClassifier`. A mapping gives the titles of the models in tables and
-        plots. A classifier, of this library or of scikit-learn, receives a polars frame whose numbers are floats and
-        whose categories are strings. `discriminative` adds the usual preprocessing to a classifier that does not accept
-        such a frame. Default: the pool, naive Bayes, LDA, TAN, logistic regression and gradient boosting.
+        Names are "pool", "nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb", "aode", "forest", "logistic", "boosting",
+        "random forest" and those of the candidates of `GenerativeClassifier`. A mapping gives the titles of the models
+        in tables and plots. A classifier, of this library or of scikit-learn, receives a polars frame whose numbers are
+        floats and whose categories are strings. `discriminative` adds the usual preprocessing to a classifier that does
+        not accept such a frame. Default: the pool, naive Bayes, LDA, TAN, logistic regression and gradient boosting.
     sizes : sequence of int, optional
         Numbers of training rows, at least 2; default: `training_sizes`.
     repeats : int, default 5

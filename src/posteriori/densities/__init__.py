@@ -10,11 +10,13 @@ import numpy as np
 from posteriori.densities.averaged import AveragedOneDependence, AveragedParameters
 from posteriori.densities.binned import Binned, BinnedParameters
 from posteriori.densities.capabilities import (
+    ConditionalNormal,
     CorrelatedDensity,
     DescribedDensity,
     LinearDensity,
     LinearTerms,
     MarginDensity,
+    NormalDensity,
     TabularDensity,
     UnrestrictedDensity,
     VarianceDensity,
@@ -35,6 +37,7 @@ from posteriori.densities.multivariate_parameters import MultivariateGaussianPar
 from posteriori.densities.poisson import Poisson, PoissonParameters
 from posteriori.densities.poisson_rate import PoissonRate, PoissonRateParameters
 from posteriori.densities.presence import Presence, PresenceParameters
+from posteriori.densities.random_trees import RandomTrees, RandomTreesParameters
 from posteriori.densities.registry import (
     REGISTRY,
     Registration,
@@ -69,6 +72,7 @@ __all__ = [
     "ComplementParameters",
     "Compound",
     "CompoundParameters",
+    "ConditionalNormal",
     "CorrelatedDensity",
     "Density",
     "DescribedDensity",
@@ -94,14 +98,18 @@ __all__ = [
     "MultinomialParameters",
     "MultivariateGaussian",
     "MultivariateGaussianParameters",
+    "NormalDensity",
     "Poisson",
     "PoissonParameters",
     "PoissonRate",
     "PoissonRateParameters",
     "Presence",
     "PresenceParameters",
+    "RandomTrees",
+    "RandomTreesParameters",
     "Registration",
     "ScaledMultinomial",
+    "ScoredDensity",
     "SummedDensity",
     "TabularDensity",
     "Tree",
@@ -212,6 +220,17 @@ class MarginalDensity(Density, Protocol):
 
     def without_each(self, parameters: Any, tile: Any) -> Array:
         """Return log p(x₋ⱼ | z) in nats, (d, n, Z): with each column missing in turn."""
+
+
+@runtime_checkable
+class ScoredDensity(Density, Protocol):
+    """A density whose part that depends on the component is quicker to compute than all of it.
+
+    Law (tests/densities/test_random_trees.py): it differs from `log_density` by a constant per row.
+    """
+
+    def log_scores(self, parameters: Any, tile: Any) -> Array:
+        """Return log p(x | z) up to a constant per row, in nats, (n, Z)."""
 
 
 @runtime_checkable

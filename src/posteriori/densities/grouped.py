@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -194,13 +194,16 @@ class Grouped:
 
     def log_density(self, parameters: GroupedParameters, tile: Any) -> Array:
         """Return log p(x | z) in nats, (n, Z), with missing cells summed out."""
-        coarse = self.coarse.log_density(parameters.coarse, parameters.groups.coarse(tile))
-        return np.asarray(coarse + _within(parameters, tile).sum(axis=1, keepdims=True))
+        log_density: Array = self.coarse.log_density(parameters.coarse, parameters.groups.coarse(tile))
+        for _, within in _within(parameters, tile):
+            log_density += within[:, np.newaxis]
+        return log_density
 
     def log_factors(self, parameters: GroupedParameters, tile: Any) -> Array:
         """Return log p(g_j | its condition, z) + log p(x_j | g_j) in nats, (n, Z, d), 0 for a missing cell."""
         factors: Array = self.coarse.log_factors(parameters.coarse, parameters.groups.coarse(tile))
-        factors[:, :, parameters.coded] += _within(parameters, tile)[:, np.newaxis]
+        for j, within in _within(parameters, tile):
+            factors[:, :, parameters.coded[j]] += within[:, np.newaxis]
         return factors
 
     def given(self, parameters: GroupedParameters) -> tuple[tuple[int, ...], ...]:
@@ -296,8 +299,8 @@ class Grouped:
         coarse_tile = parameters.groups.coarse(tile)
         sums, log_likelihood = self.coarse.expect(parameters.coarse, coarse_tile, assignment)
         counts = CountCategories().of(tile, assignment)
-        within = assignment.weight @ _within(parameters, tile).sum(axis=1)
-        return replace(counts, groups=parameters.groups, coarse=sums), log_likelihood + float(within)
+        of_categories = sum(float(assignment.weight @ within) for _, within in _within(parameters, tile))
+        return replace(counts, groups=parameters.groups, coarse=sums), log_likelihood + of_categories
 
     def expect_from_responsibilities(
         self, parameters: GroupedParameters, tile: Any, responsibilities: Array
@@ -320,14 +323,12 @@ def coarse_parameters(parameters: Any) -> Any:
     return parameters.coarse if isinstance(parameters, GroupedParameters) else parameters
 
 
-def _within(parameters: GroupedParameters, tile: Any) -> Array:
-    """Return log p(x_j | g_j) in nats, (n, columns of codes), 0 where missing."""
+def _within(parameters: GroupedParameters, tile: Any) -> Iterator[tuple[int, Array]]:
+    """Yield each column of codes that has groups, with log p(x_j | g_j) in nats, (n,), 0 where missing."""
     codes = tile.codes if isinstance(tile, Mixed) else tile
-    out = np.zeros(codes.values.shape)
     for j, groups in enumerate(parameters.groups.of_categories):
         if groups:
-            out[:, j] = parameters.within(j)[codes.values[:, j]]
-    return out
+            yield j, parameters.within(j)[codes.values[:, j]]
 
 
 def _categories_of(parameters: GroupedParameters, drawn: Array, rng: np.random.Generator) -> Array:

@@ -28,6 +28,7 @@ from posteriori.densities.poisson import Poisson
 from posteriori.densities.poisson_rate import PoissonRate
 from posteriori.densities.pooling import PerClass, Pooled, PseudoRows, Regularized
 from posteriori.densities.presence import Presence
+from posteriori.densities.random_trees import RandomTrees
 from posteriori.densities.scaled import ScaledMultinomial
 from posteriori.densities.shrinkage import (
     Chain,
@@ -39,6 +40,7 @@ from posteriori.densities.shrinkage import (
 )
 from posteriori.densities.tree import Tree
 from posteriori.densities.tree_parameters import Forest
+from posteriori.statistics.forests import TreeStructure
 from posteriori.statistics.grouped import Groups
 
 
@@ -119,6 +121,7 @@ REGISTRY: tuple[Registration, ...] = (
     ),
     Registration(PoissonRate, options=_options(smoothing="rate_smoothing"), label="count (Poisson rate)"),
     Registration(Presence, options=_options(alpha="alpha"), label="count (presence)"),
+    Registration(RandomTrees, (TreeStructure,), sql="posteriori.sql.forests:forest_factors"),
     Registration(ScaledMultinomial, options=_options(alpha="alpha"), label="count (scaled multinomial)"),
     Registration(Tree, (BackOff, Forest), sql="posteriori.sql.trees:tree_factors"),
 )

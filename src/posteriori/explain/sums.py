@@ -11,10 +11,13 @@ import polars as pl
 
 from posteriori.explain.words import WordFactors
 from posteriori.formatting import cell_text, exponential, plural, shortened
+from posteriori.html_tables import paragraph, table
 from posteriori.model import GenerativeModel, log_sum
 from posteriori.tables import quote
 from posteriori.typing import Array
 
+_MOST_SHOWN = 5  # rows in a notebook
+_MOST_LISTED = 30  # features of a row there
 _MOST_GIVEN = 3  # features named after a bar
 _MOST_WORDS = 10  # of a row, in a table
 _LONGEST_WORD = 30  # characters
@@ -161,6 +164,32 @@ class Explanation:
         shown = ", ".join(known if len(known) <= _MOST_GIVEN else (*known[: _MOST_GIVEN - 1], "…", known[-1]))
         factor = f"p({name} = {cell_text(value, longest=None)}{' | ' if known else ''}{shown})"
         return f"× {factor}, weighted" if self.weighted else f"× {factor}"
+
+    def _repr_html_(self) -> str:
+        """Return Bayes' rule of the first rows as tables: what each feature adds to log p(x, y), in nats."""
+        labels = [str(label) for label in self.classes]
+        parts = []
+        for row in range(min(len(self.values), _MOST_SHOWN)):
+            log_factors = self.log_factors[row].T
+            listed = sorted(range(len(log_factors)), key=lambda j: -np.ptp(np.nan_to_num(log_factors[j])))[
+                :_MOST_LISTED
+            ]
+            terms = [(self._factor_name(row, j).removeprefix("× "), log_factors[j]) for j in sorted(listed)]
+            rest = len(log_factors) - len(terms)
+            lines = [[name, *(f"{log:.3f}" for log in logs)] for name, logs in terms]
+            if rest:
+                others = log_factors.sum(axis=0) - sum(logs for _, logs in terms)
+                lines.append([f"{rest} more columns", *(f"{log:.3f}" for log in others)])
+            lines = [
+                [self.constant, *(f"{log:.3f}" for log in self.log_prior)],
+                *lines,
+                ["sum", *(f"{log:.3f}" for log in self.log_joint[row])],
+                ["posterior", *(f"{p:.6f}" for p in self.posterior[row])],
+            ]
+            shares = [[None] * (len(labels) + 1)] * (len(lines) - 1) + [[None, *self.posterior[row].tolist()]]
+            parts.append(table(f"row {row}, log factors in nats", ["given class", *labels], lines, 1, shares))
+        hidden = len(self.values) - len(parts)
+        return "".join(parts) + (paragraph(f"… and {hidden:,} more rows") if hidden else "")
 
     def _pair(self, row: int, label: Any, against: Any) -> tuple[int, int]:
         ranked = list(np.argsort(-self.log_joint[row], kind="stable"))

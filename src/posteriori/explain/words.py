@@ -114,7 +114,8 @@ class CharacteristicWord:
     log_odds : float
         What one occurrence adds to the log-odds of the class against all others, in nats.
     count : float
-        The weighted sum of its counts in the training rows of the class; NaN if the model has not counted them.
+        The weighted sum of its counts in the training rows of the class, or of the other classes if it speaks against
+        the class; NaN if the model has not counted them.
     """
 
     word: str
@@ -123,11 +124,12 @@ class CharacteristicWord:
 
 
 def characteristic_words(
-    model: GenerativeModel, statistics: JointStatistics | None, most: int = 10
+    model: GenerativeModel, statistics: JointStatistics | None, most: int = 10, *, against: bool = False
 ) -> dict[str, list[list[CharacteristicWord]]]:
     """Return the words that distinguish each class from the others, by the name of the column of counts, per class.
 
     Words are sorted by their count in the class times their log-odds: a rare word with high odds matters in few rows.
+    Words that speak against a class are sorted by their count in the other classes.
 
     Parameters
     ----------
@@ -136,17 +138,26 @@ def characteristic_words(
         Those that the model was learned from; None if they are unknown. Then words are sorted by their log-odds.
     most : int
         How many words per class.
+    against : bool, default False
+        Whether to return the words that speak against each class, whose log-odds are negative.
     """
     counts = {} if statistics is None else _counts(model, statistics)
     prior = np.exp(model.class_log_prior)
     return {
-        name: [_of_class(model, name, factors, prior, c, counts.get(name), most) for c in range(len(prior))]
+        name: [_of_class(model, name, factors, prior, c, counts.get(name), most, against) for c in range(len(prior))]
         for name, factors in single_word_factors(model).items()
     }
 
 
 def _of_class(
-    model: GenerativeModel, name: str, factors: Array, prior: Array, c: int, counts: Array | None, most: int
+    model: GenerativeModel,
+    name: str,
+    factors: Array,
+    prior: Array,
+    c: int,
+    counts: Array | None,
+    most: int,
+    against: bool,
 ) -> list[CharacteristicWord]:
     others = [k for k in range(len(prior)) if k != c]
     if not others:
@@ -154,11 +165,17 @@ def _of_class(
     with np.errstate(divide="ignore", invalid="ignore"):
         log_weight = np.log(prior[others] / prior[others].sum())[:, np.newaxis]
         log_odds = np.nan_to_num(factors[c] - np.logaddexp.reduce(log_weight + factors[others], axis=0))
+    if against:
+        log_odds, counts = -log_odds, None if counts is None else counts.sum(axis=0) - counts
     score = log_odds if counts is None else log_odds * counts[c]
     column = model.schema.columns[model.schema.names.index(name)]
     order = [int(j) for j in np.argsort(-score, kind="stable")[:most] if score[j] > 0]
     return [
-        CharacteristicWord(column.word(j), float(log_odds[j]), float("nan") if counts is None else float(counts[c, j]))
+        CharacteristicWord(
+            column.word(j),
+            float(-log_odds[j] if against else log_odds[j]),
+            float("nan") if counts is None else float(counts[c, j]),
+        )
         for j in order
     ]
 

@@ -20,6 +20,14 @@ from posteriori.kernels.families import (
     smoothed_tables,
 )
 from posteriori.kernels.family_scores import encode_configurations, score_families
+from posteriori.kernels.forests import (
+    count_leaves,
+    explain_forest,
+    score_forest,
+    smooth_nodes,
+    weigh_edges,
+)
+from posteriori.kernels.growing import grow_tree
 from posteriori.kernels.joint_counts import add_joint_counts, gather_joint_counts, pair_information
 from posteriori.kernels.left_out import (
     SmoothedCounts,
@@ -79,15 +87,18 @@ __all__ = [
     "chain_left_out",
     "columns_dropped",
     "count_invalid",
+    "count_leaves",
     "deviations_by_component",
     "digitise",
     "encode_configurations",
     "encode_integers",
     "expect_missing",
     "expect_tree_counts",
+    "explain_forest",
     "families_left_out",
     "first_numbers",
     "gather_joint_counts",
+    "grow_tree",
     "index_distinct_rows",
     "integer_ranges",
     "integrate_out",
@@ -103,12 +114,15 @@ __all__ = [
     "responsibilities_and_evidence",
     "rows_lacking",
     "score_families",
+    "score_forest",
     "shared_deviations",
+    "smooth_nodes",
     "smoothed_tables",
     "sum_out_families",
     "sum_out_left_out",
     "tree_left_out",
     "tree_log_density",
+    "weigh_edges",
     "weight_responsibilities",
     "weightiest_numbers",
     "whitened_distance",

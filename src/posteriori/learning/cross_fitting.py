@@ -25,6 +25,7 @@ from posteriori.learning.fold_sums import (
     sums_of_parts,
     sums_without_each,
 )
+from posteriori.learning.forest_fitting import fit_forest, leaves_folds_out
 from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.shared_passes import Prepared, SharedPasses, Subset
 from posteriori.learning.training import Plan
@@ -266,6 +267,7 @@ def cross_fit(
     plans: Sequence[Plan],
     progress: Callable[[int], None] | None = None,
     held_out: Batch | None = None,
+    leave_trees_out: bool = False,
 ) -> list[CrossFitted]:
     """Return, for each plan, the model of all rows and the models of the rows outside each fold.
 
@@ -282,6 +284,8 @@ def cross_fit(
     held_out : Batch, optional
         The rows that are in a fold, where most labelled rows are in none. Those in none then choose the cut points and
         the groups of categories of all models.
+    leave_trees_out : bool
+        Whether the models of a forest without a fold are the trees that did not see it (`fit_forest`), not a refit.
     """
     if source.label_model is not None:  # groups are chosen from counts of known components
         plans = [replace(plan, blocks=without_groups(plan.blocks)) for plan in plans]
@@ -292,6 +296,11 @@ def cross_fit(
         if held_out is None
         else CutPoints(labelled.reweighted(fold < 0), 0, source.n_jobs)
     )
+    by_trees = [leave_trees_out and leaves_folds_out(plan, folds) for plan in plans]
+    forests = _fit_forests(rows, folds, [plan for plan, one in zip(plans, by_trees, strict=True) if one], cut_points)
+    plans = [plan for plan, one in zip(plans, by_trees, strict=True) if not one]
+    if not plans:
+        return forests
     with step(CUTTING):
         schemas = _schemas(cut_points, plans, folds)
     requests: list[_Request] = []
@@ -310,7 +319,19 @@ def cross_fit(
             for excluded, schema, ready in zip([*range(folds), None], of_plan, of_subsets, strict=True)
         )
         fits.append(_PlanFit(plan, whole, tuple(parts)))
-    return _fit_all(fits, n_threads(source.n_jobs) if len(fold) >= _ENOUGH_ROWS else 1)
+    fitted, grown = iter(_fit_all(fits, n_threads(source.n_jobs) if len(fold) >= _ENOUGH_ROWS else 1)), iter(forests)
+    return [next(grown if one else fitted) for one in by_trees]
+
+
+def _fit_forests(rows: LabelledSource, folds: int, plans: Sequence[Plan], cut_points: CutPoints) -> list[CrossFitted]:
+    """Return the forests of some plans, one after the other: each grows its trees in threads."""
+    found = []
+    for plan in plans:
+        with step(CUTTING):
+            schema = cut_points.schemas(bins_of(plan.blocks))[-1]
+        with step(FITTING):
+            found.append(CrossFitted(*fit_forest(rows, folds, plan, schema)))
+    return found
 
 
 def _statistics(

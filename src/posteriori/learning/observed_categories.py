@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from posteriori.densities import Grouped
+from posteriori.densities import Grouped, RandomTrees
 from posteriori.learning.em import FitResult
 from posteriori.learning.fit import estimate
 from posteriori.model import Block, GenerativeModel, Prior
@@ -120,6 +120,6 @@ def _codes_of(seen: Array | None, size: int) -> Array:
 
 def _with_categories(block: Block, kept: Sequence[Sequence[int]] | None) -> Block:
     """Return the block with the groups of the categories that are kept, by their indices per column of codes."""
-    if kept is None or not isinstance(block.density, Grouped):
+    if kept is None or not isinstance(block.density, Grouped | RandomTrees):
         return block
     return replace(block, density=block.density.reindexed(kept))

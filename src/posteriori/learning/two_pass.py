@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
-from posteriori.densities import Grouped, TwoPassDensity, implements, ungrouped
+from posteriori.densities import Grouped, RandomTrees, TwoPassDensity, implements, ungrouped
 from posteriori.model import Block
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
@@ -34,10 +34,10 @@ def carry_over_structure(blocks: tuple[Block, ...], earlier: tuple[Block, ...]) 
 
 
 def with_categories_of(blocks: tuple[Block, ...], earlier: Schema, schema: Schema) -> tuple[Block, ...]:
-    """Return the blocks with the groups of categories of an earlier schema assigned to the categories of this one."""
+    """Return the blocks with the groups and the splits of categories of an earlier schema, for those of this one."""
 
     def moved(block: Block) -> Block:
-        if not isinstance(block.density, Grouped):
+        if not isinstance(block.density, Grouped | RandomTrees):
             return block
         moves = [schema.columns[j].places_in(earlier.columns[j]) for j in block.coded(schema)]
         return replace(block, density=block.density.reindexed(moves))

@@ -146,18 +146,20 @@ def judge_and_sample(
     folded: FoldedData,
     progress: Callable[[int], None] | None = None,
     sampled: Array | None = None,
+    leave_trees_out: bool = False,
 ) -> tuple[Array, list[CrossFitted], Batch | None]:
     """Return the results of `cross_fit_and_score`, and the cells of the evaluated rows at the positions `sampled`.
 
-    One pass serves both, so that the cells for feature importance need no further one.
+    One pass serves both, so that the cells for feature importance need no further one. With `leave_trees_out`, a row is
+    predicted by those trees of a forest that did not see it, and no forest is fitted again.
     """
     fold, source = folded.fold_of_rows, folded.source.cached()
     if folded.most_are_in_no_fold:
         held_out = rows_in_folds(source.with_folds(fold))
-        fitted = cross_fit(source, fold, folded.folds, plans, progress, held_out)
+        fitted = cross_fit(source, fold, folded.folds, plans, progress, held_out, leave_trees_out)
         log_posterior = score_batch(held_out, fitted, source.n_jobs, len(fold), progress)
         return log_posterior, fitted, None if sampled is None else held_out.rows(sampled)
-    fitted = cross_fit(source, fold, folded.folds, plans, progress)
+    fitted = cross_fit(source, fold, folded.folds, plans, progress, None, leave_trees_out)
     marked = None
     if sampled is not None:
         marked = np.zeros(len(fold), np.bool_)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.networks.cpt import CPT
+from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.naming import first_repeated
 
 
@@ -18,20 +19,20 @@ def table_size(value: Any) -> int:
     return int(value)
 
 
-def given_tables(cpts: Any) -> tuple[CPT, ...]:
-    """Return the CPTs, at most one per variable.
+def given_tables(cpts: Any) -> tuple[CPT | LinearGaussian, ...]:
+    """Return the tables and densities, at most one per variable.
 
     Raises
     ------
     TypeError
-        An item is no CPT.
+        An item is no CPT and no LinearGaussian.
     ValueError
         A variable has two tables.
     """
     tables = items("cpts", cpts)
     for cpt in tables:
-        if not isinstance(cpt, CPT):
-            raise TypeError(f"cpts holds {cpt!r}, a {type(cpt).__name__}; give tables of the type CPT")
+        if not isinstance(cpt, CPT | LinearGaussian):
+            raise TypeError(f"cpts holds {cpt!r}, a {type(cpt).__name__}; give a CPT or LinearGaussian")
     names = [cpt.variable for cpt in tables]
     if len(set(names)) < len(names):
         raise ValueError(f"the variable {first_repeated(names)!r} has two tables; leave one out")

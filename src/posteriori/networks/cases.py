@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from posteriori.networks.naming import States
 from posteriori.sources import LabelledSource, source_of
-from posteriori.statistics import StatisticsFactory
 from posteriori.suggestions import closest
 from posteriori.tables import Assignment, Batch, Codes, Column, Schema, Table, check_weights, read_table
 from posteriori.tables.blocks import BlockTable, needs_dense
 from posteriori.tables.lazy import LazyTable
 from posteriori.tables.schema import categorical_column
+from posteriori.typing import Array
 
 _ALL = Column("", "categorical", ("row",))  # one class, so that batches have the weights of their rows
 MOST_INTEGER_STATES = 32  # a column of more different integers is taken for a measurement
@@ -31,7 +31,7 @@ class Cases:
     source : LabelledSource
         The rows of the variables that have a column.
     columns : tuple of Column (V,)
-        The states of each variable.
+        The states of each variable; continuous variables have none.
     present : tuple of int
         The indices of the variables that have a column, in the order of the source; all cells of other variables are
         missing.
@@ -41,17 +41,28 @@ class Cases:
     columns: tuple[Column, ...]
     present: tuple[int, ...]
 
-    def reduce(self, sufficient_statistics: StatisticsFactory) -> Any:
+    @property
+    def is_hybrid(self) -> bool:
+        """Whether a variable is continuous."""
+        return any(column.kind == "continuous" for column in self.columns)
+
+    def reduce(self, sufficient_statistics: Any) -> Any:
         """Return the statistics of all rows.
+
+        Parameters
+        ----------
+        sufficient_statistics : StatisticsFactory
+            Of codes; where a variable is continuous, `of` takes the numbers too: ``of(codes, numbers, weight)``.
 
         Raises
         ------
         ValueError
             A cell is no state of its variable.
         """
-        cardinalities = tuple(column.cardinality for column in self.columns)
+        kinds = tuple(column.kind for column in self.columns)
+        cardinalities = tuple(column.cardinality for column in self.columns if column.kind != "continuous")
         try:
-            return self.source.reduce(_Accumulate(cardinalities, self.present, sufficient_statistics))
+            return self.source.reduce(_Accumulate(kinds, cardinalities, self.present, sufficient_statistics))
         except UnknownStateError as error:
             raise self._located(error.column) from None
 
@@ -75,27 +86,40 @@ class _Accumulate:
 
     Attributes
     ----------
-    cardinalities : tuple of int (V,)
+    kinds : tuple of str (V,)
+    cardinalities : tuple of int
+        Of the discrete variables.
     present : tuple of int
         As in `Cases`.
     sufficient_statistics : StatisticsFactory
     """
 
+    kinds: tuple[str, ...]
     cardinalities: tuple[int, ...]
     present: tuple[int, ...]
-    sufficient_statistics: StatisticsFactory
+    sufficient_statistics: Any
 
     def __call__(self, batch: Batch) -> Any:
         """Return the statistics of the rows of a batch."""
         if batch.unseen:
             raise UnknownStateError(next(iter(batch.unseen)))
-        n, codes = len(batch), batch.codes.values
-        if len(self.present) < len(self.cardinalities):
-            known, codes = codes, np.zeros((n, len(self.cardinalities)), codes.dtype)  # code 0: a missing cell
-            codes[:, self.present] = known
+        n = len(batch)
         weight = np.ones(n) if batch.assignment is None else batch.assignment.weight
-        tile = Codes(codes, self.cardinalities)
-        return self.sufficient_statistics.of(tile, Assignment(np.zeros(n, np.int32), weight, 1))
+        codes = Codes(self._placed(batch.codes.values, "categorical", 0), self.cardinalities)  # code 0: a missing cell
+        if "continuous" in self.kinds:
+            numbers = self._placed(np.asarray(batch.numbers.values, np.float64), "continuous", np.nan)
+            return self.sufficient_statistics.of(codes, numbers, weight)
+        return self.sufficient_statistics.of(codes, Assignment(np.zeros(n, np.int32), weight, 1))
+
+    def _placed(self, cells: Array, kind: str, absent: float) -> Array:
+        """Return the cells of all variables of a kind, where those without a column are missing."""
+        of_kind = [v for v, known in enumerate(self.kinds) if known == kind]
+        known = [k for k, v in enumerate(of_kind) if v in self.present]
+        if len(known) == len(of_kind):
+            return cells
+        placed = np.full((len(cells), len(of_kind)), absent, cells.dtype)
+        placed[:, known] = cells
+        return placed
 
 
 def open_cases(
@@ -104,6 +128,7 @@ def open_cases(
     states: Mapping[str, States],
     sample_weight: Any = None,
     n_jobs: int | None = None,
+    continuous: Collection[str] | None = None,
 ) -> Cases:
     """Open a table to learn from.
 
@@ -117,12 +142,14 @@ def open_cases(
         The declared states. The states of other variables are the categories of their columns.
     sample_weight : array-like (n,), optional
     n_jobs : int, optional
+    continuous : collection of str, optional
+        Variables that are known to be continuous; other columns of measurements are too. None: they are an error.
 
     Raises
     ------
     ValueError
-        A column is no variable, holds measurements, or holds a cell that is no state of its variable; or a variable
-        has no column and no declared states.
+        A column is no variable, holds measurements where `continuous` is None, or holds a cell that is no state of its
+        variable; or a variable has no column and no declared states.
     """
     opened = read_table(table)
     if isinstance(opened, BlockTable):
@@ -143,7 +170,9 @@ def open_cases(
     columns = []
     for name in variables:
         if name in position:
-            columns.append(_read_column(opened, position[name], name, states.get(name)))
+            columns.append(_read_column(opened, position[name], name, states.get(name), continuous))
+        elif name in (continuous or ()):
+            columns.append(Column(name, "continuous"))
         elif name in states:
             columns.append(Column(name, "categorical", states[name], declared=True))
         else:
@@ -159,9 +188,16 @@ def open_cases(
     return Cases(source, tuple(columns), present)
 
 
-def _read_column(table: Table, j: int, name: str, states: States | None) -> Column:
+def _read_column(table: Table, j: int, name: str, states: States | None, continuous: Collection[str] | None) -> Column:
     if states is None:
-        return _inferred(table, j, name)
+        if continuous is not None and name in continuous:
+            return _numeric(table, j, name)
+        try:
+            return _inferred(table, j, name)
+        except MeasurementsError:
+            if continuous is None:
+                raise
+            return _numeric(table, j, name)
     column = Column(name, "categorical", states, declared=True)
     seen = table.column(j, categorical=True)
     unknown = [cell for cell in seen.categories if cell not in column.lookup]
@@ -201,8 +237,20 @@ def _inferred(table: Table, j: int, name: str) -> Column:
     return column if column.name == name else replace(column, name=name)
 
 
+def _numeric(table: Table, j: int, name: str) -> Column:
+    """Return a column of numbers for a continuous variable."""
+    column = table.column(j, categorical=False)
+    if column.kind != "continuous":
+        raise ValueError(f"column {name!r} holds no numbers, but the variable is continuous; convert the column")
+    return Column(name, "continuous", dtype=column.dtype)
+
+
+class MeasurementsError(ValueError):
+    """A column holds measurements where states are needed."""
+
+
 def _measurements(name: str, content: str) -> ValueError:
-    return ValueError(
+    return MeasurementsError(
         f"column {name!r} holds {content}, but a variable of a network has states; cut it into a few intervals, or "
         f"declare its states: states={{{name!r}: […]}}"
     )

@@ -129,7 +129,11 @@ class CausalQueries(NetworkState):
         """Return p(names), an axis for each."""
         inference = self._inference
         for name in names:
-            require_variable(name, inference.states)
+            require_variable(name, self._spec.dag.parents)
+            if name not in inference.states:
+                raise ValueError(f"the formula needs p({name}), which is continuous; use net.do(…).query(…)")
         if not names:
             return np.ones(())
-        return inference.joint([inference.position[name] for name in names], read_evidence({}, inference.states))
+        discrete = inference.discrete_inference if self._spec.gaussians else inference
+        joint: Array = discrete.joint([discrete.position[name] for name in names], read_evidence({}, discrete.states))
+        return joint

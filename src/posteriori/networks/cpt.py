@@ -11,6 +11,7 @@ import numpy as np
 
 from posteriori.networks.decimals import as_number
 from posteriori.networks.naming import States, first_repeated, state_by_state
+from posteriori.networks.notebooks import conditional_html
 from posteriori.networks.printing import conditional_lines
 from posteriori.tables import Cell
 from posteriori.tables.objects import plain_cell
@@ -79,6 +80,11 @@ class CPT:
             object.__setattr__(self, name, value)
 
     @property
+    def all_parents(self) -> tuple[str, ...]:
+        """The parents, in the order of the axes."""
+        return tuple(self.parents)
+
+    @property
     def n_parameters(self) -> int:
         """The number of free parameters: K − 1 per configuration of the parents."""
         return math.prod(map(len, self.parents.values())) * (len(self.states) - 1)
@@ -94,6 +100,9 @@ class CPT:
 
     def __repr__(self) -> str:
         return "\n".join(conditional_lines({self.variable: self.states}, self.parents, self.probabilities))
+
+    def _repr_html_(self) -> str:
+        return conditional_html({self.variable: self.states}, self.parents, self.probabilities)
 
     def to_polars(self) -> Any:
         """Return the table as a polars DataFrame: a column for each parent, and one for each state."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.networks.naming import States, require_variable, state_code
+from posteriori.networks.notebooks import conditional_html, joint_html, marginals_html, states_html
 from posteriori.networks.printing import aligned, conditional_lines, heading, joint_lines, number
 from posteriori.suggestions import closest
 from posteriori.tables import Cell
@@ -143,6 +144,11 @@ class Distribution:
         title = heading(self.states, evidence_words(self.evidence))
         return "\n".join([title, *joint_lines(self.states, self.probabilities, more)])
 
+    def _repr_html_(self) -> str:
+        more = {} if self.standard_errors is None else {"standard error": self.standard_errors}
+        title = heading(self.states, evidence_words(self.evidence))
+        return joint_html(title, self.states, self.probabilities, more)
+
 
 @dataclass(frozen=True, eq=False)
 class ConditionalDistribution:
@@ -181,6 +187,9 @@ class ConditionalDistribution:
 
     def __repr__(self) -> str:
         return "\n".join(conditional_lines(self.states, self.given, self.probabilities))
+
+    def _repr_html_(self) -> str:
+        return conditional_html(self.states, self.given, self.probabilities)
 
 
 class Marginals(Mapping[str, Distribution]):
@@ -224,6 +233,11 @@ class Marginals(Mapping[str, Distribution]):
                 rows.append(["" if position else name, str(state), number(p)])
         return "\n".join([heading(["variable"], evidence_words(evidence)), *aligned(rows, 2)])
 
+    def _repr_html_(self) -> str:
+        evidence = next(iter(self.values())).evidence if self._distributions else {}
+        title = heading(["variable"], evidence_words(evidence))
+        return marginals_html(title, {name: marginal.to_dict() for name, marginal in self.items()})
+
 
 @dataclass(frozen=True)
 class MostProbable:
@@ -254,6 +268,9 @@ class MostProbable:
     def __repr__(self) -> str:
         rows = [["variable", "state"], *([name, str(state)] for name, state in self.states.items())]
         return "\n".join([*aligned(rows, 2), f"p(all of it | evidence) = {self.probability:.6g}"])
+
+    def _repr_html_(self) -> str:
+        return states_html(self.states, self.probability)
 
 
 def evidence_words(evidence: Mapping[str, Any]) -> list[str]:

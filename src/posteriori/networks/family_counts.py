@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from posteriori.networks.cases import open_cases
+from posteriori.networks.cases import Cases
 from posteriori.networks.dag import DAG
-from posteriori.networks.naming import States
 from posteriori.statistics.distinct_rows import DistinctRows
 from posteriori.statistics.joint_counts import CountTogether, JointCounts, Scope
 from posteriori.tables import Assignment, Codes, Column
@@ -105,11 +102,8 @@ def family_scopes(dag: DAG) -> tuple[Scope, ...]:
     return tuple((*(position[parent] for parent in dag.parents[name]), v) for v, name in enumerate(dag.nodes))
 
 
-def count_cases(
-    dag: DAG, table: Any, states: Mapping[str, States], sample_weight: Any = None, n_jobs: int | None = None
-) -> FamilyCounts:
-    """Return the statistics of a table for a graph, in one pass; see `open_cases`."""
-    cases = open_cases(table, dag.nodes, states, sample_weight, n_jobs)
+def count_cases(dag: DAG, cases: Cases) -> FamilyCounts:
+    """Return the statistics of cases for a graph, in one pass."""
     counts: FamilyCounts = cases.reduce(CountFamilies(cases.columns, family_scopes(dag)))
     return counts.merged()
 

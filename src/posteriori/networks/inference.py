@@ -234,7 +234,7 @@ class Inference:
         """Return the most probable configuration x, (V,), log p(x, evidence), and log p(evidence)."""
         log_evidence = self.log_evidence(evidence)
         require_possible(log_evidence)
-        chosen = self._everything()
+        chosen = self.everything()
         codes, log_probability = chosen.tree.most_probable(
             chosen.take(evidence.codes)[np.newaxis], chosen.soft(evidence.soft) or None, 1
         )
@@ -243,10 +243,10 @@ class Inference:
     def sample(self, evidence: Evidence, n: int, rng: np.random.Generator) -> Array:
         """Draw n configurations given evidence, (n, V)."""
         require_possible(self.log_evidence(evidence))
-        chosen = self._everything()
+        chosen = self.everything()
         return chosen.tree.sample(chosen.take(evidence.codes), n, rng, chosen.soft(evidence.soft) or None)
 
-    def _everything(self) -> PrunedTree:
+    def everything(self) -> PrunedTree:
         """Return the tree of all variables; ValueError if it has more cells than max_table_size."""
         variables = range(len(self.cpts))
         return self.whole or self.tree(variables, variables)
@@ -263,7 +263,7 @@ class Inference:
         tables, log_evidence = chosen.tree.marginals(
             chosen.take(codes), chosen.soft(soft) or None, n_jobs, variables=chosen.positions(asked)
         )
-        _warn_of_impossible(log_evidence)
+        warn_of_impossible(log_evidence)
         return tables
 
     def log_likelihood(self, codes: Array, n_jobs: int | None = None) -> Array:
@@ -298,7 +298,8 @@ def require_possible(log_evidence: float) -> None:
         )
 
 
-def _warn_of_impossible(log_evidence: Array) -> None:
+def warn_of_impossible(log_evidence: Array) -> None:
+    """Warn of the rows whose evidence has probability 0."""
     impossible = np.flatnonzero(log_evidence == -np.inf)
     if len(impossible):
         listed = ", ".join(map(str, impossible[:5])) + (", …" if len(impossible) > 5 else "")

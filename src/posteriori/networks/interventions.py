@@ -9,6 +9,7 @@ import numpy as np
 
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG
+from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.naming import States, state_code
 from posteriori.networks.specification import NetworkSpec
 from posteriori.typing import Array
@@ -23,7 +24,7 @@ def mutilated(spec: NetworkSpec, settings: Mapping[str, Any]) -> NetworkSpec:
     ----------
     spec : NetworkSpec
     settings : mapping from str to state, or to a mapping from every state to its probability
-        A mapping draws the state at random, whatever its causes are.
+        A mapping draws the state at random, whatever its causes are. A continuous variable is set to a number.
 
     Raises
     ------
@@ -40,10 +41,20 @@ def mutilated(spec: NetworkSpec, settings: Mapping[str, Any]) -> NetworkSpec:
         raise TypeError(f"an intervention is {settings!r}; give it as a mapping from variable to state")
     tables = dict(spec.tables)
     for name, setting in settings.items():
+        if isinstance(spec.tables.get(name), LinearGaussian):
+            tables[name] = _constant(name, setting)
+            continue
         states = spec.states_of(name)
         tables[name] = CPT(name, states, {}, _distribution(name, setting, states))
     edges = tuple((parent, child) for parent, child in spec.dag.edges if child not in settings)
     return NetworkSpec(DAG(spec.dag.nodes, edges), dict(spec.states), tables)
+
+
+def _constant(name: str, setting: Any) -> LinearGaussian:
+    """Return a continuous variable that is set to a number."""
+    if isinstance(setting, bool) or not isinstance(setting, int | float | np.number):
+        raise ValueError(f"the intervention on {name!r} is {setting!r}, but it is continuous; give a number")
+    return LinearGaussian(name, (), {}, np.array(float(setting)), np.zeros(0), np.array(0.0))
 
 
 def _distribution(name: str, setting: Any, states: States) -> Array:

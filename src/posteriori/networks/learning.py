@@ -116,12 +116,12 @@ class LearnedTables:
 
     Attributes
     ----------
-    cpts : tuple of CPT (V,)
+    cpts : tuple of CPT or LinearGaussian (V,)
     trace : tuple of float
         The log-likelihood of the known cells, in nats, before each step of EM; empty if no cell is missing.
     """
 
-    cpts: tuple[CPT, ...]
+    cpts: tuple[Any, ...]
     trace: tuple[float, ...] = ()
 
 
@@ -188,7 +188,7 @@ def _run_em(
         gain, previous = objective - previous, objective
         if gain <= tolerance:
             break
-        probabilities = [_normalised(table) for table in counts]
+        probabilities = [normalised(table) for table in counts]
         tree = tree.with_factors(_factors(statistics, probabilities))
     else:
         warnings.warn(
@@ -230,7 +230,7 @@ def _start(statistics: FamilyCounts, pseudo: list[Array], rng: np.random.Generat
         if not counts.any():
             counts = rng.gamma(1.0, size=counts.shape)
         # EM cannot leave a probability of 0, so that cells without pseudo-counts start from one pseudo-count.
-        tables.append(_normalised(counts + np.where(a > 0, a, 1.0)))
+        tables.append(normalised(counts + np.where(a > 0, a, 1.0)))
     return tables
 
 
@@ -248,7 +248,7 @@ def _weighted_log(weights: Sequence[Array], tables: Sequence[Array]) -> float:
     return total
 
 
-def _normalised(counts: Array) -> Array:
+def normalised(counts: Array) -> Array:
     """Return counts / their sum along the last axis; uniform where the sum is 0."""
     total = counts.sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -266,7 +266,7 @@ def _tables(statistics: FamilyCounts, counts: Sequence[Array]) -> tuple[CPT, ...
         where = f" where {state_by_state(parents, empty[0])}" if len(empty) and parents else ""
         more = f" and {len(empty) - 1:,} more" if len(empty) > 1 else ""
         undecided += [f"{column.name!r}{where}{more}"] if len(empty) else []
-        cpts.append(CPT(column.name, column.categories, parents, _normalised(table)))
+        cpts.append(CPT(column.name, column.categories, parents, normalised(table)))
     if undecided:
         others = f"; and of {len(undecided) - 5} other variables" if len(undecided) > 5 else ""
         warnings.warn(

@@ -12,7 +12,9 @@ from posteriori.networks.causal_queries import CausalQueries
 from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG
 from posteriori.networks.graph_queries import GraphQueries
+from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.naming import States
+from posteriori.networks.notebooks import network_html
 from posteriori.networks.table_learning import TableLearning
 from posteriori.networks.table_queries import TableQueries
 
@@ -30,8 +32,8 @@ class BayesianNetwork(TableLearning, CaseQueries, TableQueries, GraphQueries, Ca
         Variables without an edge, or all variables, to set their order.
     states : mapping from str to sequence of states, optional
         The states of variables whose tables are added as plain arrays; other tables name the states themselves.
-    cpts : sequence of CPT
-        The first tables; their parents need no edges of their own.
+    cpts : sequence of CPT and LinearGaussian
+        The first tables, and densities of continuous variables; their parents need no edges of their own.
     name : str
     properties : mapping from str to sequence of str, optional
         Free text about a variable, and about the network under ``""``, as network files hold it.
@@ -52,9 +54,15 @@ class BayesianNetwork(TableLearning, CaseQueries, TableQueries, GraphQueries, Ca
     each state to its likelihood (soft evidence, such as a witness who may be wrong). The junction tree of exact
     inference is compiled at the first query and kept until a table changes.
 
+    A continuous variable has a normal density whose mean is linear in its continuous parents, for each configuration of
+    its discrete parents (`add_gaussian`; CLG). Evidence about it is a number, or a `networks.Measurement`; answers are
+    exact mixtures (`networks.GaussianMixture`).
+
     References
     ----------
-    Koller & Friedman (2009), Probabilistic Graphical Models, chapters 3, 9 and 10.
+    Koller & Friedman (2009), Probabilistic Graphical Models, chapters 3, 9, 10 and 14.
+    Lauritzen & Jensen (2001), Stable local computation with conditional Gaussian distributions, Statistics and
+    Computing 11.
 
     Examples
     --------
@@ -83,7 +91,7 @@ class BayesianNetwork(TableLearning, CaseQueries, TableQueries, GraphQueries, Ca
             "edges": self.edges,
             "variables": self.variables,
             "states": self._spec.states,
-            "cpts": self.cpts,
+            "cpts": (*self.cpts, *self.gaussians),
             "name": self.name,
             "properties": self.properties,
             "max_table_size": self.max_table_size,
@@ -125,6 +133,51 @@ class BayesianNetwork(TableLearning, CaseQueries, TableQueries, GraphQueries, Ca
         self._replace(self._spec.with_tables([cpt]))
         self.statistics_ = None  # these counts do not lead to the tables any more
 
+    def add_gaussian(
+        self,
+        variable: str | LinearGaussian,
+        intercept: Any = 0.0,
+        coefficients: Any = None,
+        variance: Any = 1.0,
+    ) -> None:
+        r"""Make a variable continuous: p(x | d, u) = N(intercept_d + Σ coefficient_d·u, variance_d).
+
+        Parameters
+        ----------
+        variable : str or LinearGaussian
+            A LinearGaussian is used as it is, without any other argument.
+        intercept, variance : number, array-like, or mapping
+            A mapping goes from the state of the discrete parent, or the tuple of states, to a number; an array has an
+            axis for each discrete parent.
+        coefficients : mapping, optional
+            From each continuous parent to a number, or to one per configuration as above.
+
+        Raises
+        ------
+        ValueError
+            A parameter is missing or no number; a variance is negative; the variable has states; or a child of it is
+            discrete, for which there is no exact inference.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> net = po.BayesianNetwork([("machine", "length"), ("length", "weight")])
+        >>> net.add_cpt("machine", {"old": 0.3, "new": 0.7})
+        >>> net.add_gaussian("length", {"old": 10.2, "new": 10.0}, variance={"old": 0.04, "new": 0.01})
+        >>> net.add_gaussian("weight", 1.0, {"length": 2.0}, 0.25)
+        >>> net.query("length", evidence={"weight": 22.0})
+        p(length | weight = 22.0)
+        variable     mean        sd    2.5 %   97.5 %
+        length    10.2093  0.180737  9.91696  10.5832
+        a mixture of 2 normal densities
+        >>> round(net.probability({"machine": "old"}, given={"weight": 22.0}), 4)
+        0.5658
+        """
+        if not isinstance(variable, LinearGaussian):
+            variable = self._spec.read_gaussian(variable, intercept, coefficients, variance)
+        self._replace(self._spec.with_tables([variable]))
+        self.statistics_ = None
+
     @property
     def dag(self) -> DAG:
         """The graph."""
@@ -146,12 +199,17 @@ class BayesianNetwork(TableLearning, CaseQueries, TableQueries, GraphQueries, Ca
         return self._spec.cpts
 
     @property
-    def n_parameters(self) -> int:
-        """The number of free parameters of all tables: Σ_v (K_v − 1) Π_{u ∈ parents(v)} K_u."""
-        return sum(cpt.n_parameters for cpt in self._inference.cpts)
+    def gaussians(self) -> tuple[LinearGaussian, ...]:
+        """The densities of the continuous variables, in the order of the variables."""
+        return self._spec.gaussians
 
-    def cpt(self, variable: str) -> CPT:
-        """Return the table of a variable; ValueError if it has none."""
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters of all tables, Σ_v (K_v − 1) Π_{u ∈ parents(v)} K_u, and of all densities."""
+        return sum(self._spec.table_of(name).n_parameters for name in self.variables)
+
+    def cpt(self, variable: str) -> Any:
+        """Return the table of a variable, or its LinearGaussian if it is continuous; ValueError if it has none."""
         return self._spec.table_of(variable)
 
     def states(self, variable: str) -> States:
@@ -184,5 +242,9 @@ class BayesianNetwork(TableLearning, CaseQueries, TableQueries, GraphQueries, Ca
 
     def __repr__(self) -> str:
         named = f" {self.name!r}" if self.name else ""
-        tables = f"{self.n_parameters:,} parameters" if self._spec.is_complete else f"{len(self.cpts):,} tables so far"
+        n_tables = len(self._spec.tables)
+        tables = f"{self.n_parameters:,} parameters" if self._spec.is_complete else f"{n_tables:,} tables so far"
         return f"<BayesianNetwork{named}: {len(self.variables):,} variables, {len(self.edges):,} edges, {tables}>"
+
+    def _repr_html_(self) -> str:
+        return network_html(self)

@@ -202,17 +202,29 @@ def sample(inference: Inference, given: Given | None, n: int, random_state: Any)
     n = check_draw(n, len(evidence.states))
     rng = generator(random_state)
     codes = inference.sample(evidence, n, rng) if evidence.likelihoods else draw(inference.cpts, n, rng)[0]
-    columns = {}  # by name: polars would rename a series with an empty name
-    for v, (name, states) in enumerate(evidence.states.items()):
+    return pl.DataFrame(state_columns(evidence.states, codes))
+
+
+def state_columns(of_variables: Mapping[str, States], codes: Array) -> dict[str, Any]:
+    """Return codes (n, V) as polars Series of the states, by name: polars would rename one with an empty name."""
+    import polars as pl
+
+    columns = {}
+    for v, (name, states) in enumerate(of_variables.items()):
         if all(isinstance(state, str) for state in states):
             enum = pl.Series(name, states, dtype=pl.Enum([str(state) for state in states]))
             columns[name] = enum.gather(codes[:, v])
         else:
             columns[name] = pl.Series(name, [states[code] for code in codes[:, v].tolist()], strict=False)
-    return pl.DataFrame(columns)
+    return columns
 
 
 # Many cases -----------------------------------------------------------------------------------------------------
+
+
+def log_likelihood(inference: Inference, table: Any, n_jobs: int | None) -> Array:
+    """Return log p(row), (n,); see `BayesianNetwork.log_likelihood`."""
+    return inference.log_likelihood(read_codes(table, inference.states), n_jobs)
 
 
 def target_marginal(inference: Inference, table: Any, target: str, n_jobs: int | None) -> Array:

@@ -10,7 +10,9 @@ from posteriori.networks.arguments import given_edge, items, mapping, text
 from posteriori.networks.cpt import CPT, check_states
 from posteriori.networks.cpt_input import cpt_from
 from posteriori.networks.dag import DAG
+from posteriori.networks.hybrid_inference import HybridInference
 from posteriori.networks.inference import Inference
+from posteriori.networks.linear_gaussian import LinearGaussian, gaussian_from
 from posteriori.networks.naming import States, as_names, require_variable
 
 
@@ -23,16 +25,16 @@ class NetworkSpec:
     dag : DAG
     states : dict from str to tuple of states
         Of the variables whose states are known.
-    tables : dict from str to CPT
-        The tables so far. Each fits the graph, and they agree on the states.
+    tables : dict from str to CPT or LinearGaussian
+        The tables and densities so far. Each fits the graph, and they agree on the states.
     """
 
     dag: DAG
     states: dict[str, States] = field(default_factory=dict)
-    tables: dict[str, CPT] = field(default_factory=dict)
+    tables: dict[str, CPT | LinearGaussian] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, edges: Any, variables: Any, states: Any, tables: Sequence[CPT]) -> NetworkSpec:
+    def of(cls, edges: Any, variables: Any, states: Any, tables: Sequence[CPT | LinearGaussian]) -> NetworkSpec:
         """Check the arguments of `BayesianNetwork` and return the specification that they give.
 
         Raises
@@ -50,7 +52,7 @@ class NetworkSpec:
             require_variable(name, dag.parents)
         return cls(dag, declared).with_tables(tables)
 
-    def with_tables(self, tables: Iterable[CPT]) -> NetworkSpec:
+    def with_tables(self, tables: Iterable[CPT | LinearGaussian]) -> NetworkSpec:
         """Return the specification with more tables; a table replaces the earlier one of its variable.
 
         Raises
@@ -61,16 +63,20 @@ class NetworkSpec:
         states, known_tables = dict(self.states), dict(self.tables)
         for cpt in tables:
             require_variable(cpt.variable, self.dag.parents)
-            self._require_parents(cpt.variable, cpt.parents)
+            self._require_parents(cpt.variable, cpt.all_parents)
             self._require_same_states(cpt, states, known_tables)
-            states.update({cpt.variable: cpt.states, **cpt.parents})
+            if isinstance(cpt, CPT):
+                states[cpt.variable] = cpt.states
+            states.update(cpt.parents)
             known_tables[cpt.variable] = cpt
+        _require_kinds(states, known_tables)
         return replace(self, states=states, tables=known_tables)
 
-    def with_learned(self, cpts: Iterable[CPT]) -> NetworkSpec:
+    def with_learned(self, cpts: Iterable[CPT | LinearGaussian]) -> NetworkSpec:
         """Return the same graph with the states and tables that were learned for all of its variables."""
         learned = {cpt.variable: cpt for cpt in cpts}
-        return NetworkSpec(self.dag, {name: cpt.states for name, cpt in learned.items()}, learned)
+        states = {name: cpt.states for name, cpt in learned.items() if isinstance(cpt, CPT)}
+        return NetworkSpec(self.dag, states, learned)
 
     def read_table(
         self, variable: str, probabilities: Any, states: Sequence[Any] | None, parents: Sequence[str] | None
@@ -88,6 +94,8 @@ class NetworkSpec:
         order = self.dag.parents[variable] if parents is None else as_names(parents)
         self._require_parents(variable, order)
         for parent in order:
+            if isinstance(self.tables.get(parent), LinearGaussian):
+                raise continuous_parent(variable, parent)
             if parent not in self.states:
                 raise ValueError(
                     f"the states of {parent!r}, a parent of {variable!r}, are not known; add its table first, "
@@ -97,6 +105,11 @@ class NetworkSpec:
         known = {name: listed for name, listed in self.states.items() if name in order or states is None}
         return cpt_from(variable, probabilities, states, order, known)
 
+    def read_gaussian(self, variable: str, intercept: Any, coefficients: Any, variance: Any) -> LinearGaussian:
+        """Return the density that the arguments of `BayesianNetwork.add_gaussian` describe."""
+        require_variable(variable, self.dag.parents)
+        return gaussian_from(variable, self.dag.parents[variable], self.states, intercept, coefficients, variance)
+
     def _require_parents(self, variable: str, given: Iterable[str]) -> None:
         expected = self.dag.parents[variable]
         if sorted(given) != sorted(expected):
@@ -105,8 +118,11 @@ class NetworkSpec:
                 f"they are {', '.join(map(repr, expected)) or 'none'}; change the table or the edges"
             )
 
-    def _require_same_states(self, cpt: CPT, states: Mapping[str, States], tables: Mapping[str, CPT]) -> None:
-        for name, listed in {cpt.variable: cpt.states, **cpt.parents}.items():
+    def _require_same_states(
+        self, cpt: CPT | LinearGaussian, states: Mapping[str, States], tables: Mapping[str, CPT | LinearGaussian]
+    ) -> None:
+        own = {cpt.variable: cpt.states} if isinstance(cpt, CPT) else {}
+        for name, listed in {**own, **cpt.parents}.items():
             known = states.get(name)
             if known is None or known == listed:
                 continue
@@ -119,16 +135,25 @@ class NetworkSpec:
 
     @property
     def cpts(self) -> tuple[CPT, ...]:
-        """The tables so far, in the order of the variables."""
-        return tuple(self.tables[name] for name in self.dag.nodes if name in self.tables)
+        """The tables so far of discrete variables, in the order of the variables."""
+        return tuple(table for table in self._ordered if isinstance(table, CPT))
+
+    @property
+    def gaussians(self) -> tuple[LinearGaussian, ...]:
+        """The densities so far of continuous variables, in the order of the variables."""
+        return tuple(table for table in self._ordered if isinstance(table, LinearGaussian))
+
+    @property
+    def _ordered(self) -> list[CPT | LinearGaussian]:
+        return [self.tables[name] for name in self.dag.nodes if name in self.tables]
 
     @property
     def is_complete(self) -> bool:
         """Whether every variable has a table."""
         return len(self.tables) == len(self.dag.nodes)
 
-    def table_of(self, variable: str) -> CPT:
-        """Return the table of a variable; ValueError if it has none."""
+    def table_of(self, variable: str) -> Any:
+        """Return the CPT or LinearGaussian of a variable; ValueError if it has none."""
         require_variable(variable, self.dag.parents)
         if variable not in self.tables:
             raise ValueError(f"{variable!r} has no table yet; add it: net.add_cpt({variable!r}, …)")
@@ -137,13 +162,20 @@ class NetworkSpec:
     def states_of(self, variable: str) -> States:
         """Return the states of a variable in their order; ValueError if they are unknown."""
         require_variable(variable, self.dag.parents)
+        if isinstance(self.tables.get(variable), LinearGaussian):
+            raise ValueError(f"{variable!r} is continuous, so that it has no states")
         if variable not in self.states:
             raise ValueError(f"the states of {variable!r} are not known yet; add its table")
         return self.states[variable]
 
-    def inference(self, max_table_size: int) -> Inference:
+    def inference(self, max_table_size: int) -> Inference | HybridInference:
         """Return exact inference with these tables; ValueError if a variable has none."""
-        return Inference(self.dag, tuple(self.table_of(name) for name in self.dag.nodes), max_table_size)
+        tables = tuple(self.table_of(name) for name in self.dag.nodes)
+        if not self.gaussians:
+            return Inference(self.dag, tables, max_table_size)
+        order = self.dag.topological_order
+        gaussians = tuple(sorted(self.gaussians, key=lambda one: order.index(one.variable)))
+        return HybridInference(self.dag, self.cpts, gaussians, max_table_size)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NetworkSpec):
@@ -151,22 +183,48 @@ class NetworkSpec:
         return (
             self.dag.nodes == other.dag.nodes
             and self.states == other.states
-            and self.cpts == other.cpts
+            and self._ordered == other._ordered
             and _parent_sets(self.dag) == _parent_sets(other.dag)
         )
 
 
-def _graph(edges: Any, variables: Any, tables: Sequence[CPT]) -> DAG:
+def _graph(edges: Any, variables: Any, tables: Sequence[CPT | LinearGaussian]) -> DAG:
     """Return the graph of the edges, and of the parents that tables have without an edge of their own."""
     given = [given_edge(edge) for edge in items("edges", edges)]
     names = as_names(variables) if isinstance(variables, str) else items("variables", variables)
     for name in names:
         text("the name of a variable", name)
     known = set(given)
-    implied = [(parent, cpt.variable) for cpt in tables for parent in cpt.parents]
+    implied = [(parent, cpt.variable) for cpt in tables for parent in cpt.all_parents]
     # Without edges the tables give the order of the variables; with edges the edges do.
     order = names or () if given else (*names, *(cpt.variable for cpt in tables))
     return DAG.of([*given, *(edge for edge in implied if edge not in known)], order)
+
+
+def _require_kinds(states: Mapping[str, States], tables: Mapping[str, CPT | LinearGaussian]) -> None:
+    """Raise ValueError if a variable is taken for discrete and for continuous, or a discrete one depends on the other.
+
+    Without discrete children of continuous variables, all densities are normal given the discrete variables.
+    """
+    for table in tables.values():
+        if isinstance(table, CPT):
+            for parent in table.parents:
+                if isinstance(tables.get(parent), LinearGaussian):
+                    raise continuous_parent(table.variable, parent)
+            continue
+        for name in (table.variable, *table.continuous):
+            if name in states:
+                raise ValueError(
+                    f"{name!r} has states, but the density of {table.variable!r} takes it for continuous; change one"
+                )
+
+
+def continuous_parent(variable: str, parent: str) -> ValueError:
+    """Return the error about a discrete child of a continuous variable."""
+    return ValueError(
+        f"{variable!r} is discrete and its parent {parent!r} continuous; this has no exact inference: reverse the "
+        f"edge, or cut {parent!r} into intervals"
+    )
 
 
 def _parent_sets(dag: DAG) -> dict[str, set[str]]:

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
+from posteriori.networks import hybrid_queries, queries
 from posteriori.networks.arguments import given_properties, given_tables, table_size, text
 from posteriori.networks.cpt import CPT
 from posteriori.networks.family_counts import FamilyCounts
-from posteriori.networks.inference import Inference
+from posteriori.networks.family_moments import HybridStatistics
 from posteriori.networks.learning import LearningOptions
+from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.naming import require_variable
 from posteriori.networks.specification import NetworkSpec
 
@@ -24,7 +26,7 @@ class NetworkState:
         *,
         variables: Iterable[str] = (),
         states: Mapping[str, Sequence[Any]] | None = None,
-        cpts: Iterable[CPT] = (),
+        cpts: Iterable[CPT | LinearGaussian] = (),
         name: str = "",
         properties: Mapping[str, Sequence[str]] | None = None,
         max_table_size: int = 2**27,
@@ -38,7 +40,7 @@ class NetworkState:
             require_variable(variable, self._spec.dag.parents)
         self._inferred_states: tuple[str, ...] = ()  # variables whose states come from data: the next fit drops them
         self._learning_options: LearningOptions | None = None
-        self.statistics_: FamilyCounts | None = None
+        self.statistics_: FamilyCounts | HybridStatistics | None = None
         self.log_likelihood_trace_: tuple[float, ...] = ()
 
     def _replace(self, spec: NetworkSpec) -> None:
@@ -52,5 +54,11 @@ class NetworkState:
         return self
 
     @cached_property
-    def _inference(self) -> Inference:
+    def _inference(self) -> Any:
+        """Inference with the tables: `Inference`, or `HybridInference` where variables are continuous."""
         return self._spec.inference(self.max_table_size)
+
+    @property
+    def _queries(self) -> Any:
+        """The module whose functions answer queries with `_inference`."""
+        return hybrid_queries if self._spec.gaussians else queries

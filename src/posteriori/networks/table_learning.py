@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from posteriori.networks.family_counts import FamilyCounts, count_cases, joined
+from posteriori.networks.cases import open_cases
+from posteriori.networks.family_counts import count_cases, joined
+from posteriori.networks.family_moments import HybridStatistics, count_hybrid, joined_hybrid
+from posteriori.networks.hybrid_learning import fit_hybrid
 from posteriori.networks.learning import LearningOptions, fit_tables
 from posteriori.networks.naming import States
 from posteriori.networks.state import NetworkState
@@ -36,7 +39,8 @@ class TableLearning(NetworkState):
         table : table (n, d)
             Any data frame whose columns have the names of the variables, in any order; or an array with one column
             per variable. Declared states stay. The states of other variables are the categories of their columns; up
-            to 32 different integers count as categories too. A hidden variable needs no column, but declared states.
+            to 32 different integers count as categories too. A column of other numbers is a continuous variable, whose
+            density is estimated by maximum likelihood. A hidden variable needs no column, but declared states.
         alpha : float, or mapping from str to float or array, optional
             Pseudo-counts per cell, by default 1 (Laplace); 0 is maximum likelihood. A mapping gives them per variable,
             1 for variables that it leaves out; an array has an axis for each parent and a last one for the variable.
@@ -63,8 +67,8 @@ class TableLearning(NetworkState):
         Raises
         ------
         ValueError
-            A column is no variable, holds measurements or a cell that is no state, or is absent; or EM needs more
-            cells than max_table_size.
+            A column is no variable, holds a cell that is no state, or is absent; a column of measurements has a child
+            of states; or EM needs more cells than max_table_size.
 
         Warns
         -----
@@ -91,7 +95,7 @@ class TableLearning(NetworkState):
         """
         options = LearningOptions.of(self._spec.dag.nodes, alpha, equivalent_sample_size, max_iter, tol, random_state)
         declared = self._declared_states()
-        counts = count_cases(self._spec.dag, table, declared, sample_weight, n_jobs)
+        counts = self._statistics(table, declared, sample_weight, n_jobs)
         self._learn(counts, tuple(name for name in self._spec.dag.nodes if name not in declared), options, n_jobs)
         return self
 
@@ -116,24 +120,35 @@ class TableLearning(NetworkState):
             As in `fit`; or the tables were given or loaded, so that there are no counts to add to.
         """
         if self.statistics_ is None or self._learning_options is None:
-            if self._spec.cpts:
+            if self._spec.tables:
                 raise ValueError(
                     "the tables of this network were given, not learned here, so that there are no counts to add to; "
                     "use fit, or give the tables as pseudo-counts: fit(…, alpha={…})"
                 )
             return self.fit(table, sample_weight=sample_weight, n_jobs=n_jobs)
-        counts = count_cases(self._spec.dag, table, self._declared_states(), sample_weight, n_jobs)
-        self._learn(joined(self.statistics_, counts), self._inferred_states, self._learning_options, n_jobs)
+        counts = self._statistics(table, self._declared_states(), sample_weight, n_jobs)
+        if isinstance(self.statistics_, HybridStatistics) != isinstance(counts, HybridStatistics):
+            raise ValueError("a column held measurements in one table and states in the other; convert one")
+        total: Any = joined_hybrid if isinstance(counts, HybridStatistics) else joined
+        self._learn(total(self.statistics_, counts), self._inferred_states, self._learning_options, n_jobs)
         return self
+
+    def _statistics(self, table: Any, declared: dict[str, States], sample_weight: Any, n_jobs: int | None) -> Any:
+        """Return the statistics of a table: `FamilyCounts`, or `HybridStatistics` where columns hold measurements."""
+        dag = self._spec.dag
+        continuous = {one.variable for one in self._spec.gaussians}
+        cases = open_cases(table, dag.nodes, declared, sample_weight, n_jobs, continuous)
+        return count_hybrid(dag, cases) if cases.is_hybrid else count_cases(dag, cases)
 
     def _declared_states(self) -> dict[str, States]:
         """Return the known states, without those that an earlier fit took from its table."""
         return {name: states for name, states in self._spec.states.items() if name not in self._inferred_states}
 
-    def _learn(
-        self, counts: FamilyCounts, inferred: tuple[str, ...], options: LearningOptions, n_jobs: int | None
-    ) -> None:
-        learned = fit_tables(counts, options, self.max_table_size, n_jobs)
+    def _learn(self, counts: Any, inferred: tuple[str, ...], options: LearningOptions, n_jobs: int | None) -> None:
+        if isinstance(counts, HybridStatistics):
+            learned = fit_hybrid(self._spec.dag, counts, options, self.max_table_size, n_jobs)
+        else:
+            learned = fit_tables(counts, options, self.max_table_size, n_jobs)
         self._replace(self._spec.with_learned(learned.cpts))
         self._inferred_states = inferred
         self._learning_options = options

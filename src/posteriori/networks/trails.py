@@ -10,6 +10,7 @@ from typing import Literal
 
 from posteriori.networks.dag import DAG
 from posteriori.networks.naming import as_names
+from posteriori.networks.notebooks import trails_html
 
 Kind = Literal["chain", "common cause", "common effect"]
 _MOST_STEPS = 100_000  # partial trails to look at before giving up on finding further ones
@@ -103,6 +104,9 @@ class DependenceExplanation:
         return "\n".join([said, *map(str, self.trails), *more])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return trails_html(self)
 
 
 def active_trails(dag: DAG, x: str, y: str, given: str | Iterable[str] = (), limit: int = 20) -> DependenceExplanation:

@@ -195,7 +195,9 @@ def _drift(cells: Array, components: Array, categorical: bool) -> str | None:
     first, last = values[block < 2], values[block >= _BLOCKS - 2]
     if categorical or not len(first) or not len(last):
         return "Its categories are more frequent in some parts of the table. If the order is time, it drifts."
-    before, after = (number(float(np.median(part)), 4) for part in (first, last))
+    medians = [float(np.median(part)) for part in (first, last)]
+    grouped = max(map(abs, medians)) >= 10_000
+    before, after = (number(median, 4, grouped) for median in medians)
     if before == after:
         return "Its values differ between the parts of the table. If the order is time, it drifts."
     return (

@@ -84,7 +84,7 @@ export class Controls {
     const peak = Math.max(...each.flatMap((densities) => [...densities]));
     this.model.classes.forEach((_, y) => {
       const points = each.map((densities, k) =>
-        `${((WIDE * k) / (values.length - 1)).toFixed(1)},${(HIGH - 1 - ((HIGH - 2) * densities[y]) / peak).toFixed(1)}`);
+        `${((WIDE * (values[k] - values[0])) / (values.at(-1) - values[0])).toFixed(1)},${(HIGH - 1 - ((HIGH - 2) * densities[y]) / peak).toFixed(1)}`);
       drawing.append(svg("polyline", { class: `curve hue${y % 8}`, points: points.join(" ") }));
     });
   }

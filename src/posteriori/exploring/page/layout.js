@@ -1,42 +1,58 @@
-// A layered drawing of a directed graph: parents above their children, few crossings, arrows around no box.
+// A layered drawing of a directed graph (Sugiyama, Tagawa & Toda 1981): parents above their children, and arrows that
+// pass between the boxes of the layers that they cross.
 
-const GAP_X = 22;
-const GAP_Y = 46;
+const GAP_X = 20;
+const GAP_Y = 44;
+const LANE = 10; // width of an arrow that passes a layer
 
 /**
- * Return the place of each node, {x, y}, and the size of the drawing.
+ * Return the place of each node, {x, y}, the path of each arrow, and the size of the drawing.
  * @param {number[][]} parents of each node
  * @param {number} width of a node
  * @param {number[]} heights of the nodes
+ * @returns {{places: {x: number, y: number}[], paths: Map<string, string>, width: number, height: number}} paths are by
+ *   "parent,child"
  */
 export function layered(parents, width, heights) {
-  const children = parents.map(() => []);
-  parents.forEach((above, v) => above.forEach((u) => children[u].push(v)));
-  const depth = depths(parents, children);
-  const layers = [];
-  depth.forEach((level, v) => (layers[level] ??= []).push(v));
-  const x = new Array(parents.length).fill(0);
-  for (const layer of layers) layer.forEach((v, at) => (x[v] = at * (width + GAP_X)));
-  for (let sweep = 0; sweep < 24; sweep++) {
-    const down = sweep % 2 === 0;
-    for (const layer of down ? layers : [...layers].reverse()) {
-      const wanted = (v) => mean((down ? parents[v] : children[v]).map((u) => x[u])) ?? x[v];
-      place(layer, wanted, x, width + GAP_X);
+  const depth = depths(parents);
+  const nodes = parents.map((_, v) => ({ depth: depth[v], width, height: heights[v], above: [], below: [], x: 0 }));
+  const chains = new Map();
+  parents.forEach((ofChild, child) => ofChild.forEach((parent) => {
+    const chain = [parent];
+    for (let level = depth[parent] + 1; level < depth[child]; level++) {
+      nodes.push({ depth: level, width: LANE, height: 0, above: [], below: [], x: 0 });
+      chain.push(nodes.length - 1);
     }
-  }
-  const left = Math.min(...x);
+    chain.push(child);
+    chain.slice(1).forEach((lower, k) => {
+      nodes[lower].above.push(nodes[chain[k]]);
+      nodes[chain[k]].below.push(nodes[lower]);
+    });
+    chains.set(`${parent},${child}`, chain.map((v) => nodes[v]));
+  }));
+  const layers = [];
+  for (const node of nodes) (layers[node.depth] ??= []).push(node);
+  order(layers);
   let top = 10;
-  const places = [];
   for (const layer of layers) {
-    const tallest = Math.max(...layer.map((v) => heights[v]));
-    for (const v of layer) places[v] = { x: x[v] - left + 10, y: top };
+    const tallest = Math.max(...layer.map((node) => node.height));
+    for (const node of layer) Object.assign(node, { top, bottom: top + (node.width === LANE ? tallest : node.height) });
     top += tallest + GAP_Y;
   }
-  return { places, width: Math.max(...x) - left + width + 20, height: top - GAP_Y + 10 };
+  const left = Math.min(...nodes.map((node) => node.x - node.width / 2)) - 10;
+  for (const node of nodes) node.x -= left;
+  return {
+    places: parents.map((_, v) => ({ x: nodes[v].x - width / 2, y: nodes[v].top })),
+    paths: new Map([...chains].map(([edge, chain]) => [edge, pathOf(chain)])),
+    width: Math.max(...nodes.map((node) => node.x + node.width / 2)) + 10,
+    height: top - GAP_Y + 10,
+  };
 }
 
 /** Return the layer of each node: below all its parents, and down to its highest child if it has more children. */
-function depths(parents, children) {
+function depths(parents) {
+  const children = parents.map(() => []);
+  parents.forEach((above, v) => above.forEach((u) => children[u].push(v)));
   const depth = new Array(parents.length).fill(-1);
   const of = (v) => {
     if (depth[v] < 0) depth[v] = Math.max(-1, ...parents[v].map(of)) + 1;
@@ -56,24 +72,49 @@ function depths(parents, children) {
   return depth;
 }
 
+/** Order each layer by the mean place of its neighbours in the layer above or below, in turns. */
+function order(layers) {
+  for (const layer of layers) spread(layer, layer.map(() => 0));
+  for (let sweep = 0; sweep < 24; sweep++) {
+    const down = sweep % 2 === 0;
+    for (const layer of down ? layers : [...layers].reverse()) {
+      const goals = new Map(layer.map((node) => [node, mean((down ? node.above : node.below).map(({ x }) => x)) ?? node.x]));
+      layer.sort((a, b) => goals.get(a) - goals.get(b) || a.x - b.x);
+      spread(layer, layer.map((node) => goals.get(node)));
+    }
+  }
+}
+
 function mean(numbers) {
   return numbers.length ? numbers.reduce((sum, one) => sum + one, 0) / numbers.length : null;
 }
 
-/** Order a layer by where its nodes want to be, and put each there as closely as the others allow. */
-function place(layer, wanted, x, step) {
-  const goal = new Map(layer.map((v) => [v, wanted(v)]));
-  layer.sort((a, b) => goal.get(a) - goal.get(b) || x[a] - x[b]);
-  // Pool neighbours that would overlap, and centre each group on the mean of its goals (isotonic regression).
+/** Put each node of a layer as close to its goal as the nodes beside it allow: an isotonic regression of the goals. */
+function spread(layer, goals) {
+  const offsets = [0];
+  layer.slice(1).forEach((node, k) => offsets.push(offsets[k] + (layer[k].width + node.width) / 2 + GAP_X));
   const groups = [];
-  layer.forEach((v, at) => {
-    groups.push({ sum: goal.get(v) - at * step, n: 1 });
+  goals.forEach((goal, k) => {
+    groups.push({ sum: goal - offsets[k], n: 1 });
     while (groups.length > 1 && groups.at(-2).sum / groups.at(-2).n > groups.at(-1).sum / groups.at(-1).n) {
       const last = groups.pop();
       groups.at(-1).sum += last.sum;
       groups.at(-1).n += last.n;
     }
   });
-  let at = 0;
-  for (const { sum, n } of groups) for (let k = 0; k < n; k++, at++) x[layer[at]] = sum / n + at * step;
+  let k = 0;
+  for (const { sum, n } of groups) for (let i = 0; i < n; i++, k++) layer[k].x = sum / n + offsets[k];
+}
+
+/** Return the path of an arrow: curves between layers, straight lines beside the boxes of those it passes. */
+function pathOf(chain) {
+  let [x, y] = [chain[0].x, chain[0].bottom];
+  let path = `M${x.toFixed(1)} ${y.toFixed(1)}`;
+  for (const node of chain.slice(1)) {
+    const bend = Math.max((node.top - y) / 2, 12);
+    path += `C${x.toFixed(1)} ${(y + bend).toFixed(1)} ${node.x.toFixed(1)} ${(node.top - bend).toFixed(1)} ${node.x.toFixed(1)} ${node.top.toFixed(1)}`;
+    if (node.width === LANE) path += `V${node.bottom.toFixed(1)}`;
+    [x, y] = [node.x, node.bottom];
+  }
+  return path;
 }

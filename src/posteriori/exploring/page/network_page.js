@@ -62,13 +62,14 @@ export class NetworkPage {
   build() {
     const { network } = this;
     const heights = network.variables.map(({ states }) => TITLE + STATE * states.length + 8);
-    const { places, width, height } = layered(network.variables.map(({ parents }) => parents), WIDTH, heights);
+    const { places, paths, width, height } = layered(network.variables.map(({ parents }) => parents), WIDTH, heights);
     this.arrows = svg("svg", { class: "arrows", width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
     const plane = el("div", { class: "plane" }, this.arrows, this.cards.map(({ node }) => node));
     plane.style.width = `${width}px`;
     plane.style.height = `${height}px`;
     this.cards.forEach(({ node }, v) => { node.style.left = `${places[v].x}px`; node.style.top = `${places[v].y}px`; });
     this.places = places;
+    this.paths = paths;
     this.heights = heights;
     this.graph = el("div", { class: "network", role: "region", "aria-label": "Variables with their states" }, plane);
     this.graph.style.setProperty("--plane", `${width + 2}px`);
@@ -114,7 +115,7 @@ export class NetworkPage {
     ];
   }
 
-  /** Compute and show everything anew. */
+  /** Compute and show everything that follows. */
   update() {
     const found = this.network.query(this.evidence);
     const impossible = found.logEvidence === -Infinity;
@@ -158,11 +159,7 @@ export class NetworkPage {
     this.arrows.replaceChildren(svg("defs", {}, svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto", markerUnits: "userSpaceOnUse" },
       svg("path", { d: "M0 0L8 4L0 8z", fill: "#9aa4af" }))));
     for (const { parent, child } of information) {
-      const [a, b] = [this.places[parent], this.places[child]];
-      const [x1, y1, x2, y2] = [a.x + WIDTH / 2, a.y + this.heights[parent], b.x + WIDTH / 2, b.y];
-      const bend = Math.max((y2 - y1) / 2, 16);
-      this.arrows.append(svg("path", { d: `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`, fill: "none", stroke: "#9aa4af",
-        "marker-end": "url(#head)" }));
+      this.arrows.append(svg("path", { d: this.paths.get(`${parent},${child}`), fill: "none", stroke: "#9aa4af", "marker-end": "url(#head)" }));
     }
   }
 

@@ -4,8 +4,8 @@ import { el, oddsBar, saveDrawing, section, shownCell, signed, svg, table } from
 
 const MOST_TERMS = 24;
 const LINE = 22;
-const LABELS = 190; // width of the labels of a drawing
-const PLOT = 380;
+const LABELS = 150; // width of the labels of a drawing
+const PLOT = 280;
 
 /** The section with the sum of one class against another. */
 export class BayesSum {
@@ -47,6 +47,7 @@ export class BayesSum {
     const y = first === "" ? ranked.find((k) => String(k) !== second) : Number(first);
     const other = second === "" ? ranked.find((k) => k !== y) : Number(second);
     if (y === undefined || other === undefined) return;
+    this.pair = [y, other];
     const { weighted, bias, factors } = this.model.explain(row);
     const names = [this.model.classes[y], this.model.classes[other]].map(String);
     const terms = this.termsOf(row, factors, y, other);
@@ -102,7 +103,7 @@ function waterfall(terms, total, [label, against]) {
   terms.forEach(({ name, value }, k) => {
     const y = LINE * (k + 1) + 4;
     const [from, to] = [at(sums[k]), at(sums[k + 1])];
-    drawing.append(text(LABELS, y + 12, clipped(name, 28), "end"),
+    drawing.append(text(LABELS, y + 12, clipped(name, 23), "end"),
       svg("rect", { x: Math.min(from, to), y, width: Math.max(Math.abs(to - from), 1), height: LINE - 7, rx: 1.5, fill: value < 0 ? "#d55e00" : "#0072b2" }),
       svg("line", { x1: to, x2: to, y1: y, y2: y + LINE, stroke: "#9aa4af", "stroke-dasharray": "2 2" }),
       text(Math.max(from, to) + 4, y + 12, signed(value), "start"));

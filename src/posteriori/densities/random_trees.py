@@ -1,0 +1,344 @@
+"""Randomised trees as a joint distribution: rules over many columns, with missing cells, p(x) and samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from posteriori import kernels
+from posteriori.densities.tree_growing import DealtRows, Growth, WeighedTrees, smoothed_prior
+from posteriori.invariants import check_equal, check_not_negative, check_numbers, require
+from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure, codes_of
+from posteriori.tables.batch import Codes
+from posteriori.tables.schema import CellKind, Column
+from posteriori.typing import Array
+
+
+@dataclass(frozen=True)
+class RandomTreesParameters:
+    """The class distributions of the nodes of all trees.
+
+    Attributes
+    ----------
+    trees : TreeStructure
+    geometric : bool
+        Whether trees are combined by the geometric mean.
+    share : ndarray (nodes,)
+        The share of the rows of a node that goes left.
+    log_edge : ndarray (nodes,)
+        log of what the edge into a node multiplies p(x) by, if the cell of the split is present.
+    given_node : ndarray (nodes, Z)
+        log p(y | node) − log p(y) in nats, with p(y) of the tree.
+    mass : ndarray (Σ (K + 1),)
+        p(x_j) of each code, the columns side by side; 0 for a missing cell.
+    prior : ndarray (Z,)
+        p(y) of the training rows.
+    """
+
+    trees: TreeStructure
+    geometric: bool
+    share: Array
+    log_edge: Array
+    given_node: Array
+    mass: Array
+    prior: Array
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        """The number of categories or bins of each column."""
+        return self.trees.cardinalities
+
+    def check_against(self, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the parameters fit these columns and this number of components."""
+        check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
+        n = len(self.trees.nodes)
+        check_numbers("the shares", self.share, (n,), 1e-12, 1.0)
+        require(bool((self.share < 1.0).all()), "a share is 1")
+        check_numbers("the weights of edges", self.log_edge, (n,))
+        check_numbers("the class distributions of nodes", self.given_node, (n, n_components))
+        slots = sum(self.cardinalities) + len(self.cardinalities)
+        check_numbers("the shares of categories", self.mass, (slots,), 0.0, 1.0)
+        check_numbers("the prior", self.prior, (n_components,), 1e-300, 1.0)
+
+
+@dataclass(frozen=True)
+class RandomTrees:
+    r"""An ensemble of randomised trees. Each tree is a joint distribution over its leaves, the classes and the cells.
+
+    .. math:: p_t(x, y) = \sum_l p(l) \, p(y \mid l) \prod_j p(x_j \mid l), \qquad
+              p(x_j \mid l) = p(x_j) \, [x_j \in l] \, / \, P(x_j \in l)
+
+    The distribution of a column within a leaf is that of all rows, truncated to the leaf. p(y | leaf) is backed off to
+    every node above it, p(y | node) = (n_y + s·p(y | parent)) / (n + s), with the strength s that predicts best the
+    rows that trees did not see. A missing cell sends a row down both sides, which is the exact marginal of p_t.
+
+    Trees are combined by the geometric mean of p_t(y | x), relative to p_t(y), so that a row without any cell has the
+    class prior: p(y | x) ∝ p(y)·Π_t (p_t(x | y) / p_t(x))^{1/T}; or by the arithmetic mean of p_t(y | x). p(x) is the
+    mean of p_t(x).
+
+    Parameters
+    ----------
+    ordered : tuple of int
+        The columns of numbers, which a cut splits, by their positions. The others split by two sets of categories.
+    n_trees : int
+    splits : {"random", "best"}
+        Each node tries some columns that vary in it, and takes the split of the greatest information: with one random
+        cut per column, or with the best one. Categories are ordered by a random projection of their class distribution
+        (by p(y | category) for two classes), and a cut in this order makes the two sets.
+    combine : {"geometric", "arithmetic"}
+    n_tried : int, optional
+        Columns per node; default: √d for the best cuts; d/2 for random cuts, but no more than max(10, √d).
+    fewest : float
+        The least weight of a node to be split.
+    seed : int
+    strength : float, optional
+        s in rows. None until it is learned.
+    structure : TreeStructure, optional
+        None until `refine` has grown the trees.
+    n_jobs : int, optional
+        Threads that grow the trees.
+
+    References
+    ----------
+    Correia, Peharz & de Campos, Joints in random forests, NeurIPS 2020. Geurts, Ernst & Wehenkel, Extremely randomized
+    trees, Machine Learning 63 (2006). Breiman et al., Classification and regression trees (1984), section 9.4 (the
+    order of categories for two classes). Buntine, Learning classification trees, Statistics and Computing 2 (1992)
+    (averages of smoothed trees).
+    """
+
+    ordered: tuple[int, ...]
+    n_trees: int
+    splits: Literal["random", "best"] = "random"
+    combine: Literal["geometric", "arithmetic"] = "geometric"
+    n_tried: int | None = None
+    fewest: float = 2.0
+    seed: int = 0
+    strength: float | None = None
+    structure: TreeStructure | None = None
+    n_jobs: int | None = None
+    name = "random trees"
+    kind: ClassVar[CellKind] = "categorical"
+    support = "a category"
+    has_full_support = True
+    second_pass = ""
+    fitted = RandomTreesParameters
+
+    def check(self) -> None:
+        """Raise ValueError if a number is negative."""
+        check_not_negative("the number of trees", self.n_trees - 1)
+        check_not_negative("the strength", self.strength or 0.0)
+
+    def check_fitted(self, parameters: RandomTreesParameters) -> None:
+        """Raise ValueError unless the parameters are those of these trees."""
+        check_equal("the trees", parameters.trees, self.structure)
+        check_equal("the mean of the trees", parameters.geometric, self.combine == "geometric")
+        trees = parameters.trees
+        check_equal(
+            "the columns of numbers", tuple(np.flatnonzero(trees.ordered).tolist()), tuple(sorted(self.ordered))
+        )
+
+    @property
+    def _trees(self) -> TreeStructure:
+        if self.structure is None:
+            raise ValueError("the trees are not grown yet; call `refine` on the density first")
+        return self.structure
+
+    @property
+    def growth(self) -> Growth:
+        """How its trees grow."""
+        return Growth(self.n_trees, self.splits == "random", self.n_tried, self.fewest, self.seed)
+
+    @property
+    def sufficient_statistics(self) -> Any:
+        """The rows until the trees are grown, then the weight of each class in each leaf."""
+        return CodedRows if self.structure is None else CountLeaves(self.structure)
+
+    def carry_over_structure(self, earlier: RandomTrees) -> RandomTrees:
+        """Return the earlier density with its trees."""
+        return earlier
+
+    def reindexed(self, columns: Sequence[Sequence[int]]) -> RandomTrees:
+        """Return the density for other categories, by their indices here, −1 for a new one."""
+        if self.structure is None:
+            return self
+        return replace(self, structure=self.structure.reindexed(columns))
+
+    def refine(self, statistics: Any, look: Callable[[Any], Any]) -> tuple[RandomTrees, LeafCounts]:
+        """Return the density with its trees and its strength, and the weights in their leaves.
+
+        Leaves count all rows, also those that a tree did not grow on. If the rows are a sample, that takes a second
+        pass.
+        """
+        if self.structure is not None:
+            return self, statistics
+        refined, counts, _ = self.grown(DealtRows.by_rank(statistics))
+        return refined, counts if statistics.is_complete else look(refined.sufficient_statistics)
+
+    def grown(self, dealt: DealtRows) -> tuple[RandomTrees, LeafCounts, Array]:
+        """Return the density with trees grown on these rows, and its strength learned from them.
+
+        The other results are the counts of all these rows, and in each leaf those of the rows that are not in the fold
+        of its tree.
+        """
+        rows = dealt.rows
+        ordered = np.zeros(len(rows.cardinalities), np.bool_)
+        ordered[list(self.ordered)] = True
+        trees = dealt.grow(ordered, self.growth, self.n_jobs)
+        counts, outside = dealt.count(trees)
+        strength = self.strength
+        if strength is None:
+            prior = smoothed_prior(np.bincount(rows.component, rows.weight, rows.n_components))
+            strength = dealt.strength(trees, replace(counts, leaves=outside), prior)
+        return replace(self, structure=trees, strength=strength, n_jobs=None), counts, outside
+
+    def of_trees(self, first: int, last: int) -> tuple[RandomTrees, slice]:
+        """Return the density of the trees from first to before last, and the numbers of their leaves."""
+        structure, leaves = self._trees.take(first, last)
+        return replace(self, structure=structure, n_trees=last - first), leaves
+
+    def out_of_support(self, tile: Codes) -> Array:
+        """Return which cells the density cannot produce: none, because an unseen category is a missing cell."""
+        return np.zeros(tile.values.shape, np.bool_)
+
+    def estimate(self, statistics: LeafCounts) -> RandomTreesParameters:
+        """Return the smoothed class distributions of all nodes."""
+        prior = smoothed_prior(statistics.leaves.sum(axis=0) / self._trees.n_trees)
+        weighed = WeighedTrees.of(self._trees, statistics)
+        given_node = weighed.smoothed(self.strength or 0.0, prior)
+        geometric = self.combine == "geometric"
+        return RandomTreesParameters(
+            self._trees, geometric, weighed.share, weighed.log_edge, given_node, weighed.mass, prior
+        )
+
+    def log_density(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
+        """Return log p(x | z) = log p(z | x) + log p(x) − log p(z) in nats, (n, Z)."""
+        log_p = np.full(len(tile.values), -np.inf)
+        scores = self._scores(parameters, tile, log_p)
+        normalised = scores + np.log(parameters.prior)
+        log_evidence = np.empty(len(scores))
+        kernels.log_evidence(np.ascontiguousarray(normalised), log_evidence)
+        independent = _log_masses(parameters, tile).sum(axis=1)
+        return np.asarray(scores + (log_p + independent - log_evidence)[:, np.newaxis])
+
+    def log_scores(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
+        """Return log p(x | z) up to a constant per row, (n, Z): log p(z | x) − log p(z)."""
+        return self._scores(parameters, tile, np.empty(0))
+
+    def _scores(self, parameters: RandomTreesParameters, tile: Codes, log_p: Array) -> Array:
+        trees = parameters.trees
+        out = np.zeros((len(tile.values), len(parameters.prior)))
+        kernels.score_forest(
+            codes_of(tile),
+            trees.nodes,
+            trees.roots,
+            trees.sides,
+            trees.ordered,
+            parameters.share,
+            parameters.log_edge,
+            parameters.given_node,
+            parameters.prior,
+            parameters.geometric,
+            out,
+            log_p,
+        )
+        return out if parameters.geometric else np.log(out)
+
+    def log_factors(self, parameters: RandomTreesParameters, tile: Codes) -> Array:
+        """Return what each column adds to `log_density` in nats, (n, Z, d), 0 for a missing cell.
+
+        Raises
+        ------
+        ValueError
+            Trees are combined by the arithmetic mean, whose logarithm is no sum over the columns.
+        """
+        if not parameters.geometric:
+            raise ValueError(
+                'the arithmetic mean of trees is no sum of log factors; use combine="geometric" to explain predictions'
+            )
+        trees = parameters.trees
+        n, d = tile.values.shape
+        factors = np.zeros((n, len(parameters.prior), d))
+        kernels.explain_forest(
+            codes_of(tile),
+            trees.nodes,
+            trees.roots,
+            trees.sides,
+            trees.ordered,
+            parameters.share,
+            parameters.log_edge,
+            parameters.given_node,
+            factors,
+        )
+        # The rest is the same for all classes: log p(x_j) of each cell, and what log p(x) adds to these in equal parts.
+        rest = (self.log_density(parameters, tile) - factors.sum(axis=2)).mean(axis=1)
+        alone = _log_masses(parameters, tile)
+        present = tile.values > 0
+        each = (rest - alone.sum(axis=1)) / np.maximum(present.sum(axis=1), 1)
+        factors += (alone + present * each[:, np.newaxis])[:, np.newaxis]
+        return factors
+
+    def sample(self, parameters: RandomTreesParameters, component: Array, rng: np.random.Generator) -> Array:
+        """Draw codes from 1, (n, d): a tree, a leaf of it given the class, and the cells within the leaf."""
+        trees = parameters.trees
+        starts = np.concatenate([[0], np.cumsum(np.array(parameters.cardinalities, np.int64) + 1)])
+        given = np.exp(parameters.given_node)
+        codes = np.zeros((len(component), len(parameters.cardinalities)), np.uint32)
+        for i, (z, t) in enumerate(
+            zip(component.tolist(), rng.integers(trees.n_trees, size=len(component)).tolist(), strict=True)
+        ):
+            mass = parameters.mass.copy()
+            node = int(trees.roots[t])
+            while trees.nodes[node, 0] >= 0:
+                j, cut, child = trees.nodes[node].tolist()
+                left = parameters.share[node] * given[child, z]
+                right = (1.0 - parameters.share[node]) * given[child + 1, z]
+                side = int(rng.random() * (left + right) >= left)
+                cells = mass[starts[j] : starts[j + 1]]
+                if trees.ordered[j]:
+                    cells[cut + 1 :] *= side
+                    cells[: cut + 1] *= 1 - side
+                else:  # categories that the node has not seen keep their probability on both sides
+                    sides = trees.sides[cut : cut + len(cells)]
+                    chosen, other = cells[sides == 1 + side].sum(), cells[sides == 2 - side].sum()
+                    cells[sides == 1 + side] *= (chosen + other) / chosen
+                    cells[sides == 2 - side] = 0.0
+                node = child + side
+            for j in range(len(parameters.cardinalities)):
+                cumulative = np.cumsum(mass[starts[j] : starts[j + 1]])
+                if cumulative[-1] > 0:
+                    codes[i, j] = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")
+        return codes
+
+    def information_gain(self, statistics: LeafCounts) -> Array:
+        """Return the mean over the trees of Σ n_node/n·I(side; y | node) of each column in nats, (d,)."""
+        trees = self._trees
+        weight = trees.weights(statistics.leaves)
+        n = max(float(weight[trees.roots[:-1]].sum()), np.finfo(np.float64).tiny)
+        child = trees.nodes[:, 2]
+        inner = np.flatnonzero(trees.nodes[:, 0] >= 0)
+        entropy = _entropies(weight)
+        gained = entropy[inner] - entropy[child[inner]] - entropy[child[inner] + 1]
+        return np.bincount(trees.nodes[inner, 0], gained, len(trees.ordered)) / n
+
+    def n_parameters(self, parameters: RandomTreesParameters) -> int:
+        """Return the free parameters: p(y, leaf) of each tree, and p(x_j) of each code."""
+        n_leaves, z = parameters.trees.n_leaves, len(parameters.prior)
+        return n_leaves * z - parameters.trees.n_trees + sum(max(k - 1, 0) for k in parameters.cardinalities)
+
+
+def _entropies(weight: Array) -> Array:
+    """Return n·H(y) in nats of each row of weights (nodes, Z)."""
+    n = weight.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(weight > 0, weight * np.log(weight), 0.0).sum(axis=1)
+        return np.where(n > 0, n * np.log(np.where(n > 0, n, 1.0)) - terms, 0.0)
+
+
+def _log_masses(parameters: RandomTreesParameters, tile: Codes) -> Array:
+    """Return log p(x_j) of each cell, (n, d), 0 where missing."""
+    starts = np.concatenate([[0], np.cumsum(np.array(parameters.cardinalities, np.int64) + 1)])[:-1]
+    mass = parameters.mass[starts + tile.values.astype(np.int64)]
+    return np.log(np.where(tile.values > 0, mass, 1.0))

@@ -1,0 +1,282 @@
+"""Randomised trees on coded rows: their growth, and the strength of back-off that predicts held-out rows best."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from posteriori import kernels
+from posteriori.statistics.counts import slot_offsets
+from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure
+from posteriori.tables.batch import Assignment, Codes
+from posteriori.typing import Array
+
+FOLDS = 5  # of the rows, one of which each tree leaves out
+_STRENGTHS = tuple(float(10.0**e) for e in np.arange(-1.5, 3.1, 0.5))
+_FIRST = 3  # the strength of 1, with which the search starts
+_MOST_JUDGED = 20_000  # rows, for the strength
+_MOST_CELLS = 1 << 24  # of the table of leaves and classes of all trees; larger nodes become leaves beyond
+_FEW_COLUMNS = 10  # tried per node by random cuts, although the table has fewer than 100 columns
+_WHOLE = np.concatenate([[0.0], np.arange(1, 4096) * np.log(np.arange(1, 4096))])
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How trees grow.
+
+    Attributes
+    ----------
+    n_trees : int
+    at_random : bool
+        Whether cuts are drawn at random, or the best one of a column is taken.
+    n_tried : int, optional
+        Columns that a node considers; None for a number that suits the number of columns.
+    fewest : float
+        The least weight of a node to be split.
+    seed : int
+    """
+
+    n_trees: int
+    at_random: bool
+    n_tried: int | None
+    fewest: float
+    seed: int
+
+    def tried(self, n_columns: int) -> int:
+        """Return the number of columns to try: √d for best cuts, d/2 for random ones, but at most max(10, √d)."""
+        if self.n_tried is not None:
+            return min(self.n_tried, n_columns)
+        root = round(math.sqrt(n_columns))
+        return max(1, min((n_columns + 1) // 2, max(_FEW_COLUMNS, root)) if self.at_random else root)
+
+
+@dataclass(frozen=True)
+class DealtRows:
+    """Coded rows, the fold of each (−1: in none), and the number of folds."""
+
+    rows: CodedRows
+    fold: Array
+    folds: int
+
+    @classmethod
+    def by_rank(cls, rows: CodedRows) -> DealtRows:
+        """Deal rows to folds by their rank within the class, in the order of their hashes."""
+        ordered = rows.sorted()
+        return cls(ordered, (np.arange(len(ordered.hashes)) % FOLDS).astype(np.int32), FOLDS)
+
+    def fold_of_trees(self, n_trees: int) -> Array:
+        """Return the fold that each tree leaves out: the same number of consecutive trees each, or one more."""
+        return (np.arange(n_trees) * self.folds // n_trees).astype(np.int32)
+
+    def grow(self, ordered: Array, growth: Growth, n_jobs: int | None) -> TreeStructure:
+        """Grow the trees, each on the rows outside its fold; the result does not depend on the number of threads."""
+        rows, n_classes = self.rows, self.rows.n_components
+        columns = np.ascontiguousarray(rows.codes.T)
+        widths = np.asarray(rows.cardinalities, np.int64) + 1
+        fewest = max(growth.fewest, len(rows.hashes) * growth.n_trees * n_classes / _MOST_CELLS)
+        outside = [np.flatnonzero(self.fold != k).astype(np.int32) for k in range(self.folds)]
+        seeds = np.random.default_rng(growth.seed).integers(2**63, size=growth.n_trees).astype(np.uint64)
+        folds = self.fold_of_trees(growth.n_trees)
+
+        def grown(t: int) -> tuple[Array, Array, Array]:
+            tree: tuple[Array, Array, Array] = kernels.grow_tree(
+                columns,
+                rows.component,
+                rows.weight,
+                outside[folds[t]].copy(),
+                widths,
+                ordered,
+                n_classes,
+                growth.tried(len(widths)),
+                growth.at_random,
+                fewest,
+                _WHOLE,
+                seeds[t],
+            )
+            return tree
+
+        return join_trees(rows.cardinalities, ordered, _in_threads(grown, growth.n_trees, n_jobs))
+
+    def count(self, trees: TreeStructure) -> tuple[LeafCounts, Array]:
+        """Return the counts of all rows, and in each leaf those of the rows outside the fold of its tree."""
+        rows = self.rows
+        assignment = Assignment(rows.component, rows.weight, rows.n_components)
+        codes = Codes(rows.codes, rows.cardinalities)
+        return CountLeaves(trees).with_folds(codes, assignment, self.fold, self.fold_of_trees(trees.n_trees))
+
+    def strength(self, trees: TreeStructure, counts: LeafCounts, prior: Array) -> float:
+        """Return the pseudo-rows of back-off with the lowest log-loss of rows by the trees that did not see them.
+
+        `counts` are those of the rows outside the fold of each tree. M = T/K trees did not see a row. The log-loss L of
+        a mean of M trees falls as L∞ + b/M, so that L(M) and the loss of half as many trees, L(M/2), give that of all
+        T: L(T) = L(M) − (L(M/2) − L(M))·(1 − M/T).
+        """
+        folds = self.fold_of_trees(trees.n_trees)
+        judged = np.flatnonzero((self.fold >= 0) & np.isin(self.fold, folds))
+        judged = judged[:: max(1, -(-len(judged) // _MOST_JUDGED))]
+        if not len(judged):
+            return 1.0
+        weighed = WeighedTrees.of(trees, counts)
+        losses: dict[int, float] = {}
+
+        def loss(position: int) -> float:
+            if not 0 <= position < len(_STRENGTHS):
+                return np.inf
+            if position not in losses:
+                losses[position] = self._loss(weighed, _STRENGTHS[position], judged, folds, prior)
+            return losses[position]
+
+        best = _FIRST
+        for step in (1, -1):
+            while loss(best + step) < loss(best):
+                best += step
+        return _STRENGTHS[best]
+
+    def _loss(self, weighed: WeighedTrees, strength: float, judged: Array, folds: Array, prior: Array) -> float:
+        """Return the log-loss of the judged rows by as many trees as there are, but none that saw the row."""
+        given_node = weighed.smoothed(strength, prior, leaves_only=True)
+        total = np.zeros(2)
+        for k in np.unique(folds).tolist():
+            mine = judged[self.fold[judged] == k]
+            first, last = np.searchsorted(folds, [k, k + 1]).tolist()
+            if len(mine):
+                total += _losses(weighed, given_node, self.rows._take(mine), first, last, prior)
+        whole, half = total.tolist()
+        return float(whole - max(half - whole, 0.0) * (1.0 - 1.0 / self.folds))
+
+
+@dataclass(frozen=True)
+class WeighedTrees:
+    """Trees with the weights in their nodes.
+
+    Attributes
+    ----------
+    trees : TreeStructure
+    weight : ndarray (nodes, Z)
+    share : ndarray (nodes,)
+        The share of the rows of a node that goes left.
+    log_edge : ndarray (nodes,)
+        log of what the edge into a node multiplies p(x) by, if the cell of the split is present.
+    mass : ndarray (Σ (K + 1),)
+        p(x_j) = (n + 1) / (N + K) of each code, the columns side by side; 0 for a missing cell.
+    """
+
+    trees: TreeStructure
+    weight: Array
+    share: Array
+    log_edge: Array
+    mass: Array
+
+    @classmethod
+    def of(cls, trees: TreeStructure, counts: LeafCounts) -> WeighedTrees:
+        """Add up the weights in the leaves."""
+        n, starts = len(trees.nodes), slot_offsets(counts.singles.cardinalities)
+        mass = counts.singles.table.sum(axis=0) + 1.0
+        mass[starts[:-1]] = 0.0
+        if len(starts) > 1:
+            totals = np.add.reduceat(mass, starts[:-1])
+            mass /= np.repeat(np.where(totals > 0, totals, 1.0), np.diff(starts))
+        weight, share, log_edge = np.empty((n, counts.leaves.shape[1])), np.full(n, 0.5), np.zeros(n)
+        kernels.weigh_edges(
+            counts.leaves,
+            trees.nodes,
+            trees.roots,
+            trees.sides,
+            trees.ordered,
+            mass,
+            starts,
+            weight,
+            share,
+            log_edge,
+        )
+        return cls(trees, weight, share, log_edge, mass)
+
+    def smoothed(self, strength: float, prior: Array, leaves_only: bool = False) -> Array:
+        """Return log p(y | node) − log p(y) in nats, (nodes, Z), with p(y) of the tree."""
+        given_node = np.empty(self.weight.shape)
+        kernels.smooth_nodes(
+            self.weight,
+            self.trees.nodes,
+            self.trees.roots,
+            self.share,
+            float(strength),
+            prior,
+            leaves_only,
+            given_node,
+        )
+        return given_node
+
+
+def smoothed_prior(weight: Array) -> Array:
+    """Return p(y) = (n_y + 1/2) / (n + C/2), which the roots back off to."""
+    prior: Array = (weight + 0.5) / (weight.sum() + 0.5 * len(weight))
+    return prior
+
+
+def _losses(weighed: WeighedTrees, given_node: Array, rows: CodedRows, first: int, last: int, prior: Array) -> Array:
+    """Return the summed log-loss of some rows by the trees from first to before last, and by half of them."""
+    middle = (first + last) // 2
+    bounds = [(first, middle), (middle, last)] if middle > first else [(first, last)]
+    parts, sizes = [], []
+    for low, high in bounds:
+        out = np.zeros((len(rows.codes), len(prior)))
+        kernels.score_forest(
+            rows.codes,
+            weighed.trees.nodes,
+            weighed.trees.roots[low : high + 1],
+            weighed.trees.sides,
+            weighed.trees.ordered,
+            weighed.share,
+            weighed.log_edge,
+            given_node,
+            prior,
+            True,
+            out,
+            np.empty(0),
+        )
+        parts.append(out)
+        sizes.append(high - low)
+    whole = np.average(parts, axis=0, weights=sizes)
+    halves = np.mean([_loss(part, rows, prior) for part in parts])
+    return np.array([_loss(whole, rows, prior), halves])
+
+
+def _loss(scores: Array, rows: CodedRows, prior: Array) -> float:
+    log_joint = np.ascontiguousarray(scores + np.log(prior))
+    log_evidence = np.empty(len(scores))
+    kernels.log_evidence(log_joint, log_evidence)
+    return float(rows.weight @ (log_evidence - log_joint[np.arange(len(scores)), rows.component]))
+
+
+def join_trees(
+    cardinalities: tuple[int, ...], ordered: Array, trees: list[tuple[Array, Array, Array]]
+) -> TreeStructure:
+    """Return several trees as one structure, with leaves numbered."""
+    sizes = [len(nodes) for nodes, _, _ in trees]
+    roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum([len(sides) for _, _, sides in trees])])
+    joined = np.concatenate([nodes for nodes, _, _ in trees])
+    inner = joined[:, 0] >= 0
+    joined[:, 2] += np.where(inner, np.repeat(roots[:-1], sizes), 0).astype(np.int32)
+    categorical = inner & ~ordered[joined[:, 0]]
+    joined[:, 1] += np.where(categorical, np.repeat(starts[:-1], sizes), 0).astype(np.int32)
+    joined[~inner, 2] = np.arange(np.count_nonzero(~inner))
+    share = np.concatenate([share for _, share, _ in trees])
+    sides = np.concatenate([sides for _, _, sides in trees])
+    return TreeStructure(cardinalities, ordered, roots, joined, share, sides)
+
+
+def _in_threads(
+    work: Callable[[int], tuple[Array, Array, Array]], n: int, n_jobs: int | None
+) -> list[tuple[Array, Array, Array]]:
+    n_threads = min(n, (os.cpu_count() or 1) if n_jobs is None or n_jobs < 1 else n_jobs)
+    first = work(0)  # compiles the kernel
+    if n_threads == 1:
+        return [first, *map(work, range(1, n))]
+    with ThreadPoolExecutor(n_threads) as threads:
+        return [first, *threads.map(work, range(1, n))]

@@ -1,0 +1,137 @@
+"""Cross-fitting of a forest without a refit: each tree leaves out one fold, and so some trees did not see a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from posteriori.densities import Binned, RandomTrees
+from posteriori.densities.tree_growing import DealtRows
+from posteriori.learning.em import FitResult
+from posteriori.learning.fit import Collect, estimate
+from posteriori.learning.fold_sums import components_of_folds, per_fold, sums_without_each
+from posteriori.learning.observed_categories import ObservedCategoriesModel
+from posteriori.learning.training import Plan
+from posteriori.sources import LabelledSource
+from posteriori.statistics import Counts, JointStatistics
+from posteriori.statistics.forests import CodedRows, LeafCounts
+from posteriori.tables import Assignment, Batch, Codes, Schema
+from posteriori.typing import Array
+
+
+def leaves_folds_out(plan: Plan, folds: int) -> bool:
+    """Return whether the trees of a plan can leave the folds out: there are enough, and no label chooses the bins."""
+    density = plan.blocks[0].density
+    bins = [block.density.bins for block in plan.blocks if isinstance(block.density, Binned)]
+    return isinstance(density, RandomTrees) and density.n_trees >= folds and "mdlp" not in bins
+
+
+def fit_forest(
+    rows: LabelledSource, folds: int, plan: Plan, schema: Schema
+) -> tuple[FitResult, tuple[ObservedCategoriesModel, ...]]:
+    """Return the forest of all trees, and for each fold the forest of the trees that did not see it.
+
+    Parameters
+    ----------
+    rows : LabelledSource
+        With their folds; those in no fold train all trees.
+    folds : int
+    plan : Plan
+        Its first density is `RandomTrees` (`leaves_folds_out`).
+    schema : Schema
+        With the cut points of all rows.
+
+    Notes
+    -----
+    The leaves of the first forest count all rows, those of the others the rows outside their fold. The cut points and
+    the strength of back-off are common.
+    """
+    block = plan.blocks[0]
+    density: Any = block.density
+    collect = per_fold(Collect(plan.blocks), folds)
+    sums: JointStatistics = rows.reduce(lambda batch: collect(batch.with_schema(schema)))
+    n_classes = len(sums.weight) // (folds + 1)
+    dealt = _dealt(sums.blocks[0], folds, n_classes)
+    grown, counts, outside = density.grown(dealt)
+    fold_of_trees = dealt.fold_of_trees(density.n_trees)
+
+    def singles_of(codes: Codes, labels: Assignment, fold: Array) -> Counts:
+        pair = np.where(fold < 0, folds, fold) * n_classes + labels.component
+        pairs = Assignment(pair.astype(np.int32), labels.weight, len(sums.weight))
+        return Counts.of(codes, pairs)
+
+    def count(batch: Batch) -> _LeafSums:
+        known = batch.with_schema(schema).labelled()
+        labels, fold, tile = cast(Assignment, known.assignment), _folds_of(batch), cast(Codes, block.tile(known))
+        found, seen = grown.sufficient_statistics.with_folds(tile, labels, fold, fold_of_trees)
+        return _LeafSums(singles_of(tile, labels, fold), found.leaves, seen)
+
+    if sums.blocks[0].is_complete:
+        sample = dealt.rows
+        labels = Assignment(sample.component, sample.weight, n_classes)
+        singles_per_fold = singles_of(Codes(sample.codes, sample.cardinalities), labels, dealt.fold)
+        leaves = _LeafSums(singles_per_fold, counts.leaves, outside)
+    else:
+        leaves = rows.reduce(count)
+    singles = sums_without_each([leaves.singles.reindexed(part) for part in _components(n_classes, folds)])
+    *others, all_rows = _without_each(replace(sums, blocks=sums.blocks[1:]), folds)
+    statistics = _with_first(all_rows, LeafCounts(singles[-1], leaves.whole))
+    blocks = (replace(block, density=grown), *plan.blocks[1:])
+    full = FitResult(estimate(schema, blocks, plan.prior, statistics), statistics)
+    without = []
+    for k, of_others in enumerate(others):
+        first, last = np.searchsorted(fold_of_trees, [k, k + 1]).tolist()
+        trees, numbers = grown.of_trees(first, last)
+        held = _with_first(of_others, LeafCounts(singles[k], leaves.outside[numbers]))
+        model = estimate(schema, (replace(block, density=trees), *plan.blocks[1:]), plan.prior, held)
+        without.append(ObservedCategoriesModel(model.schema, model, (), held))
+    return full, tuple(without)
+
+
+@dataclass(frozen=True)
+class _LeafSums:
+    """Counts per fold and class, and the weights in the leaves: of all rows, and of those that a tree may see."""
+
+    singles: Counts
+    whole: Array
+    outside: Array
+
+    def __add__(self, other: _LeafSums) -> _LeafSums:
+        return _LeafSums(self.singles + other.singles, self.whole + other.whole, self.outside + other.outside)
+
+
+def _dealt(sample: CodedRows, folds: int, n_classes: int) -> DealtRows:
+    """Return the rows with their folds, from components that are pairs of fold and class."""
+    ordered = sample.sorted()
+    fold, component = np.divmod(ordered.component, n_classes)
+    rows = replace(ordered, component=component.astype(np.int32), n_components=n_classes)
+    return DealtRows(rows, np.where(fold == folds, -1, fold).astype(np.int32), folds)
+
+
+def _folds_of(batch: Batch) -> Array:
+    """Return the fold of each row with a label, −1 for none."""
+    labels = cast(Assignment, batch.assignment)
+    fold = np.full(len(batch), -1, np.int32) if batch.fold is None else batch.fold
+    known: Array = fold[labels.component >= 0]
+    return known
+
+
+def _components(n_classes: int, folds: int) -> list[range]:
+    return components_of_folds((folds + 1) * n_classes, folds)
+
+
+def _without_each(sums: JointStatistics, folds: int) -> list[JointStatistics]:
+    """Return the statistics of the rows outside each fold, and last of all rows."""
+    same: list[Any] = [None] * len(sums.blocks)
+    of_folds = components_of_folds(len(sums.weight), folds)
+    parts = [replace(sums.reindexed(components, same), hidden=0.0) for components in of_folds]
+    parts[-1] = replace(parts[-1], hidden=sums.hidden)
+    return sums_without_each(parts)
+
+
+def _with_first(statistics: JointStatistics, first: LeafCounts) -> JointStatistics:
+    blocks: Sequence[Any] = (first, *statistics.blocks)
+    return replace(statistics, blocks=tuple(blocks))

@@ -1,0 +1,252 @@
+"""Exact inference in networks with continuous variables (conditional linear Gaussian)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from posteriori.networks.clg import Component, split_components
+from posteriori.networks.cpt import CPT
+from posteriori.networks.dag import DAG
+from posteriori.networks.inference import Inference
+from posteriori.networks.linear_gaussian import LinearGaussian
+from posteriori.networks.naming import States
+from posteriori.typing import Array
+
+_MOST_CONFIGURATIONS = 1 << 12  # of a component of several discrete parents: its indicator has their square in cells
+_MOST_COMPILED = 64
+_BATCH = 1 << 21  # numbers of one batch of rows
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A network in which the continuous variables are eliminated, for one set of observed variables.
+
+    Each component becomes an auxiliary discrete variable, its configuration: p(configuration | discrete parents) is 0
+    or 1, and the density of the evidence is the likelihood of the configuration. So the junction tree of the discrete
+    variables does the rest, and the marginal of the auxiliary variable weighs the densities of the hidden variables.
+
+    Attributes
+    ----------
+    components : tuple of Component
+    inference : Inference
+        Of the discrete and the auxiliary variables.
+    auxiliary : tuple of int
+        The position of the variable of each component in `inference`: of its discrete parent if it has one, otherwise
+        of an auxiliary variable; −1 if there is a single configuration.
+    """
+
+    components: tuple[Component, ...]
+    inference: Inference
+    auxiliary: tuple[int, ...]
+
+    def likelihoods(self, values: Mapping[str, Array], n: int) -> tuple[dict[int, Array], Array]:
+        """Return the likelihoods of the configurations, (n, Q) by position, and the logarithm of their scale, (n,)."""
+        log_soft: dict[int, Array] = {}
+        scale = np.zeros(n)
+        for component, position in zip(self.components, self.auxiliary, strict=True):
+            if not component.seen:
+                continue
+            log_factor = np.broadcast_to(component.log_factor(values), (n, component.size))
+            if position < 0:
+                scale += log_factor[:, 0]
+            else:
+                log_soft[position] = log_soft.get(position, 0.0) + log_factor
+        soft = {}
+        for (
+            position,
+            log_factor,
+        ) in log_soft.items():  # scaled after the sum, so that many factors do not underflow
+            most = log_factor.max(axis=1)
+            scale += most
+            soft[position] = np.exp(log_factor - most[:, np.newaxis])
+        return soft, scale
+
+    def holding(self, name: str) -> tuple[Component, int]:
+        """Return the component of a hidden variable, and the position of its configuration."""
+        return next(
+            (component, position)
+            for component, position in zip(self.components, self.auxiliary, strict=True)
+            if name in component.hidden
+        )
+
+
+@dataclass(frozen=True)
+class HybridInference:
+    """A network with fixed tables and densities, and what was compiled for it so far.
+
+    Attributes
+    ----------
+    dag : DAG
+    cpts : tuple of CPT
+        Of the discrete variables, in the order of the nodes.
+    gaussians : tuple of LinearGaussian
+        Of the continuous variables; parents first.
+    max_table_size : int
+    """
+
+    dag: DAG
+    cpts: tuple[CPT, ...]
+    gaussians: tuple[LinearGaussian, ...]
+    max_table_size: int
+    _known: dict[tuple[frozenset[str], frozenset[str], tuple[str, ...], tuple[LinearGaussian, ...]], Compiled] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    @cached_property
+    def states(self) -> dict[str, States]:
+        """The states of the discrete variables."""
+        return {cpt.variable: cpt.states for cpt in self.cpts}
+
+    @cached_property
+    def continuous(self) -> tuple[str, ...]:
+        """The continuous variables in the order of the nodes."""
+        return tuple(name for name in self.dag.nodes if name not in self.states)
+
+    @cached_property
+    def discrete_inference(self) -> Inference:
+        """The network of the discrete variables alone."""
+        edges = tuple((parent, cpt.variable) for cpt in self.cpts for parent in cpt.parents)
+        return Inference(DAG(tuple(self.states), edges), self.cpts, self.max_table_size)
+
+    def compiled(
+        self,
+        observed: Iterable[str],
+        asked: Iterable[str] = (),
+        joined: Sequence[str] = (),
+        measured: tuple[LinearGaussian, ...] = (),
+        everything: bool = False,
+    ) -> Compiled:
+        """Return the network for a set of observed continuous variables.
+
+        Parameters
+        ----------
+        observed : collection of str
+            Continuous variables with a value, also the names of `measured`.
+        asked : collection of str
+            The continuous variables that the query needs. Others without observed descendants are barren: their
+            density integrates to 1.
+        joined : sequence of str
+            Variables whose joint distribution is needed.
+        measured : tuple of LinearGaussian
+            Noisy measurements, as observed children.
+        everything : bool
+            Whether no variable is left out as barren.
+        """
+        seen = frozenset(observed)
+        wanted = frozenset(self.continuous) if everything else frozenset(asked) | set(joined)
+        key = (seen, wanted, tuple(joined), measured)
+        compiled = self._known.get(key)
+        if compiled is None:
+            compiled = self._compile(seen, wanted, joined, measured)
+            while len(self._known) >= _MOST_COMPILED:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = compiled
+        return compiled
+
+    def _compile(
+        self, seen: frozenset[str], wanted: frozenset[str], joined: Sequence[str], measured: tuple[LinearGaussian, ...]
+    ) -> Compiled:
+        sources = [name for one in measured for name in one.continuous]
+        names = [name for name in (seen | wanted) if name in self.dag.parents]
+        needed = self.dag.ancestors([*names, *sources])
+        densities = [one for one in self.gaussians if one.variable in needed]
+        components = split_components([*densities, *measured], seen, self.states, joined)
+        if joined and not any(set(joined) & set(one.hidden) for one in components):
+            joined = ()
+        cpts, auxiliary = list(self.cpts), []
+        position = {name: k for k, name in enumerate(self.states)}
+        nodes, edges = list(self.states), [(parent, cpt.variable) for cpt in self.cpts for parent in cpt.parents]
+        for k, component in enumerate(components):
+            if component.size == 1:
+                auxiliary.append(-1)
+                continue
+            if len(component.discrete) == 1:
+                auxiliary.append(position[next(iter(component.discrete))])
+                continue
+            size = component.size
+            if size > _MOST_CONFIGURATIONS:
+                raise ValueError(
+                    f"exact inference needs the {size:,} configurations of {len(component.discrete)} discrete "
+                    f"variables together ({', '.join(map(repr, list(component.discrete)[:5]))}, …), because they all "
+                    f"bear on continuous variables that depend on each other; at most {_MOST_CONFIGURATIONS:,} are "
+                    "listed: observe more variables, or sample"
+                )
+            name = f"\0{k}"
+            table = np.eye(size).reshape(*component.shape, size)
+            cpts.append(CPT(name, range(size), component.discrete, table))  # type: ignore[arg-type]
+            nodes.append(name)
+            edges += [(parent, name) for parent in component.discrete]
+            auxiliary.append(len(nodes) - 1)
+        inference = Inference(DAG(tuple(nodes), tuple(edges)), tuple(cpts), self.max_table_size)
+        return Compiled(components, inference, tuple(auxiliary))
+
+    # Rows -------------------------------------------------------------------------------------------------------
+
+    def log_likelihood(self, codes: Array, numbers: Array, n_jobs: int | None = None) -> Array:
+        """Return log p(known cells) of each row, a log density where cells are continuous, (n,).
+
+        Parameters
+        ----------
+        codes : ndarray of int (n, number of discrete variables)
+            −1 where missing.
+        numbers : ndarray (n, number of continuous variables)
+            NaN where missing.
+        """
+        out = np.zeros(len(codes))
+        for compiled, rows, values in self.batches(numbers):
+            soft, scale = compiled.likelihoods(values, len(rows))
+            out[rows] = self.log_evidence(compiled, codes[rows], soft, n_jobs) + scale
+        return out
+
+    def log_evidence(self, compiled: Compiled, codes: Array, soft: dict[int, Array], n_jobs: int | None) -> Array:
+        """Return log p(codes, soft evidence) of each row, (n,)."""
+        full = self.padded(compiled, codes)
+        known = [v for v in range(full.shape[1]) if v in soft or (full[:, v] >= 0).any()]
+        if not known:
+            return np.zeros(len(codes))
+        chosen = compiled.inference.tree(known, known, len(codes))
+        found: Array = chosen.tree.log_evidence(chosen.take(full), chosen.soft(soft) or None, n_jobs)
+        return found
+
+    def padded(self, compiled: Compiled, codes: Array) -> Array:
+        """Return codes with columns of missing cells for the auxiliary variables."""
+        full = np.full((len(codes), len(compiled.inference.cpts)), -1, np.int64)
+        full[:, : codes.shape[1]] = codes
+        return full
+
+    def batches(
+        self, numbers: Array, asked: Sequence[str] = (), everything: bool = False
+    ) -> Iterable[tuple[Compiled, Array, dict[str, Array]]]:
+        """Yield, per pattern of missing cells, the compiled network, the numbers of some rows, and their values."""
+        if not len(numbers):
+            return
+        present = ~np.isnan(numbers)
+        patterns, number = np.unique(present, axis=0, return_inverse=True)
+        for k, pattern in enumerate(patterns):
+            observed = [name for name, known in zip(self.continuous, pattern, strict=True) if known]
+            compiled = self.compiled(observed, asked, everything=everything)
+            cells = max((one.size * (len(one.densities) + 1) for one in compiled.components), default=1)
+            members = np.flatnonzero(number.ravel() == k)
+            step = max(1, _BATCH // max(cells, 1))
+            for start in range(0, len(members), step):
+                rows = members[start : start + step]
+                values = {name: numbers[rows, j] for j, name in enumerate(self.continuous) if pattern[j]}
+                yield compiled, rows, values
+
+    def draw_continuous(self, codes: Array, rng: np.random.Generator) -> Array:
+        """Draw the continuous variables given the discrete ones, parents first, (n, number of continuous)."""
+        place = {name: k for k, name in enumerate(self.states)}
+        column = {name: k for k, name in enumerate(self.continuous)}
+        out = np.empty((len(codes), len(self.continuous)))
+        for one in self.gaussians:
+            at = tuple(codes[:, place[name]] for name in one.parents)
+            value = one.intercept[at] + np.sqrt(one.variance[at]) * rng.standard_normal(len(codes))
+            if one.continuous:
+                above = out[:, [column[name] for name in one.continuous]]
+                value = value + (np.broadcast_to(one.coefficients[at], above.shape) * above).sum(axis=1)
+            out[:, column[one.variable]] = value
+        return out

@@ -1,0 +1,110 @@
+"""Networks and their answers as HTML, for notebooks: tables with bars of probability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from posteriori.html_tables import paragraph, side_by_side, table
+from posteriori.networks.printing import heading, number
+from posteriori.typing import Array
+
+_MOST_ROWS = 40
+_MOST_COLUMNS = 12
+_MOST_VARIABLES = 60  # of a network whose marginals are shown
+_MOST_CELLS = 1 << 20  # of the junction tree for it: a display must not take seconds
+
+States = Mapping[str, Sequence[Any]]
+
+
+def joint_html(title: str, states: States, values: Array, more: Mapping[str, Array]) -> str:
+    """Return a line for every configuration of the variables, with its probability as a number and a bar."""
+    positions = list(np.ndindex(values.shape))
+    rows, shares = [], []
+    for position in positions[:_MOST_ROWS]:
+        cells = [str(known[k]) for known, k in zip(states.values(), position, strict=True)]
+        p = float(values[position])
+        rows.append([*cells, number(p), *(number(float(column[position])) for column in more.values())])
+        shares.append([*[None] * len(states), p, *[None] * len(more)])
+    head = [*states, "probability", *more]
+    return table(title, head, rows, len(states), shares) + _left_out(len(positions), "rows")
+
+
+def conditional_html(states: States, given: States, values: Array) -> str:
+    """Return a line for every configuration of what is given, with a column for each of the variables."""
+    configurations = list(np.ndindex(tuple(map(len, states.values()))))
+    titles = [
+        ", ".join(str(known[k]) for known, k in zip(states.values(), position, strict=True))
+        for position in configurations[:_MOST_COLUMNS]
+    ]
+    shape = tuple(map(len, given.values()))
+    each = values.reshape(*shape, len(configurations))
+    positions = list(np.ndindex(shape))
+    rows, shares = [], []
+    for position in positions[:_MOST_ROWS]:
+        cells = [str(known[k]) for known, k in zip(given.values(), position, strict=True)]
+        line = each[position][: len(titles)].tolist()
+        rows.append([*cells, *map(number, line)])
+        shares.append([*[None] * len(cells), *line])
+    written = table(heading(states, given), [*given, *titles], rows, len(given), shares)
+    return written + _left_out(len(positions), "rows") + _left_out(len(configurations), "columns", _MOST_COLUMNS)
+
+
+def states_html(states: Mapping[str, Any], probability: float) -> str:
+    """Return one state per variable, and the probability of all together."""
+    rows = [[name, str(state)] for name, state in states.items()]
+    written = table("most probable states", ["variable", "state"], rows, 2)
+    return written + paragraph(f"p(all of it | evidence) = {probability:.6g}")
+
+
+def trails_html(found: Any) -> str:
+    """Return whether two variables depend on each other, and the trails between them with what blocks them."""
+
+    def line(trail: Any) -> list[str]:
+        pairs = zip(trail.arrows, trail.nodes[1:], strict=True)
+        path = trail.nodes[0] + "".join(f" {arrow} {node}" for arrow, node in pairs)
+        reasons = "; ".join(map(str, trail.triples)) or "an edge: nothing lies between to block it"
+        return [path, "active" if trail.active else "blocked", reasons]
+
+    first = str(found).split("\n", 1)[0]
+    if not found.trails:
+        return paragraph(first)
+    written = table("trails", ["trail", "", "because"], [line(trail) for trail in found.trails], 3)
+    return paragraph(first) + written + ("" if found.complete else paragraph("… and further trails"))
+
+
+def network_html(network: Any) -> str:
+    """Return the variables with their parents and their marginals without evidence, if these are quick to compute."""
+    title = paragraph(repr(network).strip("<>"))
+    above: dict[str, list[str]] = {name: [] for name in network.variables}
+    for parent, child in network.edges:
+        above[child].append(parent)
+    small = len(network.variables) <= _MOST_VARIABLES and len(network.cpts) == len(network.variables)
+    tree = network._inference.whole if small else None
+    if tree is None or tree.tree.total_size > _MOST_CELLS:
+        rows = [[name, ", ".join(parents)] for name, parents in list(above.items())[:_MOST_ROWS]]
+        return title + table("variables", ["variable", "parents"], rows, 2) + _left_out(len(above), "variables")
+    marginals = network.query(joint=False)
+    each = {_with_parents(name, above[name]): marginal.to_dict() for name, marginal in marginals.items()}
+    return title + marginals_html("Marginals without evidence; an arrow leads from the parents", each)
+
+
+def _with_parents(name: str, parents: Sequence[str]) -> str:
+    return f"{name} ← {', '.join(parents)}" if parents else name
+
+
+def marginals_html(title: str, marginals: Mapping[str, Mapping[Any, float]]) -> str:
+    """Return a table for each variable, beside each other, with bars of probability."""
+    parts = []
+    for name, probabilities in marginals.items():
+        shown = list(probabilities.items())[:_MOST_ROWS]
+        rows = [[str(state), number(p)] for state, p in shown]
+        written = table(name, ["state", "probability"], rows, 1, [[None, p] for _, p in shown])
+        parts.append(written + _left_out(len(probabilities), "states"))
+    return paragraph(title) + side_by_side(parts)
+
+
+def _left_out(n: int, what: str, most: int = _MOST_ROWS) -> str:
+    return paragraph(f"… and {n - most:,} more {what}") if n > most else ""

@@ -1,0 +1,363 @@
+"""Rows that trees grow on, the structure of the trees, and the weights in their leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from posteriori import kernels
+from posteriori.invariants import check_numbers, check_places, require, require_kind
+from posteriori.statistics.counts import Counts
+from posteriori.statistics.differences import difference, exceeds
+from posteriori.statistics.moments import gather
+from posteriori.statistics.row_sample import splitmix64
+from posteriori.tables.batch import Assignment, Codes
+from posteriori.tables.schema import Column
+from posteriori.typing import Array
+
+_MOST_ROWS = 200_000  # that trees grow on
+_MOST_CELLS = 1 << 25
+_LARGEST_CODE = (1 << 16) - 1
+
+
+def codes_of(tile: Codes) -> Array:
+    """Return the codes of a tile as uint16, (n, d); a category beyond the 65,535th counts as missing."""
+    codes = tile.values
+    if codes.dtype.itemsize > 2:
+        codes = np.where(codes > _LARGEST_CODE, 0, codes)
+    return np.ascontiguousarray(codes, np.uint16)
+
+
+@dataclass(frozen=True)
+class CodedRows:
+    """A sample of coded rows: all of them up to a limit, beyond it those with the smallest hashes.
+
+    The hash is that of the cells and the class. So + is associative and commutative, the sample does not depend on
+    where the rows are, and equal rows are kept or left out together.
+
+    Attributes
+    ----------
+    cardinalities : tuple of int
+    n_components : int
+    n_rows : int
+        The number of rows, kept or not.
+    hashes : ndarray (m,)
+    codes : ndarray (m, d)
+    component : ndarray (m,)
+    weight : ndarray (m,)
+    """
+
+    cardinalities: tuple[int, ...]
+    n_components: int
+    n_rows: int
+    hashes: Array
+    codes: Array
+    component: Array
+    weight: Array
+
+    @classmethod
+    def of(cls, tile: Codes, assignment: Assignment) -> CodedRows:
+        """Return the rows of positive weight of a tile."""
+        rows = np.flatnonzero(assignment.weight > 0)
+        codes = codes_of(tile)[rows]
+        component = assignment.component[rows].astype(np.int32)
+        hashes = np.zeros(len(rows), np.uint64)
+        for column in codes.T:
+            hashes = splitmix64(hashes ^ column.astype(np.uint64))
+        whole = cls(
+            tile.cardinalities, assignment.n_components, len(rows), hashes, codes, component, assignment.weight[rows]
+        )
+        return whole._smallest()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all rows are kept."""
+        return len(self.hashes) == self.n_rows
+
+    def sorted(self) -> CodedRows:
+        """Return the rows in an order that depends on their cells and classes alone."""
+        return self._take(np.lexsort((self.weight, self.hashes, self.component)))
+
+    def __add__(self, other: CodedRows) -> CodedRows:
+        parts = ((getattr(self, name), getattr(other, name)) for name in ("hashes", "codes", "component", "weight"))
+        joined = map(np.concatenate, parts)
+        return CodedRows(self.cardinalities, self.n_components, self.n_rows + other.n_rows, *joined)._smallest()
+
+    def finite(self) -> Array:
+        """Return which columns can be computed with, (d,): all, because codes are finite."""
+        return np.ones(len(self.cardinalities), np.bool_)
+
+    def is_exact(self) -> bool:
+        """Return True: nothing is an expectation."""
+        return True
+
+    def observed(self) -> Array:
+        """Return the weight of the present cells, (Z, d)."""
+        present = np.zeros((self.n_components, len(self.cardinalities)))
+        np.add.at(present, self.component, (self.codes > 0) * self.weight[:, np.newaxis])
+        return present
+
+    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> CodedRows:
+        """Return the rows of other components, by their indices here, −1 for a new one; categories keep their codes."""
+        if columns is not None and tuple(map(len, columns)) != self.cardinalities:
+            raise ValueError("the rows that trees grow on cannot take new categories")
+        place = np.full(self.n_components, -1, np.int32)
+        for new, old in enumerate(components):
+            if old >= 0:
+                place[old] = new
+        moved = replace(self, component=place[self.component], n_components=len(components))
+        kept = np.flatnonzero(moved.component >= 0)
+        return replace(moved._take(kept), n_rows=len(kept) if self.is_complete else self.n_rows)
+
+    def _smallest(self) -> CodedRows:
+        most = min(_MOST_ROWS, max(_MOST_CELLS // max(len(self.cardinalities), 1), 1000))
+        if len(self.hashes) <= 2 * most:
+            return self
+        return self._take(np.lexsort((self.component, self.hashes))[:most])
+
+    def _take(self, rows: Array) -> CodedRows:
+        return replace(
+            self,
+            hashes=self.hashes[rows],
+            codes=self.codes[rows],
+            component=self.component[rows],
+            weight=self.weight[rows],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TreeStructure:
+    """The splits of several trees.
+
+    Attributes
+    ----------
+    cardinalities : tuple of int
+        The number of categories or bins of each column.
+    ordered : ndarray (d,)
+        Which columns are numbers, which a cut splits. Others split by two sets of categories.
+    roots : ndarray (T + 1,)
+        The first node of each tree, and the number of nodes.
+    nodes : ndarray (nodes, 3)
+        Column, cut, and left child; the right child follows it. The column of a leaf is −1, its child its number. The
+        cut is the greatest code that goes left, or the start of the sides of the categories.
+    share : ndarray (nodes,)
+        The share of the training rows of a node that goes left: the weights by which a row without the cell counts.
+    sides : ndarray of uint8
+        For each split of categories, from code 0: 1 is left, 2 is right, 0 is both.
+    """
+
+    cardinalities: tuple[int, ...]
+    ordered: Array
+    roots: Array
+    nodes: Array
+    share: Array
+    sides: Array
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        names = ("ordered", "roots", "nodes", "share", "sides")
+        return (
+            isinstance(other, TreeStructure)
+            and self.cardinalities == other.cardinalities
+            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.cardinalities, len(self.nodes), len(self.roots)))
+
+    def check(self) -> None:
+        """Raise ValueError unless every child comes after its parent, in the same tree."""
+        n = len(self.nodes)
+        d = len(self.cardinalities)
+        require(self.ordered.dtype == np.bool_ and self.ordered.shape == (d,), "the kinds of columns are not booleans")
+        require(self.sides.dtype == np.uint8 and self.sides.ndim == 1, "the sides of categories are not bytes")
+        require(not self.sides.size or int(self.sides.max()) <= 2, "there is a side other than left and right")
+        require(self.nodes.dtype == np.int32 and self.nodes.shape == (n, 3), "the nodes are not triples of int32")
+        require(not n or (int(self.nodes.min()) >= -1 and int(self.nodes[:, 1:].min()) >= 0), "a node is negative")
+        require(n > 0 and len(self.roots) > 1, "there is no tree")
+        check_places("the roots of trees", self.roots, (len(self.roots),), 0, n + 1)
+        require(self.roots[0] == 0 and self.roots[-1] == n and bool((np.diff(self.roots) > 0).all()), "trees overlap")
+        check_numbers("the shares of nodes", self.share, (n,), 0.0, 1.0)
+        column, cut, child = self.nodes.T
+        inner = np.flatnonzero(column >= 0)
+        require(bool((column < d).all()), "a tree splits a column that does not exist")
+        ends = self.roots[1:][np.searchsorted(self.roots, inner, side="right") - 1]
+        require(bool((child[inner] > inner).all() and (child[inner] + 1 < ends).all()), "a node has no children")
+        leaves = child[column < 0]
+        require(bool(np.array_equal(leaves, np.arange(len(leaves)))), "the leaves are not numbered")
+        children = np.concatenate([child[inner], child[inner] + 1, self.roots[:-1]])
+        require(len(np.unique(children)) == n == len(children), "a node has not one parent")
+        require(self.depth() <= 60, "a tree is deeper than 60 levels")
+        for j, size in enumerate(self.cardinalities):
+            cuts = cut[column == j]
+            if len(cuts) and self.ordered[j]:
+                require(bool((cuts >= 1).all() and (cuts < size).all()), "a cut is outside its column")
+            elif len(cuts):
+                require(bool((cuts + size < len(self.sides)).all()), "a split has not one side per category")
+
+    def depth(self) -> int:
+        """Return the number of levels below the root of the deepest tree."""
+        level = np.zeros(len(self.nodes), np.int64)
+        for depth, (at, _) in enumerate(self.levels(), start=1):
+            level[self.nodes[at, 2]] = depth
+        return int(level.max())
+
+    def levels(self) -> Any:
+        """Yield the inner nodes of each level, the roots first, and the right children of these."""
+        at = self.roots[:-1]
+        for _ in range(len(self.nodes)):
+            at = at[self.nodes[at, 0] >= 0]
+            if not len(at):
+                return
+            children = self.nodes[at, 2]
+            yield at, children + 1
+            at = np.concatenate([children, children + 1])
+
+    def weights(self, leaves: Array) -> Array:
+        """Return the weight of each class in each node, (nodes, Z), from the weights in the leaves."""
+        weight = np.empty((len(self.nodes), leaves.shape[1]))
+        is_leaf = self.nodes[:, 0] < 0
+        weight[is_leaf] = leaves
+        for at, right in reversed(list(self.levels())):
+            weight[at] = weight[right - 1] + weight[right]
+        return weight
+
+    @property
+    def n_trees(self) -> int:
+        """The number of trees."""
+        return len(self.roots) - 1
+
+    @property
+    def n_leaves(self) -> int:
+        """The number of leaves of all trees."""
+        return int(np.count_nonzero(self.nodes[:, 0] < 0))
+
+    def take(self, first: int, last: int) -> tuple[TreeStructure, slice]:
+        """Return the trees from first to before last, and the numbers of their leaves."""
+        low, high = int(self.roots[first]), int(self.roots[last])
+        nodes = self.nodes[low:high].copy()
+        inner = nodes[:, 0] >= 0
+        before = int(np.count_nonzero(self.nodes[:low, 0] < 0))
+        nodes[:, 2] -= np.where(inner, low, before)
+        roots = self.roots[first : last + 1] - low
+        taken = replace(self, roots=roots, nodes=nodes, share=self.share[low:high])
+        return taken, slice(before, before + int(np.count_nonzero(~inner)))
+
+    def reindexed(self, columns: Sequence[Sequence[int]]) -> TreeStructure:
+        """Return the structure for other categories, by their indices here, −1 for a new one, which goes both ways."""
+        cardinalities = tuple(map(len, columns))
+        if all(list(moves) == list(range(k)) for moves, k in zip(columns, self.cardinalities, strict=True)):
+            return self
+        nodes, sides, n_sides = self.nodes.copy(), [], 0
+        for v in np.flatnonzero((nodes[:, 0] >= 0) & ~self.ordered[nodes[:, 0]]).tolist():
+            j, cut, _ = nodes[v].tolist()
+            former = self.sides[cut : cut + self.cardinalities[j] + 1]
+            moved = np.zeros(len(columns[j]) + 1, np.uint8)
+            for new, old in enumerate(columns[j]):
+                if old >= 0:
+                    moved[new + 1] = former[old + 1]
+            nodes[v, 1] = n_sides
+            n_sides += len(moved)
+            sides.append(moved)
+        joined = np.concatenate(sides) if sides else np.empty(0, np.uint8)
+        return replace(self, cardinalities=cardinalities, nodes=nodes, sides=joined)
+
+
+@dataclass(frozen=True)
+class LeafCounts:
+    """The weight of each class in each leaf of some trees, and of each category.
+
+    Attributes
+    ----------
+    singles : Counts
+        Of the single columns.
+    leaves : ndarray (leaves, Z)
+    """
+
+    singles: Counts
+    leaves: Array
+
+    def __add__(self, other: LeafCounts) -> LeafCounts:
+        return LeafCounts(self.singles + other.singles, self.leaves + other.leaves)
+
+    def __sub__(self, other: LeafCounts) -> LeafCounts:
+        return LeafCounts(self.singles - other.singles, difference(self.leaves, other.leaves))
+
+    def would_go_negative(self, other: LeafCounts) -> Array:
+        """Return where other holds more than these counts, (Z, d)."""
+        over = np.asarray(self.singles.would_go_negative(other.singles))
+        of_leaves = np.asarray(exceeds(other.leaves, self.leaves).any(axis=0))
+        return np.asarray(over | (of_leaves & ~over.any(axis=1))[:, np.newaxis])
+
+    def finite(self) -> Array:
+        """Return which columns can be computed with, (d,): all, because codes are finite."""
+        return self.singles.finite()
+
+    def is_exact(self) -> bool:
+        """Return True: a row without a cell counts on both sides by fixed shares, which no model updates."""
+        return True
+
+    def observed(self) -> Array:
+        """Return the weight of the present cells, (Z, d)."""
+        return self.singles.observed()
+
+    def column(self, j: int) -> Array:
+        """Return the weight of each category of column j: (Z, K)."""
+        return self.singles.column(j)
+
+    def reindexed(self, components: Sequence[int], columns: Sequence[Sequence[int]] | None = None) -> LeafCounts:
+        """Return the counts of other components or categories, by their indices here, −1 for a new one."""
+        leaves = np.ascontiguousarray(gather(np.ascontiguousarray(self.leaves.T), components).T)
+        return LeafCounts(self.singles.reindexed(components, columns), leaves)
+
+
+@dataclass(frozen=True)
+class CountLeaves:
+    """The statistics factory that counts classes in the leaves of trees.
+
+    Factories are equal whatever their trees, so that the statistics of rows before a new category fit those after it.
+    """
+
+    structure: TreeStructure = field(compare=False)
+
+    def check_against(self, statistics: LeafCounts, columns: Sequence[Column], n_components: int) -> None:
+        """Raise ValueError unless the statistics fit these columns and this number of components."""
+        require_kind(statistics, LeafCounts)
+        statistics.singles.check_cardinalities(tuple(column.cardinality for column in columns), n_components)
+        check_numbers("the weights of leaves", statistics.leaves, (self.structure.n_leaves, n_components), 0.0)
+
+    def of(self, tile: Codes, assignment: Assignment) -> LeafCounts:
+        """Return the counts of the rows of a tile. O(n·T·depth)."""
+        return self._count(tile, assignment, np.zeros(len(tile.values)), np.zeros(0), np.empty((0, 0)))
+
+    def with_folds(
+        self, tile: Codes, assignment: Assignment, fold: Array, fold_of_tree: Array
+    ) -> tuple[LeafCounts, Array]:
+        """Return the counts of the rows of a tile, and in each leaf those of the rows outside the fold of its tree."""
+        outside = np.zeros((self.structure.n_leaves, assignment.n_components))
+        return self._count(tile, assignment, fold, fold_of_tree, outside), outside
+
+    def _count(
+        self, tile: Codes, assignment: Assignment, fold: Array, fold_of_tree: Array, outside: Array
+    ) -> LeafCounts:
+        trees = self.structure
+        leaves = np.zeros((trees.n_leaves, assignment.n_components))
+        kernels.count_leaves(
+            codes_of(tile),
+            np.ascontiguousarray(assignment.component, np.int32),
+            np.ascontiguousarray(assignment.weight, np.float64),
+            trees.nodes,
+            trees.share,
+            trees.sides,
+            trees.ordered,
+            trees.roots,
+            np.ascontiguousarray(fold, np.int32),
+            np.ascontiguousarray(fold_of_tree, np.int32),
+            leaves,
+            outside,
+        )
+        return LeafCounts(Counts.of(tile, assignment), leaves)

@@ -1,0 +1,300 @@
+"""Randomised trees: each is a joint distribution, checked against the sum over its leaves, and they add up."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from posteriori.densities import RandomTrees
+from posteriori.densities.tree_growing import DealtRows
+from posteriori.statistics.forests import CodedRows, CountLeaves
+from posteriori.tables import Assignment, Codes
+
+CARDINALITIES = (3, 5, 2)  # the second column is one of numbers
+Z = 3
+
+
+def draw_rows(n=120, seed=0, missing=0.1):
+    """Draw rows whose class follows a rule over two columns, with noise."""
+    rng = np.random.default_rng(seed)
+    codes = np.column_stack([rng.integers(1, k + 1, n) for k in CARDINALITIES]).astype(np.uint8)
+    component = np.where((codes[:, 0] == 2) ^ (codes[:, 1] > 3), 1, 0)
+    component = np.where(rng.random(n) < 0.2, rng.integers(0, Z, n), component).astype(np.int32)
+    codes[rng.random(codes.shape) < missing] = 0
+    return Codes(codes, CARDINALITIES), Assignment(component, rng.integers(1, 3, n).astype(float), Z)
+
+
+def fitted(tile, labels, **options):
+    density = RandomTrees((1,), **{"n_trees": 10, "strength": 0.7, **options})
+    density, counts = density.refine(density.sufficient_statistics.of(tile, labels), None)
+    return density, density.estimate(counts), counts
+
+
+def every_row(with_missing=False):
+    values = [range(0 if with_missing else 1, k + 1) for k in CARDINALITIES]
+    return Codes(np.array(list(itertools.product(*values)), np.uint8), CARDINALITIES)
+
+
+def leaves_of(density, parameters, t):
+    """Yield p(leaf), the node, and p(x_j | leaf) of every code, in another order than by the path of a row."""
+    trees = density.structure
+    starts = np.cumsum([0, *(k + 1 for k in CARDINALITIES)])
+    root = [parameters.mass[a:b].copy() for a, b in itertools.pairwise(starts)]
+    waiting = [(int(trees.roots[t]), 1.0, root)]
+    while waiting:
+        node, p, masses = waiting.pop()
+        j, cut, child = trees.nodes[node].tolist()
+        if j < 0:
+            yield p, node, masses
+            continue
+        code = np.arange(CARDINALITIES[j] + 1)
+        side = np.where(code <= cut, 1, 2) if trees.ordered[j] else trees.sides[cut : cut + len(code)]
+        for k, share in ((1, parameters.share[node]), (2, 1.0 - parameters.share[node])):
+            inside = masses[j].copy()
+            inside[side == k] *= inside[side > 0].sum() / inside[side == k].sum()
+            inside[side == 3 - k] = 0.0
+            waiting.append((child + k - 1, p * share, [*masses[:j], inside, *masses[j + 1 :]]))
+
+
+def joint_of(density, parameters, t, row):
+    """Return p_t(x, y) of the present cells of a row, (Z,), as a sum over the leaves."""
+    total = np.zeros(Z)
+    prior = prior_of(density, parameters, t)
+    for p, node, masses in leaves_of(density, parameters, t):
+        for j, code in enumerate(row):
+            p *= masses[j][code] if code else 1.0
+        total += p * prior * np.exp(parameters.given_node[node])
+    return total
+
+
+def prior_of(density, parameters, t):
+    """Return p_t(y), which makes every p(y | node) = p_t(y)·exp(given_node) sum to 1."""
+    given_node = np.exp(parameters.given_node[density.structure.roots[t] : density.structure.roots[t + 1]])
+    prior, *_ = np.linalg.lstsq(given_node, np.ones(len(given_node)), rcond=None)
+    return prior
+
+
+@pytest.mark.parametrize("splits", ["random", "best"])
+def test_a_row_with_any_missing_cells_has_the_marginal_of_each_tree(splits):
+    density, parameters, _ = fitted(*draw_rows(), splits=splits)
+    rows = every_row(with_missing=True)
+    for t in range(density.n_trees):
+        tree, _ = density.of_trees(t, t + 1)
+        low, high = density.structure.roots[t : t + 2]
+        of_tree = replace(
+            parameters,
+            trees=tree.structure,
+            **{name: getattr(parameters, name)[low:high] for name in ("share", "log_edge", "given_node")},
+        )
+        joint = np.array([joint_of(density, parameters, t, row) for row in rows.values])
+        evidence = joint.sum(axis=1, keepdims=True)
+        assert_allclose(
+            tree.log_scores(of_tree, rows), np.log(joint / evidence / prior_of(density, parameters, t)), atol=1e-9
+        )
+        found = np.log(parameters.prior) + tree.log_density(of_tree, rows)
+        assert_allclose(np.logaddexp.reduce(found, axis=1), np.log(evidence[:, 0]), atol=1e-9)
+        assert_allclose(joint[(rows.values > 0).all(axis=1)].sum(), 1.0)
+
+
+def test_the_forest_is_the_geometric_or_the_arithmetic_mean_of_its_trees_and_p_x_their_mixture():
+    tile, labels = draw_rows()
+    density, parameters, _ = fitted(tile, labels)
+    rows = every_row(with_missing=True)
+    joint = np.array([[joint_of(density, parameters, t, row) for row in rows.values] for t in range(density.n_trees)])
+    prior = np.array([prior_of(density, parameters, t) for t in range(density.n_trees)])[:, np.newaxis]
+    ratio = joint / joint.sum(axis=2, keepdims=True) / prior
+    assert_allclose(density.log_scores(parameters, rows), np.log(ratio).mean(axis=0), atol=1e-9)
+    of_mean = replace(parameters, geometric=False)
+    posterior = ratio * parameters.prior
+    posterior /= posterior.sum(axis=2, keepdims=True)
+    arithmetic = density.log_scores(of_mean, rows)
+    assert_allclose(arithmetic, np.log(posterior.mean(axis=0) / parameters.prior), atol=1e-9)
+    for one in (parameters, of_mean):
+        log_joint = np.log(parameters.prior) + density.log_density(one, rows)
+        assert_allclose(np.exp(log_joint).sum(axis=1), joint.sum(axis=2).mean(axis=0))
+        scores = np.log(parameters.prior) + density.log_scores(one, rows)
+        assert_allclose(log_joint - log_joint[:, :1], scores - scores[:, :1], atol=1e-9)
+
+
+def test_a_row_without_cells_has_the_class_prior():
+    density, parameters, _ = fitted(*draw_rows())
+    nothing = Codes(np.zeros((2, 3), np.uint8), CARDINALITIES)
+    assert_allclose(density.log_density(parameters, nothing), 0.0, atol=1e-12)
+
+
+def test_factors_add_up_and_a_missing_cell_has_none():
+    density, parameters, _ = fitted(*draw_rows())
+    rows = every_row(with_missing=True)
+    factors = density.log_factors(parameters, rows)
+    assert_allclose(factors.sum(axis=2), density.log_density(parameters, rows), atol=1e-9)
+    assert not factors[np.broadcast_to((rows.values == 0)[:, np.newaxis], factors.shape)].any()
+    with pytest.raises(ValueError, match="arithmetic mean of trees is no sum"):
+        density.log_factors(replace(parameters, geometric=False), rows)
+
+
+def test_factors_on_a_path_are_the_changes_of_p_y_given_the_node():
+    density, parameters, _ = fitted(*draw_rows(), n_trees=1)
+    trees, rows = density.structure, every_row()
+    factors = density.log_factors(parameters, rows)
+    for row, found in zip(rows.values, factors, strict=True):
+        expected, node = np.zeros((Z, 3)), 0
+        while trees.nodes[node, 0] >= 0:
+            j, cut, child = trees.nodes[node].tolist()
+            side = (row[j] > cut) + 1 if trees.ordered[j] else trees.sides[cut + row[j]]
+            if side == 0:
+                break
+            expected[:, j] += parameters.given_node[child + side - 1] - parameters.given_node[node]
+            node = child + side - 1
+        else:
+            assert_allclose(found - found[:1], expected - expected[:1], atol=1e-9)
+
+
+def test_leaves_back_off_to_their_ancestors():
+    density, parameters, counts = fitted(*draw_rows(missing=0.0))
+    trees, s = density.structure, density.strength
+    weight = trees.weights(counts.leaves)
+    for t in range(density.n_trees):
+        prior = prior_of(density, parameters, t)
+        waiting = [(int(trees.roots[t]), parameters.prior)]
+        while waiting:
+            node, lower = waiting.pop()
+            smoothed = (weight[node] + s * lower) / (weight[node].sum() + s)
+            if trees.nodes[node, 0] < 0:
+                assert_allclose(prior * np.exp(parameters.given_node[node]), smoothed)
+            else:
+                waiting += [(int(trees.nodes[node, 2]) + k, smoothed) for k in (0, 1)]
+
+
+def test_the_best_split_is_the_best_of_all_prefixes():
+    codes = np.array([[1], [1], [2], [2], [3], [4], [4], [5]], np.uint8)
+    labels = Assignment(np.array([0, 0, 0, 1, 1, 1, 1, 1], np.int32), np.ones(8), 2)
+    density = RandomTrees((0,), 1, "best", strength=1.0)
+    rows = CodedRows.of(Codes(codes, (5,)), labels)
+    dealt = DealtRows(rows, np.full(8, -1, np.int32), 1)
+    trees = density.grown(dealt)[0].structure
+
+    def entropy(part):
+        p = np.bincount(part, minlength=2) / len(part)
+        return -len(part) * sum(x * np.log(x) for x in p if x > 0)
+
+    cuts = [
+        entropy(labels.component[codes[:, 0] <= c]) + entropy(labels.component[codes[:, 0] > c]) for c in (1, 2, 3, 4)
+    ]
+    assert trees.nodes[0, 1] == 1 + int(np.argmin(cuts))
+
+
+def test_two_sets_of_categories_are_split_by_the_share_of_the_second_class():
+    share = {1: 0.9, 2: 0.1, 3: 0.8, 4: 0.2}
+    codes, component = [], []
+    for code, p in share.items():
+        codes += [[code]] * 20
+        component += [1] * round(20 * p) + [0] * round(20 * (1 - p))
+    rows = CodedRows.of(
+        Codes(np.array(codes, np.uint8), (4,)), Assignment(np.array(component, np.int32), np.ones(80), 2)
+    )
+    trees = RandomTrees((), 1, "best", strength=1.0).grown(DealtRows(rows, np.full(80, -1, np.int32), 1))[0].structure
+    sides = trees.sides[trees.nodes[0, 1] :][:5].tolist()
+    assert sides in ([0, 1, 2, 1, 2], [0, 2, 1, 2, 1])
+
+
+@settings(max_examples=20)
+@given(st.lists(st.booleans(), min_size=120, max_size=120))
+def test_leaf_counts_add_up_and_weights_are_repetitions(first):
+    tile, labels = draw_rows()
+    density, _, counts = FITTED
+    factory, first = CountLeaves(density.structure), np.array(first)
+    parts = [factory.of(tile.rows(rows), labels.rows(rows)) for rows in (first, ~first)]
+    together = parts[0] + parts[1]
+    assert_allclose(together.leaves, counts.leaves, rtol=1e-9, atol=1e-12)
+    assert_array_equal(together.singles.table, counts.singles.table)
+    assert_allclose((together - parts[1]).leaves, parts[0].leaves, rtol=1e-9, atol=1e-9)
+    repeated = np.repeat(np.arange(120), labels.weight.astype(int))
+    once = Assignment(labels.component[repeated], np.ones(len(repeated)), Z)
+    assert_allclose(factory.of(tile.rows(repeated), once).leaves, counts.leaves, rtol=1e-9, atol=1e-12)
+    assert_allclose(counts.leaves.sum(axis=0), density.n_trees * np.bincount(labels.component, labels.weight, Z))
+
+
+FITTED = fitted(*draw_rows())
+
+
+def test_trees_do_not_depend_on_the_order_of_the_rows_nor_on_threads():
+    tile, labels = draw_rows()
+    order = np.random.default_rng(1).permutation(120)
+    rows = CodedRows.of(tile.rows(order[:50]), labels.rows(order[:50])) + CodedRows.of(
+        tile.rows(order[50:]), labels.rows(order[50:])
+    )
+    again, _ = RandomTrees((1,), 10, strength=0.7, n_jobs=2).refine(rows, None)
+    for name in ("nodes", "share", "sides"):
+        assert_array_equal(getattr(again.structure, name), getattr(FITTED[0].structure, name))
+
+
+def test_a_large_table_grows_trees_on_the_rows_with_the_smallest_hashes_and_counts_all(monkeypatch):
+    monkeypatch.setattr("posteriori.statistics.forests._MOST_ROWS", 20)
+    monkeypatch.setattr("posteriori.statistics.forests._MOST_CELLS", 0)
+    tile, labels = draw_rows(3000)
+    whole = CodedRows.of(tile, labels)
+    parts = [CodedRows.of(tile.rows(rows), labels.rows(rows)) for rows in np.array_split(np.arange(3000), 7)]
+    added = parts[0]
+    for part in parts[1:]:
+        added = added + part
+    assert not added.is_complete
+    assert added.n_rows == 3000
+    kept = [part._take(np.lexsort((part.component, part.hashes))[:20]).hashes.tolist() for part in (added, whole)]
+    assert kept[0] == kept[1]
+    looked = []
+    density, _ = RandomTrees((1,), 5).refine(added, lambda factory: looked.append(factory) or factory.of(tile, labels))
+    assert looked[0].structure is density.structure
+
+
+def test_sampled_rows_have_the_distribution_of_their_class():
+    density, parameters, _ = fitted(*draw_rows(400, missing=0.0), n_trees=1)
+    drawn = density.sample(parameters, np.full(40_000, 1), np.random.default_rng(0))
+    rows = every_row()
+    joint = np.array([joint_of(density, parameters, 0, row)[1] for row in rows.values])
+    expected = joint / joint.sum()
+    index = {tuple(row): k for k, row in enumerate(rows.values.tolist())}
+    found = np.bincount([index[tuple(row)] for row in drawn.tolist()], minlength=len(index)) / len(drawn)
+    assert np.abs(found - expected).max() < 5 * np.sqrt(expected.max() / len(drawn))
+
+
+def test_a_split_of_categories_moves_with_them_and_a_new_one_goes_both_ways():
+    density, parameters, counts = FITTED
+    moves = [[2, 0, -1, 1], list(range(5)), [0, 1]]
+    moved, sums = density.reindexed(moves), counts.reindexed(range(Z), moves)
+    rows = every_row()
+    more = Codes(np.column_stack([np.array([0, 2, 4, 1])[rows.values[:, 0]], rows.values[:, 1:]]), (4, 5, 2))
+    assert_allclose(moved.log_scores(moved.estimate(sums), more), density.log_scores(parameters, rows))
+    unseen = Codes(np.array([[3, 2, 1]], np.uint8), (4, 5, 2))
+    blank = Codes(np.array([[0, 2, 1]], np.uint8), CARDINALITIES)
+    assert_allclose(moved.log_scores(moved.estimate(sums), unseen), density.log_scores(parameters, blank))
+
+
+def test_a_tree_without_anything_to_learn_is_a_leaf():
+    labels = Assignment(np.zeros(6, np.int32), np.ones(6), 2)
+    tile = Codes(np.array([[1, 0]] * 6, np.uint8), (1, 0))
+    density, counts = RandomTrees((), 5).refine(CodedRows.of(tile, labels), None)
+    parameters = density.estimate(counts)
+    assert_array_equal(density.structure.nodes[:, 0], -1)
+    assert_allclose(density.log_density(parameters, tile), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "value", "message"),
+    [
+        ("nodes", (0, 2), 0, "no children"),
+        ("nodes", (0, 0), 7, "column that does not exist"),
+        ("sides", 0, 9, "side other than"),
+        ("roots", 1, 0, "trees overlap"),
+        ("share", 0, 2.0, "shares"),
+    ],
+)
+def test_a_crafted_structure_is_refused(name, index, value, message):
+    array = getattr(FITTED[0].structure, name).copy()
+    array[index] = value
+    with pytest.raises(ValueError, match=message):
+        replace(FITTED[0].structure, **{name: array}).check()
+    FITTED[0].structure.check()

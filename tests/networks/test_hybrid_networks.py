@@ -1,0 +1,397 @@
+"""Networks with continuous variables: every answer is that of enumerating the discrete configurations."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import stats
+from scipy.special import logsumexp
+
+import posteriori as po
+from posteriori.networks import CPT, DAG, LinearGaussian, Measurement, score_structure
+
+STATES = ("a", "b", "c")
+
+
+def random_hybrid(seed, n_discrete=3, n_continuous=4):
+    rng = np.random.default_rng(seed)
+    discrete = [f"d{k}" for k in range(n_discrete)]
+    states = {name: STATES[: rng.integers(2, 4)] for name in discrete}
+    tables = []
+    for k, name in enumerate(discrete):
+        parents = {one: states[one] for one in discrete[:k] if rng.random() < 0.5}
+        table = rng.dirichlet(np.ones(len(states[name])), size=tuple(map(len, parents.values())))
+        tables.append(CPT(name, states[name], parents, table))
+    for k in range(n_continuous):
+        parents = {one: states[one] for one in discrete if rng.random() < 0.4}
+        above = tuple(f"x{j}" for j in range(k) if rng.random() < 0.5)
+        shape = tuple(map(len, parents.values()))
+        tables.append(
+            LinearGaussian(
+                f"x{k}",
+                above,
+                parents,
+                rng.normal(size=shape) * 2,
+                rng.normal(size=(*shape, len(above))),
+                rng.uniform(0.2, 2.0, size=shape),
+            )
+        )
+    return po.BayesianNetwork(cpts=[tables[k] for k in rng.permutation(len(tables))])
+
+
+def enumerated(net):
+    """Yield every discrete configuration with its probability, and the mean and covariance of all continuous ones."""
+    discrete = [cpt.variable for cpt in net.cpts]
+    continuous = [name for name in net.dag.topological_order if name not in discrete]
+    for codes in itertools.product(*(range(len(net.states(name))) for name in discrete)):
+        at = dict(zip(discrete, codes, strict=True))
+        p = 1.0
+        for cpt in net.cpts:
+            p *= cpt.probabilities[tuple(at[name] for name in (*cpt.parents, cpt.variable))]
+        size = len(continuous)
+        weights, intercept, variance = np.zeros((size, size)), np.zeros(size), np.zeros(size)
+        for k, name in enumerate(continuous):
+            one = net.cpt(name)
+            place = tuple(at[parent] for parent in one.parents)
+            intercept[k], variance[k] = one.intercept[place], one.variance[place]
+            for parent, b in zip(one.continuous, one.coefficients[place], strict=True):
+                weights[k, continuous.index(parent)] = b
+        inverse = np.linalg.inv(np.eye(size) - weights)
+        yield at, p, inverse @ intercept, inverse @ np.diag(variance) @ inverse.T, continuous
+
+
+def conditioned(net, evidence, measured):
+    """Return, per configuration, log p(configuration, evidence), and mean and covariance given all evidence."""
+    found = []
+    for at, p, mean, covariance, names in enumerated(net):
+        if any(net.states(name).index(state) != at[name] for name, state in evidence.items() if name in at):
+            continue
+        rows = [np.eye(len(names))[names.index(name)] for name in evidence if name in names]
+        rows += [np.eye(len(names))[names.index(name)] for name in measured]
+        values = [evidence[name] for name in evidence if name in names] + [one.value for one in measured.values()]
+        noise = [0.0] * (len(rows) - len(measured)) + [one.standard_deviation**2 for one in measured.values()]
+        log_p = np.log(p) if p else -np.inf
+        if rows:
+            design = np.array(rows)
+            s = design @ covariance @ design.T + np.diag(noise)
+            log_p += stats.multivariate_normal(design @ mean, s).logpdf(values)
+            gain = covariance @ design.T @ np.linalg.inv(s)
+            mean, covariance = mean + gain @ (values - design @ mean), covariance - gain @ design @ covariance
+        found.append((at, log_p, mean, covariance, names))
+    return found
+
+
+def random_case(net, seed):
+    rng = np.random.default_rng(seed + 1)
+    row = net.sample(1, random_state=seed).row(0, named=True)
+    names = rng.permutation(net.variables).tolist()
+    evidence = {name: row[name] for name in names[:3]}
+    left = [name for name in names[3:] if name not in [cpt.variable for cpt in net.cpts]]
+    measured = {left[0]: Measurement(row[left[0]] + 0.3, 0.7)} if left and rng.random() < 0.5 else {}
+    return evidence, measured
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=40, deadline=None)
+def test_answers_are_those_of_enumeration(seed):
+    net = random_hybrid(seed)
+    evidence, measured = random_case(net, seed)
+    found = conditioned(net, evidence, measured)
+    log_evidence = logsumexp([log_p for _, log_p, *_ in found])
+    given_ = evidence | measured
+    answers = net.query(evidence=given_)
+    for name, answer in answers.items():
+        if name in [cpt.variable for cpt in net.cpts]:
+            wanted = np.zeros(len(net.states(name)))
+            for at, log_p, *_ in found:
+                wanted[at[name]] += np.exp(log_p - log_evidence)
+            assert_allclose(answer.probabilities, wanted, atol=1e-10)
+        else:
+            k = found[0][4].index(name)
+            weights = np.exp([log_p - log_evidence for _, log_p, *_ in found])
+            means = np.array([mean[k] for _, _, mean, _, _ in found])
+            variances = np.array([covariance[k, k] for _, _, _, covariance, _ in found])
+            assert_allclose(answer.mean, weights @ means, atol=1e-9)
+            assert_allclose(answer.variance, weights @ (variances + means**2) - (weights @ means) ** 2, atol=1e-8)
+            at = float(answer.quantile(0.3))
+            assert_allclose(weights @ stats.norm.cdf(at, means, np.sqrt(variances)), 0.3, atol=1e-9)
+            assert_allclose(answer.pdf([at]), [weights @ stats.norm.pdf(at, means, np.sqrt(variances))], rtol=1e-8)
+    if not measured:
+        row = pl.DataFrame({name: [value] for name, value in evidence.items()})
+        assert_allclose(net.log_likelihood(row), [log_evidence], rtol=1e-9)
+        marginals = net.marginals(row)
+        for name, answer in answers.items():
+            if name in [cpt.variable for cpt in net.cpts]:
+                assert_allclose(marginals[name][0], answer.probabilities, atol=1e-10)
+            else:
+                assert_allclose(marginals[name][0], [answer.mean, answer.variance], atol=1e-8)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_joint_answers_and_the_most_probable_configuration(seed):
+    net = random_hybrid(seed)
+    evidence, measured = random_case(net, seed)
+    found = conditioned(net, evidence, measured)
+    log_evidence = logsumexp([log_p for _, log_p, *_ in found])
+    names = found[0][4]
+    hidden = [name for name in names if name not in evidence]
+    places = [names.index(name) for name in hidden]
+    free = [cpt.variable for cpt in net.cpts if cpt.variable not in evidence]
+    weights = np.exp([log_p - log_evidence for _, log_p, *_ in found])
+    if len(hidden) > 1:
+        answer = net.query(*hidden, evidence=evidence | measured)
+        means = np.array([mean[places] for _, _, mean, _, _ in found])
+        covariances = np.array([covariance[np.ix_(places, places)] for _, _, _, covariance, _ in found])
+        assert_allclose(answer.mean, weights @ means, atol=1e-9)
+        second = np.einsum("m,mij->ij", weights, covariances + np.einsum("mi,mj->mij", means, means))
+        assert_allclose(answer.covariance, second - np.outer(answer.mean, answer.mean), atol=1e-7)
+    if free and hidden:
+        answer = net.query(free[0], hidden[0], evidence=evidence | measured)
+        for k, state in enumerate(net.states(free[0])):
+            share = np.array([w if at[free[0]] == k else 0.0 for w, (at, *_) in zip(weights, found, strict=True)])
+            assert_allclose(answer.discrete.probabilities[k], share.sum(), atol=1e-10)
+            if share.sum() > 1e-9:
+                mean = share @ np.array([mean[places[0]] for _, _, mean, _, _ in found]) / share.sum()
+                assert_allclose(answer[state].mean, mean, atol=1e-7)
+    best = net.most_probable(evidence | measured)
+    peaks = []
+    for _, log_p, _, covariance, _ in found:
+        part = covariance[np.ix_(places, places)]
+        peak = stats.multivariate_normal(np.zeros(len(places)), part).logpdf(np.zeros(len(places))) if places else 0.0
+        peaks.append(log_p + peak)
+    assert_allclose(best.log_probability, max(peaks), atol=1e-8)
+    assert_allclose(best.log_evidence, log_evidence, atol=1e-8)
+    at, _, mean, _, _ = found[int(np.argmax(peaks))]
+    for name in hidden:
+        assert_allclose(best[name], mean[names.index(name)], atol=1e-7)
+    assert all(best[name] == net.states(name)[at[name]] for name in at)
+
+
+def test_samples_have_the_moments_of_the_answers():
+    net = random_hybrid(5)
+    evidence = {"x3": 1.0}
+    rows = net.sample(20_000, evidence=evidence, random_state=0)
+    assert rows["x3"].n_unique() == 1
+    for name, answer in net.query(evidence=evidence).items():
+        if rows[name].dtype == pl.Float64:
+            error = answer.standard_deviation / np.sqrt(len(rows))
+            assert abs(rows[name].mean() - answer.mean) < 5 * error
+            assert_allclose(rows[name].std(), answer.standard_deviation, rtol=0.05)
+        else:
+            shares = [(rows[name] == state).mean() for state in net.states(name)]
+            assert_allclose(shares, answer.probabilities, atol=0.02)
+    free = net.sample(20_000, random_state=1)
+    for name, answer in net.query().items():
+        if free[name].dtype == pl.Float64:
+            assert abs(free[name].mean() - answer.mean) < 5 * answer.standard_deviation / np.sqrt(len(free))
+
+
+def test_many_rows_with_gaps_are_answered_as_one_by_one():
+    net = random_hybrid(11)
+    rng = np.random.default_rng(0)
+    rows = net.sample(60, random_state=0)
+    rows = rows.with_columns(
+        pl.when(pl.Series(rng.random(60) < 0.4)).then(None).otherwise(pl.col(name)).alias(name) for name in rows.columns
+    )
+    marginals, log_likelihood = net.marginals(rows), net.log_likelihood(rows)
+    for i, row in enumerate(rows.iter_rows(named=True)):
+        known = {name: value for name, value in row.items() if value is not None}
+        found = conditioned(net, known, {})
+        assert_allclose(log_likelihood[i], logsumexp([log_p for _, log_p, *_ in found]), atol=1e-8)
+        for name, answer in net.query(evidence=known).items():
+            wanted = [answer.mean, answer.variance] if hasattr(answer, "means") else answer.probabilities
+            assert_allclose(marginals[name][i], wanted, atol=1e-7)
+    target = net.cpts[0].variable
+    assert_allclose(net.predict_proba(rows, target), net.marginals(rows.drop(target), target)[target], atol=1e-12)
+
+
+def test_intervals_interventions_and_errors(tmp_path):
+    net = po.BayesianNetwork([("d", "x"), ("x", "y")])
+    net.add_cpt("d", {"a": 0.3, "b": 0.7})
+    net.add_gaussian("x", {"a": 0.0, "b": 2.0}, variance=1.0)
+    net.add_gaussian("y", 1.0, {"x": 0.5}, 0.25)
+    wanted = 0.3 * stats.norm.cdf(1.0) + 0.7 * stats.norm.cdf(-1.0)
+    assert_allclose(net.probability({"x": (None, 1.0)}), wanted, rtol=1e-12)
+    assert_allclose(net.probability({"d": "a", "x": (0, 1)}), 0.3 * (stats.norm.cdf(1) - 0.5), rtol=1e-12)
+    set_ = net.do({"x": 4.0})
+    assert_allclose(set_.query("y").mean, 3.0)
+    assert_allclose(set_.query("d").probabilities, [0.3, 0.7])
+    po.save(net, tmp_path / "net.posteriori")
+    assert po.load(tmp_path / "net.posteriori") == net
+    assert po.read_network(tmp_path / "net.posteriori").gaussians == net.gaussians
+    for call, message in (
+        (lambda: net.query("x", evidence={"x": 1.0}), "asked for and is evidence"),
+        (lambda: net.query(evidence={"x": "a"}), "it is continuous; give a number"),
+        (lambda: net.query(evidence={"x": np.inf}), "finite number"),
+        (lambda: net.states("x"), "is continuous, so that it has no states"),
+        (lambda: net.predict_proba(pl.DataFrame({"y": [1.0]}), "x"), "without states"),
+        (lambda: net.log_likelihood(pl.DataFrame({"x": ["a"]})), "holds no numbers"),
+        (lambda: po.write_network(net, tmp_path / "net.bif"), "continuous"),
+        (lambda: net.add_gaussian("x", {"a": 0.0}), "is missing where d = 'b'"),
+        (lambda: net.add_gaussian("x", 0.0, variance=-1.0), "is negative"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    child = po.BayesianNetwork([("x", "d")])
+    child.add_gaussian("x", 0.0)
+    with pytest.raises(ValueError, match="no exact inference: reverse the edge"):
+        child.add_cpt("d", {"a": {"u": 0.5, "v": 0.5}})
+    exact = po.BayesianNetwork([("x", "y")])
+    exact.add_gaussian("x", 0.0)
+    exact.add_gaussian("y", 0.0, {"x": 2.0}, 0.0)
+    assert_allclose(exact.query("x", evidence={"y": 3.0}).mean, 1.5)
+    with pytest.raises(ValueError, match="unbounded density"):
+        exact.most_probable()
+
+
+# Learning -------------------------------------------------------------------------------------------------------
+
+
+def with_gaps(rows, share, seed):
+    rng = np.random.default_rng(seed)
+    return rows.with_columns(
+        pl.when(pl.Series(rng.random(len(rows)) < share)).then(None).otherwise(pl.col(name)).alias(name)
+        for name in rows.columns
+    )
+
+
+def test_densities_are_the_regressions_of_each_configuration():
+    net = random_hybrid(3)
+    rows = net.sample(3000, random_state=0)
+    fitted = po.BayesianNetwork(net.edges, variables=net.variables).fit(rows, alpha=0)
+    log_likelihood = 0.0
+    for one in fitted.gaussians:
+        for place in np.ndindex(one.intercept.shape):
+            part = rows
+            for (name, states), code in zip(one.parents.items(), place, strict=True):
+                part = part.filter(pl.col(name) == states[code])
+            y = part[one.variable].to_numpy()
+            design = np.column_stack([np.ones(len(part)), *(part[name].to_numpy() for name in one.continuous)])
+            wanted, *_ = np.linalg.lstsq(design, y, rcond=None)
+            assert_allclose([one.intercept[place], *one.coefficients[place]], wanted, atol=1e-8)
+            assert_allclose(one.variance[place], np.mean((y - design @ wanted) ** 2), rtol=1e-8)
+            log_likelihood += stats.norm.logpdf(y, design @ wanted, np.sqrt(one.variance[place])).sum()
+    for cpt in fitted.cpts:
+        at = tuple(
+            np.array([fitted.states(name).index(state) for state in rows[name]])
+            for name in (*cpt.parents, cpt.variable)
+        )
+        log_likelihood += np.log(cpt.probabilities[at]).sum()
+    assert_allclose(fitted.log_likelihood(rows).sum(), log_likelihood, rtol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:EM stopped")
+def test_parts_and_files_give_the_same_fit(tmp_path):
+    net = random_hybrid(3)
+    rows = with_gaps(net.sample(900, random_state=0), 0.05, 1)
+    graph = {"edges": net.edges, "variables": net.variables}
+    whole = po.BayesianNetwork(**graph).fit(rows, max_iter=5, tol=0.0)
+    parts = po.BayesianNetwork(**graph).fit(rows[:300], max_iter=5, tol=0.0).partial_fit(rows[300:])
+    rows.write_parquet(tmp_path / "rows.parquet")
+    file = po.BayesianNetwork(**graph).fit(po.scan(tmp_path / "rows.parquet"), max_iter=5, tol=0.0)
+    for other in (parts, file):
+        for cpt in whole.cpts:
+            theirs = other.cpt(cpt.variable)
+            assert theirs.states == cpt.states
+            assert_allclose(theirs.probabilities, cpt.probabilities, atol=1e-6)
+        for density in whole.gaussians:
+            assert_allclose(other.cpt(density.variable).intercept, density.intercept, atol=1e-5)
+            assert_allclose(other.cpt(density.variable).variance, density.variance, rtol=1e-5)
+
+
+def test_a_weight_of_two_is_two_rows():
+    net = random_hybrid(3)
+    rows = net.sample(300, random_state=0)
+    twice = po.BayesianNetwork(net.edges, variables=net.variables).fit(pl.concat([rows, rows]))
+    weighted = po.BayesianNetwork(net.edges, variables=net.variables).fit(rows, sample_weight=np.full(300, 2.0))
+    for density in twice.gaussians:
+        assert_allclose(weighted.cpt(density.variable).intercept, density.intercept, atol=1e-8)
+        assert_allclose(weighted.cpt(density.variable).variance, density.variance, rtol=1e-8)
+
+
+def test_em_never_lowers_the_likelihood_of_the_known_cells():
+    net = random_hybrid(11)
+    rows = with_gaps(net.sample(400, random_state=0), 0.15, 1)
+    fitted = po.BayesianNetwork(net.edges, variables=net.variables).fit(rows, alpha=0, max_iter=100, tol=1e-6)
+    trace = fitted.log_likelihood_trace_
+    assert len(trace) > 3
+    assert all(after >= before - 1e-7 * abs(before) for before, after in itertools.pairwise(trace))
+    assert_allclose(fitted.log_likelihood(rows).sum(), trace[-1], rtol=1e-4)
+
+
+def test_em_finds_two_hidden_clusters():
+    rng = np.random.default_rng(0)
+    group = rng.random(600) < 0.4
+    rows = pl.DataFrame({name: rng.normal(np.where(group, 4.0, 0.0)) for name in ("x", "y")})
+    net = po.BayesianNetwork([("g", "x"), ("g", "y")], states={"g": ["0", "1"]}).fit(rows, max_iter=500)
+    assert_allclose(sorted(net.cpt("x").intercept), [0.0, 4.0], atol=0.3)
+    assert_allclose(sorted(net.cpt("g").probabilities), [0.4, 0.6], atol=0.05)
+    agree = (net.predict_proba(rows, "g").argmax(axis=1) == group).mean()
+    assert max(agree, 1 - agree) > 0.98
+
+
+def test_measurements_with_a_discrete_child_are_refused():
+    rows = pl.DataFrame({"x": np.linspace(0, 1, 50), "d": ["a", "b"] * 25})
+    with pytest.raises(ValueError, match="its child 'd' states"):
+        po.BayesianNetwork([("x", "d")]).fit(rows)
+
+
+def test_the_score_is_the_penalised_likelihood_of_the_fit():
+    net = random_hybrid(3)
+    rows = net.sample(400, random_state=0)
+    fitted = po.BayesianNetwork(net.edges, variables=net.variables).fit(rows, alpha=0)
+    wanted = fitted.log_likelihood(rows).sum() - 0.5 * np.log(400) * fitted.n_parameters
+    assert_allclose(score_structure(fitted, rows), wanted, rtol=1e-10)
+
+
+def test_bge_is_the_same_for_equivalent_graphs_and_the_joint_marginal_likelihood():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3)) * [1.0, 10.0, 0.1]
+    rows = pl.DataFrame(dict(zip("abc", z.T, strict=True)))
+    chains = ([("a", "b"), ("b", "c")], [("b", "a"), ("b", "c")], [("c", "b"), ("b", "a")])
+    found = [score_structure(DAG(("a", "b", "c"), tuple(edges)), rows, "bge") for edges in chains]
+    assert_allclose(found, found[0], rtol=1e-12)
+    complete = [
+        score_structure(DAG(("a", "b", "c"), edges), rows, "bge")
+        for edges in ((("a", "b"), ("a", "c"), ("b", "c")), (("c", "b"), ("c", "a"), ("b", "a")))
+    ]
+    assert_allclose(complete[0], complete[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["hill_climbing", "pc", "mmhc"])
+def test_a_graph_over_measurements(method):
+    net = po.BayesianNetwork([("a", "c"), ("b", "c"), ("c", "d")])
+    net.add_gaussian("a")
+    net.add_gaussian("b")
+    net.add_gaussian("c", 1.0, {"a": 1.0, "b": -1.0}, 0.5)
+    net.add_gaussian("d", 0.0, {"c": 0.7}, 0.5)
+    learned = po.learn_network(net.sample(2000, random_state=0), method, significance=0.01)
+    assert set(learned.edges) == set(net.edges)
+    assert_allclose(learned.cpt("c").coefficients, [1.0, -1.0], atol=0.1)
+
+
+def test_a_graph_over_both_kinds():
+    net = po.BayesianNetwork([("d", "x"), ("e", "x"), ("x", "y")])
+    net.add_cpt("d", {"a": 0.5, "b": 0.5})
+    net.add_cpt("e", {"a": 0.5, "b": 0.5})
+    net.add_gaussian("x", [[0.0, 2.0], [3.0, -1.0]], variance=0.5)
+    net.add_gaussian("y", 0.0, {"x": 1.0}, 0.5)
+    rows = net.sample(1500, random_state=0)
+    assert set(po.learn_network(rows).edges) == set(net.edges)
+    assert ("y", "x") in po.learn_network(rows, required=[("y", "x")]).edges
+    for options, message in (
+        ({"score": "bge"}, "BGe takes measurements only"),
+        ({"score": "bdeu"}, "takes categories only"),
+        ({"method": "pc"}, "takes columns of one kind"),
+        ({"method": "chow_liu"}, "column 'x' holds numbers, and method='chow_liu' takes categories"),
+        ({"required": [("x", "d")]}, "from measurements to states"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            po.learn_network(rows, **options)
+    with pytest.raises(ValueError, match="learned from complete rows"):
+        po.learn_network(with_gaps(rows, 0.1, 0))
