@@ -5,6 +5,7 @@ import { Controls } from "./controls.js";
 import { bar, csv, download, el, inParts, percent, section, setShare, short, shownCell, stateOfAddress, table, writeAddress } from "./dom.js";
 import { Nomogram, isSum } from "./nomogram.js";
 import { expectedDrop, smallestChange, typicalRow, valuesOf } from "./questions.js";
+import { Scatter } from "./scatter.js";
 import { BayesSum } from "./sum.js";
 
 const MOST_CLASSES_OF_MEMBERS = 6;
@@ -31,7 +32,9 @@ export class ClassifierPage {
     if (this.sum) this.sum.onchoice = () => this.update();
     this.nomogram = this.sum && isSum(model)
       ? new Nomogram(model, (column) => valuesOf(column, ranges[column.name], 13), (name, cell) => this.set(name, cell)) : null;
-    this.cases = rows ? new Cases(model, rows, (row) => { this.load(row); document.getElementById("what-if").scrollIntoView(); }) : null;
+    const choose = (row) => { this.load(row); document.getElementById("what-if").scrollIntoView(); };
+    this.cases = rows ? new Cases(model, rows, choose) : null;
+    this.scatter = this.cases && Scatter.suits(model, ranges) ? new Scatter(model, ranges, this.cases.rows, rows.labels, choose) : null;
     this.evaluateQuestions = inParts();
     this.questions = el("div");
     this.changes = el("div");
@@ -129,7 +132,7 @@ export class ClassifierPage {
       section("questions", "Next best question", "How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats).", this.questions),
       section("changes", "Smallest change", "The nearest change of one known column that changes the prediction; the other columns stay.", this.changes),
       model.pool ? section("members", "Members of the pool", "What each model of the pool answers, and its weight. The pool multiplies their answers, each to the power of its weight, so that its answer may differ from the prior even where nothing is known.", this.members) : null,
-      this.cases?.decisions, this.cases?.node,
+      this.cases?.decisions, this.cases?.node, this.scatter?.node,
     ].filter(Boolean);
     return [
       el("header", {}, el("h1", {}, this.title), el("p", {}, `${model.name} of ${known} and ${model.classes.length} classes. Everything is computed in this page; nothing is sent.`)),
