@@ -10,20 +10,41 @@ const EDGE = 34;
 export class Scatter {
   constructor(model, ranges, rows, labels, choose) {
     Object.assign(this, { model, ranges, rows, labels, choose });
-    this.columns = model.columns.filter(({ kind, name }) => kind === "continuous" && ranges[name] && ranges[name][0] < ranges[name][1]);
+    this.columns = model.columns.filter(
+      ({ kind, name }) => kind === "continuous" && ranges[name] && ranges[name][0] < ranges[name][1],
+    );
     this.work = inParts();
     const menu = (id, title, at) => {
-      const select = el("select", { id, onchange: () => this.draw() }, this.columns.map(({ name }) => el("option", { value: name }, name)));
+      const select = el(
+        "select",
+        { id, onchange: () => this.draw() },
+        this.columns.map(({ name }) => el("option", { value: name }, name)),
+      );
       select.selectedIndex = at;
       return { select, label: el("label", { for: id }, `${title} `, select) };
     };
     const [x, y] = [menu("scatter-x", "Across", 0), menu("scatter-y", "up", 1)];
     [this.x, this.y] = [x.select, y.select];
-    this.canvas = el("canvas", { width: SIZE, height: SIZE, role: "img", "aria-label": "Rows by two columns; the table of rows has the same rows", onclick: (event) => this.pick(event) });
-    const legend = el("p", { class: "legend" }, model.classes.map((label, k) => el("span", {}, el("i", { class: `hue${k % 8}` }), String(label))));
-    this.node = section("scatter", "Two columns",
+    this.canvas = el("canvas", {
+      width: SIZE,
+      height: SIZE,
+      role: "img",
+      "aria-label": "Rows by two columns; the table of rows has the same rows",
+      onclick: (event) => this.pick(event),
+    });
+    const legend = el(
+      "p",
+      { class: "legend" },
+      model.classes.map((label, k) => el("span", {}, el("i", { class: `hue${k % 8}` }), String(label))),
+    );
+    this.node = section(
+      "scatter",
+      "Two columns",
       "A point is a row, in the colour of its label. The background is the class that is most probable where only these two columns are known. Click a point to load its row into what-if.",
-      el("p", {}, x.label, " ", y.label), legend, el("div", { class: "scroll" }, this.canvas));
+      el("p", {}, x.label, " ", y.label),
+      legend,
+      el("div", { class: "scroll" }, this.canvas),
+    );
     new IntersectionObserver((entries, observer) => {
       if (!entries[0].isIntersecting) return;
       observer.disconnect();
@@ -33,7 +54,11 @@ export class Scatter {
 
   /** Return whether there are two columns of numbers. */
   static suits(model, ranges) {
-    return model.columns.filter(({ kind, name }) => kind === "continuous" && ranges[name] && ranges[name][0] < ranges[name][1]).length > 1;
+    return (
+      model.columns.filter(
+        ({ kind, name }) => kind === "continuous" && ranges[name] && ranges[name][0] < ranges[name][1],
+      ).length > 1
+    );
   }
 
   place(name, value) {
@@ -53,18 +78,27 @@ export class Scatter {
     const hue = (k) => style.getPropertyValue(`--hue${k % 8}`).trim();
     const [nameX, nameY] = [this.x.value, this.y.value];
     const step = (SIZE - 2 * EDGE) / CELLS;
-    const valueAt = (name, k) => this.ranges[name][0] + ((k + 0.5) / CELLS) * (this.ranges[name][1] - this.ranges[name][0]);
+    const valueAt = (name, k) =>
+      this.ranges[name][0] + ((k + 0.5) / CELLS) * (this.ranges[name][1] - this.ranges[name][0]);
     context.clearRect(0, 0, SIZE, SIZE);
-    const steps = nameX === nameY ? [] : Array.from({ length: CELLS }, (_, i) => () => {
-      for (let k = 0; k < CELLS; k++) {
-        const p = this.model.posterior(new Map([[nameX, valueAt(nameX, i)], [nameY, valueAt(nameY, k)]]));
-        const best = p.indexOf(Math.max(...p));
-        if (best < 0) continue;
-        context.globalAlpha = 0.08 + 0.3 * Math.max(0, (p[best] - 1 / p.length) / (1 - 1 / p.length));
-        context.fillStyle = hue(best);
-        context.fillRect(EDGE + i * step, SIZE - EDGE - (k + 1) * step, step, step);
-      }
-    });
+    const steps =
+      nameX === nameY
+        ? []
+        : Array.from({ length: CELLS }, (_, i) => () => {
+            for (let k = 0; k < CELLS; k++) {
+              const p = this.model.posterior(
+                new Map([
+                  [nameX, valueAt(nameX, i)],
+                  [nameY, valueAt(nameY, k)],
+                ]),
+              );
+              const best = p.indexOf(Math.max(...p));
+              if (best < 0) continue;
+              context.globalAlpha = 0.08 + 0.3 * Math.max(0, (p[best] - 1 / p.length) / (1 - 1 / p.length));
+              context.fillStyle = hue(best);
+              context.fillRect(EDGE + i * step, SIZE - EDGE - (k + 1) * step, step, step);
+            }
+          });
     this.work(steps, () => this.drawPoints(context, style, hue));
   }
 
@@ -84,7 +118,10 @@ export class Scatter {
     context.font = "12px system-ui, sans-serif";
     const [lowX, highX] = this.ranges[this.x.value];
     const [lowY, highY] = this.ranges[this.y.value];
-    const write = (text, x, y, align) => { context.textAlign = align; context.fillText(text, x, y); };
+    const write = (text, x, y, align) => {
+      context.textAlign = align;
+      context.fillText(text, x, y);
+    };
     write(short(lowX), EDGE, SIZE - EDGE + 16, "left");
     write(short(highX), SIZE - EDGE, SIZE - EDGE + 16, "right");
     write(this.x.value, SIZE / 2, SIZE - EDGE + 16, "center");
