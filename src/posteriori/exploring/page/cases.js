@@ -78,11 +78,11 @@ export class Cases {
       [this.prevalence, this.falsePositive, this.falseNegative].map(({ line }) => line), this.outcome);
   }
 
-  showDecisions(anew = false) {
+  showDecisions(reset = false) {
     if (!this.posteriors) return;
     const prior = Array.from(this.model.classLogPrior, Math.exp);
     const y = Number(this.positive.value);
-    if (anew) this.prevalence.input.value = prior[y];
+    if (reset) this.prevalence.input.value = prior[y];
     const settings = [this.prevalence, this.falsePositive, this.falseNegative];
     const [prevalence, fp, fn] = settings.map(({ input }) => Number(input.value));
     settings.forEach(({ output }, k) => { output.textContent = k ? short(Number(settings[k].input.value)) : percent(prevalence); });

@@ -3,10 +3,20 @@
 import { Cases, caseRows } from "./cases.js";
 import { Controls } from "./controls.js";
 import { bar, csv, download, el, inParts, percent, section, setShare, short, shownCell, stateOfAddress, table, writeAddress } from "./dom.js";
+import { Nomogram, isSum } from "./nomogram.js";
 import { expectedDrop, smallestChange, typicalRow, valuesOf } from "./questions.js";
 import { BayesSum } from "./sum.js";
 
 const MOST_CLASSES_OF_MEMBERS = 6;
+
+/** Return whether the prediction is a sum over the columns: the arithmetic mean of a forest is not. */
+function isExplained(model) {
+  try {
+    return Boolean(model.explain(new Map()));
+  } catch {
+    return false;
+  }
+}
 
 /** The page: a row of known cells, and everything that follows from it. */
 export class ClassifierPage {
@@ -17,8 +27,10 @@ export class ClassifierPage {
     this.row = new Map();
     this.prior = model.classLogPrior.map(Math.exp);
     this.controls = new Controls(model, ranges, (name, cell) => this.set(name, cell));
-    this.sum = model.classes.length > 1 ? new BayesSum(model) : null;
+    this.sum = model.classes.length > 1 && isExplained(model) ? new BayesSum(model) : null;
     if (this.sum) this.sum.onchoice = () => this.update();
+    this.nomogram = this.sum && isSum(model)
+      ? new Nomogram(model, (column) => valuesOf(column, ranges[column.name], 13), (name, cell) => this.set(name, cell)) : null;
     this.cases = rows ? new Cases(model, rows, (row) => { this.load(row); document.getElementById("what-if").scrollIntoView(); }) : null;
     this.evaluateQuestions = inParts();
     this.questions = el("div");
@@ -60,7 +72,7 @@ export class ClassifierPage {
     this.update();
   }
 
-  /** Compute and show everything anew; what takes long comes later, in parts. */
+  /** Compute and show everything; what takes long comes later, in parts. */
   update() {
     this.controls.show(this.row);
     let posterior;
@@ -74,6 +86,7 @@ export class ClassifierPage {
     this.posterior = posterior;
     this.showPosterior(posterior);
     this.sum?.show(this.row, posterior);
+    this.nomogram?.show(this.row, ...this.sum.pair);
     const classes = this.sum?.chosen;
     writeAddress({ row: Object.fromEntries(this.row), ...(classes?.some(Boolean) ? { classes } : {}) });
     this.askLater();
@@ -112,6 +125,7 @@ export class ClassifierPage {
     const sections = [
       section("what-if", "What if", "Set what you know about a row and leave the rest unknown: unknown columns are summed out exactly. The curves are the densities of the classes; the mark on a bar is the prior.",
         el("div", { class: "what-if" }, this.controls.node, el("div", { class: "beside" }, answer, this.sum?.node))),
+      this.nomogram?.node,
       section("questions", "Next best question", "How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats).", this.questions),
       section("changes", "Smallest change", "The nearest change of one known column that changes the prediction; the other columns stay.", this.changes),
       model.pool ? section("members", "Members of the pool", "What each model of the pool answers, and its weight. The pool multiplies their answers, each to the power of its weight, so that its answer may differ from the prior even where nothing is known.", this.members) : null,

@@ -115,7 +115,7 @@ export class NetworkPage {
     ];
   }
 
-  /** Compute and show everything anew. */
+  /** Compute and show everything that follows. */
   update() {
     const found = this.network.query(this.evidence);
     const impossible = found.logEvidence === -Infinity;

@@ -47,6 +47,7 @@ export class BayesSum {
     const y = first === "" ? ranked.find((k) => String(k) !== second) : Number(first);
     const other = second === "" ? ranked.find((k) => k !== y) : Number(second);
     if (y === undefined || other === undefined) return;
+    this.pair = [y, other];
     const { weighted, bias, factors } = this.model.explain(row);
     const names = [this.model.classes[y], this.model.classes[other]].map(String);
     const terms = this.termsOf(row, factors, y, other);

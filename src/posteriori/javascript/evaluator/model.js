@@ -2,6 +2,7 @@
 
 import { logSum, numbersOf } from "./arrays.js";
 import { FamilyTables } from "./elimination.js";
+import { RandomTrees } from "./forest.js";
 import { MultivariateGaussian } from "./gaussian.js";
 import { Binned, Categorical, Gaussian, Missingness, Poisson } from "./independent.js";
 import { Schema, Tile, cellOf, isMissing } from "./rows.js";
@@ -28,6 +29,7 @@ const DENSITIES = {
   Poisson,
   PoissonRate,
   Presence,
+  RandomTrees,
   ScaledMultinomial,
   Tree,
 };
@@ -40,7 +42,8 @@ function densityOf({ density, parameters }, nComponents) {
 
 /** log p(x, z) = log p(z) + Σ_b log p(x_b | z); the density of a class is the sum over its components. */
 export class GenerativeModel {
-  constructor(written, schema) {
+  /** @param cutPoints the lists of cut points of all models, to which each column of a model refers */
+  constructor(written, schema, cutPoints) {
     this.name = written.name;
     this.schema = schema;
     this.logPrior = numbersOf(written.log_prior); // of components, (Z,)
@@ -54,7 +57,8 @@ export class GenerativeModel {
       bias: numbersOf(written.weights.bias),
       weight: numbersOf(written.weights.weight),
     };
-    this.blocks = written.blocks.map((block) => this.blockOf(block, written.cuts));
+    const cuts = written.cuts.map((place) => (place === null ? null : cutPoints[place]));
+    this.blocks = written.blocks.map((block) => this.blockOf(block, cuts));
     this.classLogPrior = this.byClass(this.logPrior);
     this.bias = this.weights ? this.weights.bias : this.classLogPrior;
   }
@@ -86,7 +90,7 @@ export class GenerativeModel {
       tile.take(cells);
       density.check?.(tile);
       if (shared && !withShared) continue;
-      const of = density.logDensity(tile);
+      const of = !withShared && density.logScores ? density.logScores(tile) : density.logDensity(tile);
       for (let z = 0; z < total.length; z++) total[z] += of[z];
     }
     return this.byClass(total);
@@ -160,7 +164,7 @@ export class Classifier {
     this.target = written.target;
     this.classes = written.classes;
     this.schema = new Schema(written.columns);
-    this.models = written.models.map((model) => new GenerativeModel(model, this.schema));
+    this.models = written.models.map((model) => new GenerativeModel(model, this.schema, written.cuts));
     this.pool = written.pool && { weight: numbersOf(written.pool.weight), bias: numbersOf(written.pool.bias) };
     this.givenLogPrior = written.class_log_prior && numbersOf(written.class_log_prior); // by the user of a pool
   }
