@@ -23,6 +23,7 @@ from posteriori.cli.fit import fit
 from posteriori.cli.help import Command, help_of
 from posteriori.cli.merging import merge
 from posteriori.cli.predict import predict
+from posteriori.cli.query import query
 from posteriori.cli.sample import sample
 from posteriori.cli.show import show
 from posteriori.cli.sql import sql
@@ -42,7 +43,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     explore,
     sql,
     export,
-    network.query,
+    query,
 )
 
 _READ_TABLES = {fit, predict, evaluate, explain, compare, cluster, cv, network.learn}
