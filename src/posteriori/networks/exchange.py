@@ -181,7 +181,7 @@ def from_pyagrum(model: Any) -> BayesianNetwork:
         Its states are strings.
     """
     names = [model.variable(node).name() for node in model.topologicalOrder()]
-    states = {name: list(model.variable(name).labels()) for name in names}
+    states = {name: tuple(model.variable(name).labels()) for name in names}
     cpts = []
     for name in names:
         tensor = model.cpt(name)
