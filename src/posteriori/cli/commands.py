@@ -23,6 +23,7 @@ from posteriori.cli.fit import fit
 from posteriori.cli.help import Command, help_of
 from posteriori.cli.merging import merge
 from posteriori.cli.predict import predict
+from posteriori.cli.query import query
 from posteriori.cli.report import report
 from posteriori.cli.sample import sample
 from posteriori.cli.show import show
@@ -44,7 +45,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     report,
     sql,
     export,
-    network.query,
+    query,
 )
 
 _READ_TABLES = {fit, predict, evaluate, explain, compare, cluster, cv, report, network.learn}
