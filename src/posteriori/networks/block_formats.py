@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +25,7 @@ class _Node:
     name: str
     line: int
     states: list[str] | None = None
+    n_states: int = 0  # of a node whose states have no names
     parents: tuple[str, ...] = ()
     numbers: list[Token] | None = None
     chosen: list[Token] | None = None  # the state of each configuration, of a deterministic node
@@ -142,8 +144,8 @@ def _add_field(node: _Node, key: Token, value: list[Token], tokens: BlockReader)
         raise tokens.fail(f"{node.name!r} is continuous; cut it into intervals in Netica", key)
     if key.text == "states":
         node.states = [word.text for word in value]
-    elif key.text == "numstates" and node.states is None and first.isdecimal() and int(first) <= 1 << 16:
-        node.states = [f"state{k}" for k in range(int(first))]
+    elif key.text == "numstates" and re.fullmatch("[0-9]{1,6}", first):
+        node.n_states = int(first)
     elif key.text == "parents":
         node.parents = tuple(word.text for word in value)
     elif key.text == "probs":
@@ -160,6 +162,8 @@ def _fields(tokens: BlockReader) -> list[tuple[Token, list[Token]]]:
     while not tokens.is_next("}"):
         key = tokens.word("a field or '}'")
         if tokens.is_next("="):
+            if any(key.text == known.text for known, _ in found):
+                raise tokens.fail(f"the field {key.text!r} occurs twice in one block", key)
             found.append((key, tokens.value()))
             continue
         if tokens.next.kind in ("word", "quoted"):
@@ -175,6 +179,9 @@ def _network(nodes: dict[str, _Node], name: str, reading: Reading) -> BayesianNe
         raise reading.fail(1, "there is no node")
     states: dict[str, States] = {}
     for node in nodes.values():
+        # Each state needs at least one number, so that a small file cannot have many states.
+        if node.states is None and node.n_states <= len(node.numbers or node.chosen or ()):
+            node.states = [f"state{k}" for k in range(node.n_states)]
         if not node.states:
             raise reading.fail(node.line, f"the node {node.name!r} has no states")
         states[node.name] = tuple(node.states)
