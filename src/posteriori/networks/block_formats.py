@@ -159,11 +159,13 @@ def _add_field(node: _Node, key: Token, value: list[Token], tokens: BlockReader)
 def _fields(tokens: BlockReader) -> list[tuple[Token, list[Token]]]:
     """Return the fields of a block up to its end; nested blocks are left out."""
     found = []
+    seen: set[str] = set()
     while not tokens.is_next("}"):
         key = tokens.word("a field or '}'")
         if tokens.is_next("="):
-            if any(key.text == known.text for known, _ in found):
+            if key.text in seen:
                 raise tokens.fail(f"the field {key.text!r} occurs twice in one block", key)
+            seen.add(key.text)
             found.append((key, tokens.value()))
             continue
         if tokens.next.kind in ("word", "quoted"):

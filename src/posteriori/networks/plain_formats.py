@@ -181,7 +181,7 @@ def _table_of_json(one: dict[str, Any], states: dict[str, Any], reading: Reading
 
 
 def _nested_numbers(name: str, values: Any, shape: tuple[int, ...]) -> Array:
-    """Return nested lists as an array; ValueError unless they have the shape, and hold numbers, not text or booleans."""
+    """Return nested lists as an array; ValueError unless they have the shape, and hold numbers."""
     flat: list[Any] = [values]
     for size in shape:
         if not all(isinstance(row, list) and len(row) == size for row in flat):
