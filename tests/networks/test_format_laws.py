@@ -1,7 +1,6 @@
-"""Laws of every format of networks: the shared networks come back with each cell, and so do odd names, or they are refused."""
+"""Laws of every format: the shared networks come back with each cell, and odd names too, unless they are refused."""
 
 import tracemalloc
-import warnings
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 import posteriori as po
 from posteriori.networks import CPT
-from posteriori.networks.identifiers import identifiers
 
 SUFFIXES = [".bif", ".xmlbif", ".net", ".dne", ".xdsl", ".uai", ".json"]
 SMALL = ["alarm", "asia", "cancer", "child", "earthquake", "hailfinder", "insurance", "sachs", "survey", "win95pts"]
@@ -19,14 +17,10 @@ LARGE = ["andes", "diabetes", "hepar2", "mildew", "pigs", "water"]
 
 def written(net, path):
     """Write and read a network, and return it with the names under which its variables are read."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "(?s).*letters, digits and _ in names only", UserWarning)
-        po.write_network(net, path)
-        suffix = path.suffixes[-1]
-        names = identifiers("variable", net.variables, suffix) if suffix in (".net", ".dne", ".xdsl") else {}
-    if suffix == ".uai":
-        names = {name: f"v{k}" for k, name in enumerate(net.variables)}
-    return po.read_network(path), {name: names.get(name, name) for name in net.variables}
+    po.write_network(net, path)
+    return po.read_network(path), {
+        name: f"v{k}" if path.suffix == ".uai" else name for k, name in enumerate(net.variables)
+    }
 
 
 def assert_same_cells(net, again, names):
@@ -45,8 +39,9 @@ def test_a_shared_network_comes_back_with_each_cell(shared_data, tmp_path, name,
     net = po.read_network(path)
     again, names = written(net, tmp_path / f"net{suffix}")
     assert_same_cells(net, again, names)
-    if suffix in (".bif", ".xmlbif", ".json"):
-        assert again == net
+    if suffix != ".uai":
+        assert [again.states(one) for one in net.variables] == [net.states(one) for one in net.variables]
+        assert again.properties == net.properties
 
 
 LETTERS = st.characters(codec="utf-8") | st.sampled_from("\"'\\ %/{}()|=;,&<>\n\r\t\0#é_aA1\ufeff\u2028\x85")
@@ -64,7 +59,8 @@ def test_odd_names_come_back_or_are_refused(tmp_path_factory, variables, states,
     a, b, *_ = variables
     rows = np.random.default_rng(0).dirichlet(np.ones(len(others)), len(states))
     first = CPT(a, states, {}, np.full(len(states), 1 / len(states)))
-    net = po.BayesianNetwork(cpts=[first, CPT(b, others, {a: states}, rows)], name=variables[-1])
+    properties = {"": states, b: others} if b else {}
+    net = po.BayesianNetwork(cpts=[first, CPT(b, others, {a: states}, rows)], name=variables[-1], properties=properties)
     path = tmp_path_factory.mktemp("odd") / f"net{suffix}"
     try:
         again, names = written(net, path)
@@ -72,20 +68,18 @@ def test_odd_names_come_back_or_are_refused(tmp_path_factory, variables, states,
         assert "cannot be written" in str(error) or "cannot write" in str(error), error  # noqa: PT017
         return
     assert_same_cells(net, again, names)
-    if suffix in (".bif", ".xmlbif", ".json"):
-        assert again == net
+    if suffix != ".uai":
+        assert [again.states(one) for one in (a, b)] == [tuple(states), tuple(others)]
+        assert again.properties == net.properties
         assert again.name in (net.name, "")  # BIF calls a network without a name unknown
-    if suffix == ".net":
-        assert [again.states(names[one]) for one in (a, b)] == [tuple(states), tuple(others)]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_states_are_compared_letter_by_letter(tmp_path, suffix):
     net = po.BayesianNetwork(cpts=[CPT("bp", ["LOW", "low"], {}, [0.25, 0.75]), CPT("BP", ["x", "y"], {}, [0.5, 0.5])])
-    again, names = written(net, tmp_path / f"net{suffix}")
+    again, _ = written(net, tmp_path / f"net{suffix}")
     if suffix == ".uai":
         return
-    assert names == {"bp": "bp", "BP": "BP"}
     assert again.probability({"bp": "low"}) == 0.75
     assert again.probability({"bp": "LOW"}) == 0.25
     with pytest.raises(ValueError, match="'bp' has no state 'Low'; did you mean"):

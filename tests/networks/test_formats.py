@@ -2,6 +2,7 @@
 
 import re
 
+import networkx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -49,15 +50,19 @@ def test_json_keeps_types_and_continuous_variables(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".net", ".dne", ".xdsl"])
-def test_names_that_are_no_identifiers_are_changed_with_a_warning(tmp_path, suffix):
+def test_names_that_are_no_identifiers_stand_beside_those_that_are(tmp_path, suffix):
     net = po.BayesianNetwork(
-        cpts=[CPT("bad cough", ["20_MG", 'a"b\\'], {}, [0.5, 0.5]), CPT("bad_cough", ["x", "y"], {}, [0.1, 0.9])]
+        cpts=[CPT("bad cough", [">=20", 'a"b\\'], {}, [0.5, 0.5]), CPT("bad_cough", ["x", "y"], {}, [0.1, 0.9])],
+        properties={"": ["two\nlines", ""], "bad cough": ["a = \\n;", '"quoted"']},
     )
-    with pytest.warns(UserWarning, match="letters, digits and _ in names only"):
-        po.write_network(net, tmp_path / f"net{suffix}")
-    back = po.read_network(tmp_path / f"net{suffix}")
-    assert back.variables == ("bad_cough_2", "bad_cough")
-    assert back.states("bad_cough_2") == (("20_MG", 'a"b\\') if suffix == ".net" else ("n20_MG", "a_b_"))
+    path = tmp_path / f"net{suffix}"
+    po.write_network(net, path)
+    back = po.read_network(path)
+    assert back == net
+    assert back.properties == net.properties
+    text = path.read_text()
+    assert "bad_cough_2" in text
+    assert ("ge_20" in text) == (suffix != ".net")  # states of Hugin are any text
 
 
 HUGIN = """% made by hand
@@ -193,3 +198,92 @@ def test_a_large_file_is_read_in_linear_time(tmp_path):
     for suffix in SUFFIXES:
         po.write_network(net, tmp_path / f"large{suffix}")
         assert po.read_network(tmp_path / f"large{suffix}").n_parameters == net.n_parameters
+
+
+def test_a_graph_of_networkx_and_back():
+    nx = pytest.importorskip("networkx")
+    net = random_network(3, name="five")
+    assert po.networks.from_networkx(po.networks.to_networkx(net)) == net
+    empty = po.networks.from_networkx(nx.DiGraph([("a", "b")]))
+    assert empty.edges == (("a", "b"),)
+    assert empty.cpts == ()
+    with pytest.raises(TypeError, match="not directed"):
+        po.networks.from_networkx(nx.Graph([("a", "b")]))
+    with pytest.raises(ValueError, match="cycle"):
+        po.networks.from_networkx(nx.DiGraph([("a", "b"), ("b", "a")]))
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ImportWarning")
+def test_normal_variables_are_those_of_pgmpy():
+    pytest.importorskip("pgmpy", reason="pgmpy is not installed; make oracles installs it")
+    rng = np.random.default_rng(0)
+    net = po.BayesianNetwork([("a", "c"), ("b", "c"), ("c", "d")])
+    for name in "abcd":
+        slopes = {parent: rng.normal() for parent in net.dag.parents[name]}
+        net.add_gaussian(name, rng.normal(), slopes, rng.uniform(0.5, 2.0))
+    model = po.networks.to_pgmpy(net)
+    mean, covariance = model.to_joint_gaussian()
+    ours = net.query(*model.nodes)
+    order = list(networkx.topological_sort(model))
+    ours = ours.marginal(*order)
+    np.testing.assert_allclose(ours.mean, mean, atol=1e-3)  # it rounds
+    np.testing.assert_allclose(ours.covariance, covariance, atol=1e-3)
+    assert po.networks.from_pgmpy(model).query("d").mean == pytest.approx(net.query("d").mean)
+
+
+def of_two_states(seed):
+    """Return a network without variables of one state, which other tools refuse."""
+    rng = np.random.default_rng(seed)
+    names = [f"v{k}" for k in range(5)]
+    states = {name: ["a", "b", "c"][: rng.integers(2, 4)] for name in names}
+    cpts = []
+    for k, name in enumerate(names):
+        parents = {one: states[one] for one in names[:k] if rng.random() < 0.5}
+        table = rng.dirichlet(np.ones(len(states[name])), size=tuple(map(len, parents.values())))
+        cpts.append(CPT(name, states[name], parents, table))
+    return po.BayesianNetwork(cpts=cpts)
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ImportWarning")
+@pytest.mark.parametrize("seed", range(3))
+def test_a_model_of_pgmpy_and_back(seed):
+    pytest.importorskip("pgmpy", reason="pgmpy is not installed; make oracles installs it")
+    from pgmpy.inference import VariableElimination
+
+    net = of_two_states(seed)
+    model = po.networks.to_pgmpy(net)
+    assert model.check_model()
+    back = po.networks.from_pgmpy(model)
+    for name in net.variables:
+        assert back.cpt(name) == net.cpt(name)
+    evidence = {net.variables[0]: net.states(net.variables[0])[0]}
+    theirs = VariableElimination(model).query([net.variables[-1]], evidence=evidence, show_progress=False)
+    np.testing.assert_allclose(theirs.values, net.query(net.variables[-1], evidence=evidence).probabilities, atol=1e-9)
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:(?s).*being rounded:UserWarning")
+@pytest.mark.parametrize("seed", range(3))
+def test_a_model_of_pyagrum_and_back(seed, tmp_path):
+    gum = pytest.importorskip("pyagrum", reason="pyagrum is not installed; make oracles installs it")
+    net = of_two_states(seed)
+    model = po.networks.to_pyagrum(net)
+    back = po.networks.from_pyagrum(model)
+    assert set(back.edges) == set(net.edges)
+    inference = gum.LazyPropagation(model)
+    evidence = {net.variables[0]: net.states(net.variables[0])[0]}
+    inference.setEvidence(evidence)
+    for name, found in net.query(evidence=evidence).items():
+        np.testing.assert_allclose(inference.posterior(name).tolist(), found.probabilities, atol=1e-9)
+        np.testing.assert_allclose(back.query(name, evidence=evidence).probabilities, found.probabilities, atol=1e-9)
+    for suffix, write in ((".net", model.saveNET), (".uai", model.saveUAI)):  # what it writes is read
+        write(str(tmp_path / f"theirs{suffix}"))
+        theirs = po.read_network(tmp_path / f"theirs{suffix}")
+        assert theirs.n_parameters == net.n_parameters
+        po.write_network(net, tmp_path / f"ours{suffix}")
+        assert gum.loadBN(str(tmp_path / f"ours{suffix}")).dim() == model.dim()
+    po.write_network(net, tmp_path / "ours.xdsl")
+    ours = gum.loadBN(str(tmp_path / "ours.xdsl"))
+    assert {ours.variable(node).name() for node in ours.nodes()} == set(net.variables)

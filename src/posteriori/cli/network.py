@@ -295,7 +295,7 @@ def convert(
 ) -> None:
     """Convert a network to another format, which the ending of OUT names.
 
-    Names that are no identifiers are changed where the format takes none (.dne, .xdsl, .net), with a warning.
+    .uai has no names and no properties, and .dot no tables; the other formats keep all.
 
     Example:
 

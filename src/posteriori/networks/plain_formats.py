@@ -18,7 +18,7 @@ from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.reading import Reading
 from posteriori.typing import Array
 
-_WORD = re.compile(r"\S+")
+_WORD = re.compile(r"#[^\n]*|[^\s#]+")  # pyAgrum writes comments
 _MOST_VARIABLES = 1 << 20
 _DEEPEST = 64  # lists and objects within each other
 
@@ -82,7 +82,7 @@ class _Words:
         return self._reading.fail(self._text.count("\n", 0, self._at) + 1, problem)
 
     def take(self, what: str) -> str:
-        match = next(self._words, None)
+        match = next((one for one in self._words if one[0][0] != "#"), None)
         if match is None:
             self._at = len(self._text)
             raise self.fail(f"expected {what}, found the end of the file")
