@@ -80,8 +80,8 @@ for _command in _COMMANDS:
         with_text_options(_command) if _command in _READ_TABLES else _command
     )
 
-_networks = typer.Typer(help="Bayesian networks: show, sample, learn.", rich_markup_mode=None)
-for _network_command in (network.show, network.sample, network.learn):
+_networks = typer.Typer(help="Bayesian networks: show, sample, learn, convert.", rich_markup_mode=None)
+for _network_command in (network.show, network.sample, network.learn, network.convert):
     _networks.command(cls=Command, help=help_of(_network_command))(
         with_text_options(_network_command) if _network_command in _READ_TABLES else _network_command
     )
