@@ -32,7 +32,7 @@ from experiments.real_tables import FOLDS, SEED, Table, data_folder, halves, tab
 from posteriori.model_selection.metrics import fill_undefined, log_loss
 
 PAGES: dict[str, Path] = {"predictive": DOCS / "pool.md", "backoff": DOCS / "dependence.md", "forest": DOCS / "pool.md"}
-ROWS = {"predictive": 2500, "backoff": 1000, "forest": 1000}
+ROWS = {"predictive": 2500, "backoff": 500, "forest": 1000}
 _QDA: dict[str, Any] = {"pooling": "per_class", "n_jobs": 1}
 _GAUSSIAN = {
     "naive Bayes": (po.NaiveBayes(n_jobs=1), po.NaiveBayes(predictive=True, n_jobs=1)),

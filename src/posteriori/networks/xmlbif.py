@@ -27,18 +27,20 @@ _PIECE = 1 << 16  # bytes given to expat at a time
 _LONGEST = 1 << 20  # bytes of a tag
 _DEEPEST = 32
 _MOST_PARTS = 2_000_000  # elements and attributes, of about 200 bytes each
-_CONTROL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+CONTROL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Fail = Callable[[int, str], Exception]
 
 
 @dataclass(slots=True)
 class Element:
-    """An element of an XML file, with the number of its first line and its attribute TYPE."""
+    """An element of an XML file, with the number of its first line and its attributes TYPE, ID and NAME."""
 
     tag: str
     line: int
     type: str = "nature"
+    id: str = ""
+    name: str | None = None
     texts: list[str] = field(default_factory=list)
     children: list[Element] = field(default_factory=list)
 
@@ -52,12 +54,12 @@ class Element:
         return (child for child in self.children if child.tag == tag)
 
 
-def read_xmlbif(content: bytes, reading: Reading) -> BayesianNetwork:
-    """Read a network from XMLBIF.
+def network_of_xmlbif(root: Element, reading: Reading) -> BayesianNetwork:
+    """Return the network of the root element of XMLBIF.
 
     Parameters
     ----------
-    content : bytes
+    root : Element
     reading : Reading
         The tolerance of row sums, and the errors to raise.
 
@@ -66,9 +68,6 @@ def read_xmlbif(content: bytes, reading: Reading) -> BayesianNetwork:
     Cozman (1998), The Interchange Format for Bayesian Networks, XMLBIF version 0.3.
     """
     fail = reading.fail
-    root = _parse(content, fail)
-    if root.tag != "BIF":
-        raise fail(root.line, f"expected the element BIF, found {root.tag}")
     network = next(root.all("NETWORK"), None)
     if network is None:
         raise fail(root.line, "there is no element NETWORK")
@@ -109,7 +108,7 @@ def read_xmlbif(content: bytes, reading: Reading) -> BayesianNetwork:
         raise fail(network.line, str(error)) from None
 
 
-def _parse(content: bytes, fail: Fail) -> Element:
+def parse_xml(content: bytes, fail: Fail) -> Element:
     """Return the root element.
 
     A small file must not exhaust the memory. Expat therefore reads it in pieces, and these are errors: entities, tags
@@ -173,6 +172,10 @@ class _Builder:
         for key, value in attributes.items():
             if key.upper() == "TYPE":
                 element.type = value
+            elif key.upper() == "ID":
+                element.id = value
+            elif key.upper() == "NAME":
+                element.name = value
         self._stack[-1].children.append(element)
         self._stack.append(element)
 
@@ -250,7 +253,7 @@ def write_xmlbif(network: BayesianNetwork) -> str:
 
 
 def _element(tag: str, text: str) -> str:
-    if text != text.strip() or _CONTROL.search(text):
+    if text != text.strip() or CONTROL.search(text):
         raise ValueError(
             f"{text!r} cannot be written in XMLBIF; rename it, without blanks around it and without control characters"
         )
