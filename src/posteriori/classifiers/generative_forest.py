@@ -69,7 +69,8 @@ class GenerativeForest(DependenceEstimator):
     projection of their class distribution (by p(y | category) for two classes) and cut in this order.
 
     Rows are dealt to five folds. A tree grows on the rows outside one of them, and the rows of this fold serve to
-    choose `strength`. The leaves of the final trees count all rows.
+    choose `strength`. The leaves of the final trees count all rows. A row of weight k counts as k rows in splits and
+    leaves, but it is in one fold, where k equal rows may be in several.
 
     In a leaf, p(x_j | l) is the distribution of the column in all rows, truncated to the leaf. So a tree has exact
     marginals: a row without the cell of a split goes down both sides, with the shares of the training rows, and the
