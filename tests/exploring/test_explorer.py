@@ -295,6 +295,18 @@ def test_names_are_text_and_never_markup(browser, tmp_path):
     assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
 
 
+def test_all_densities_are_drawn_before_the_page_is_printed(browser, tmp_path):
+    rng = np.random.default_rng(4)
+    y = rng.integers(2, size=60)
+    table = pl.DataFrame({f"x{j}": rng.normal(y, 1.0) for j in range(30)} | {"y": y})
+    explore(po.NaiveBayes().fit(table, "y"), path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri())
+    curves = "document.querySelectorAll('.densities polyline').length"
+    assert browser.value(curves) < 60  # the others are not in view
+    browser.value("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.value(curves) == 60
+
+
 def test_a_page_of_300_columns_is_small_and_quick(browser, tmp_path):
     rng = np.random.default_rng(2)
     y = rng.integers(2, size=150)
