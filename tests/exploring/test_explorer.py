@@ -418,6 +418,19 @@ def test_a_network_by_keys_and_with_soft_evidence(browser, network, tmp_path):
     assert_bars(browser, network, {name: likelihood})
 
 
+def test_a_wide_graph_is_wider_than_the_text_and_not_cut_off(browser, tmp_path):
+    names = [f"cause {k}" for k in range(7)]
+    net = po.BayesianNetwork([(name, f"effect of {name}") for name in names])
+    for name in names:
+        net.add_cpt(name, {"yes": 0.2, "no": 0.8})
+        net.add_cpt(f"effect of {name}", {"yes": {"u": 0.9, "v": 0.1}, "no": {"u": 0.3, "v": 0.7}})
+    explore(net, path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri(), width=1500)
+    for name in (names[0], names[-1]):
+        x, y, _ = browser.place(f'.node[aria-label="{name}"] h3')
+        assert browser.value(f"document.elementFromPoint({x}, {y}).textContent") == name
+
+
 def test_a_tree_is_shown_as_a_network(browser, tmp_path):
     table = load_penguins().select("species", "island", "sex", "bill_length_mm")
     model = po.TreeAugmentedNaiveBayes().fit(table, "species")
