@@ -247,6 +247,25 @@ def test_rows_and_decisions_are_shown_only_for_given_rows(browser, penguins, tmp
     assert '"rows":{' not in explore(model).html
 
 
+def test_a_click_on_a_point_of_the_scatter_loads_its_row(browser, penguins):
+    model, path = penguins
+    browser.open(path.as_uri())
+    browser.place("canvas")
+    browser.wait("document.querySelector('canvas').dataset.drawn === 'bill_length_mm,bill_depth_mm'")
+    table = load_penguins()
+    row = table.filter(pl.col("bill_length_mm") == table["bill_length_mm"].max()).row(0, named=True)
+    lowest, highest = (getattr(table["bill_depth_mm"], end)() for end in ("min", "max"))
+    x, y, width = browser.place("canvas")
+    scale = width / 420
+    up = (row["bill_depth_mm"] - lowest) / (highest - lowest)
+    at = x + (420 - 34 - 210) * scale, y + (210 - 34 - 352 * up) * scale
+    browser.mouse("Pressed", *at)
+    browser.mouse("Released", *at)
+    del row["species"]
+    assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
+    assert browser.complaints == []
+
+
 def test_nothing_is_asked_of_any_network(browser, penguins, network, tmp_path):
     explore(network, path=tmp_path / "network.html")
     for path in (penguins[1], tmp_path / "network.html"):
@@ -385,6 +404,23 @@ def test_a_network_by_keys_and_with_soft_evidence(browser, network, tmp_path):
     likelihood = {one: 0.2 + 0.3 * k for k, one in enumerate(network.states(name))}
     browser.open(address_of(page, evidence={name: list(likelihood.items())}))
     assert_bars(browser, network, {name: likelihood})
+
+
+def test_a_tree_is_shown_as_a_network(browser, tmp_path):
+    table = load_penguins().select("species", "island", "sex", "bill_length_mm")
+    model = po.TreeAugmentedNaiveBayes().fit(table, "species")
+    po.save(model, tmp_path / "tan.posteriori")
+    CommandLine().succeeds("explore", tmp_path / "tan.posteriori", "--network", "-o", tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri())
+    browser.click(state_button("island", "Dream"))
+    bars = browser.value(
+        "[...document.querySelectorAll('.node[aria-label=species] button')].map((b) => Number(b.dataset.value))"
+    )
+    assert_allclose(bars, python_posterior(model, {"island": "Dream"}), atol=1e-9)
+    assert len(browser.value("[...document.querySelectorAll('.arrows path[stroke-width]')].map((p) => 1)")) >= 4
+    po.save(po.NaiveBayes().fit(table, "species"), tmp_path / "nb.posteriori")
+    refused = CommandLine().refused("explore", tmp_path / "nb.posteriori", "--network")
+    assert "bill_length_mm" in refused
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -478,8 +478,7 @@ class GenerativeClassifier(UpdatingPool):
 
 def _repeats(folded: FoldedData, folds: int, seed: int) -> list[FoldedData]:
     """Return other assignments of few rows to folds: the predictions of one assignment depend on chance."""
-    n = len(folded.y_true)
-    n_repeats = min(-(-_FEW_ROWS // n), _MOST_REPEATS)
+    n_repeats = min(-(-_FEW_ROWS // folded.n_labelled), _MOST_REPEATS)
     return [FoldedData.of(folded.rows, folds, random_state=seed + r, at_most=True) for r in range(1, n_repeats)]
 
 

@@ -43,7 +43,8 @@ FIELDS: dict[type[Any], tuple[str, ...]] = {
     densities.MultivariateGaussian: ("mean", "covariance", "degrees", "spread"),
 }
 # The fields that no posterior depends on, and those of a forest that `_trees` writes or the evaluator derives.
-UNREAD = {"cuts", "shared", "edge_weights", "mean_total", "mean_exposure", "share", "log_edge", "given_node"}
+UNREAD = {"cuts", "shared", "edge_weights", "mean_total", "mean_exposure"}
+UNREAD |= {"trees", "geometric", "share", "log_edge", "given_node"}
 
 
 def to_javascript(model: Any) -> str:
@@ -196,7 +197,7 @@ def _density(density: Any, parameters: Any) -> dict[str, Any]:
     elif type(density) in FIELDS:
         written = {name: _plain(getattr(parameters, name)) for name in FIELDS[type(density)]}
         if isinstance(density, densities.RandomTrees):
-            written |= _trees(density, parameters)
+            written |= _trees(parameters)
     else:
         raise ValueError(
             f"the evaluator in JavaScript does not know the density {type(density).__name__}; choose a distribution of "
@@ -205,12 +206,12 @@ def _density(density: Any, parameters: Any) -> dict[str, Any]:
     return {"density": type(density).__name__, "parameters": written}
 
 
-def _trees(density: Any, parameters: Any) -> dict[str, Any]:
+def _trees(parameters: Any) -> dict[str, Any]:
     """Return the splits of a forest, and the class distributions of its leaves.
 
     The evaluator derives those of the other nodes, and the weights of the edges.
     """
-    structure = density.structure
+    structure = parameters.trees
     column, cut, child = structure.nodes.T
     inner = np.flatnonzero(column >= 0)
     return {
@@ -222,7 +223,7 @@ def _trees(density: Any, parameters: Any) -> dict[str, Any]:
         "roots": _array(structure.roots),
         "ordered": _array(structure.ordered),
         "sides": _array(structure.sides),
-        "combine": density.combine,
+        "combine": "geometric" if parameters.geometric else "arithmetic",
     }
 
 

@@ -60,7 +60,7 @@ _WORDS = {
 _DRIFT_WORDS = {
     "Drift": "A difference between earlier and later rows, beyond what chance brings.",
     "Jensen–Shannon divergence": (
-        "How much a cell tells about which of the two tables it comes from, in nats: 0 for equal distributions, "
+        "The information of a cell about which of two tables it comes from, in nats: 0 for equal distributions, "
         "log 2 = 0.69 for distributions that have nothing in common."
     ),
     "p": (

@@ -69,8 +69,6 @@ class TableRows:
         """
         table = read_table(X)
         n_rows = table.n_rows
-        if not n_rows:
-            raise ValueError("a table without rows cannot be compared; give rows")
         components = None
         if y is not None:
             labels = labels_to_learn(read_labels(y, table), "learn", True, True)
@@ -205,7 +203,7 @@ def _compare(estimator: Any, j: int, before: TableRows, after: TableRows) -> Col
 def _counts_in_bins(before: Array, after: Array) -> Array:
     """Count numbers in bins that hold about as many rows each of both tables together, (2, K).
 
-    The bins do not depend on which table a row is of, so that the test is valid given the bins.
+    Which table holds a row does not affect the bins, so that the test is valid given the bins.
     """
     both = np.concatenate([before, after])
     if not len(both):

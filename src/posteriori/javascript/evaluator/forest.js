@@ -45,8 +45,10 @@ export class RandomTrees {
       if (this.column[v] < 0) leaf--;
       for (let z = 0; z < Z; z++) {
         const [left, right] = [this.givenNode[this.child[v] * Z + z], this.givenNode[(this.child[v] + 1) * Z + z]];
-        this.givenNode[v * Z + z] = this.column[v] < 0 ? ofLeaves[leaf * Z + z]
-          : Math.log(this.share[v] * Math.exp(left) + (1 - this.share[v]) * Math.exp(right));
+        this.givenNode[v * Z + z] =
+          this.column[v] < 0
+            ? ofLeaves[leaf * Z + z]
+            : Math.log(this.share[v] * Math.exp(left) + (1 - this.share[v]) * Math.exp(right));
       }
     }
   }
@@ -135,7 +137,9 @@ export class RandomTrees {
     const logs = this.roots.map((root) => {
       const { scores, log } = this.scoreTree(root, codes, open);
       const evidence = this.isGeometric ? 1 : this.prior.reduce((sum, p, z) => sum + p * Math.exp(scores[z]), 0);
-      scores.forEach((score, z) => (mean[z] += (this.isGeometric ? score : Math.exp(score) / evidence) / this.roots.length));
+      scores.forEach(
+        (score, z) => (mean[z] += (this.isGeometric ? score : Math.exp(score) / evidence) / this.roots.length),
+      );
       return log;
     });
     return { scores: this.isGeometric ? mean : mean.map(Math.log), log: logSum(logs) - Math.log(this.roots.length) };
@@ -198,7 +202,8 @@ export class RandomTrees {
       const column = this.column[node];
       for (let z = 0; z < Z; z++) {
         value[z] += this.logEdge[child];
-        parts[z * this.d + column] += this.logEdge[child] + this.givenNode[child * Z + z] - this.givenNode[node * Z + z];
+        parts[z * this.d + column] +=
+          this.logEdge[child] + this.givenNode[child * Z + z] - this.givenNode[node * Z + z];
       }
       return { value, parts };
     }

@@ -40,7 +40,8 @@ export class Gaussian extends Independent {
     return this.mean.map((mean, cell) => {
       const apart = tile.numbers[cell % d] - mean;
       const distance = (apart * apart) / this.variance[cell];
-      const factor = this.logPeak[cell] + (this.degrees ? studentTail(distance, 1, this.degrees[cell]) : -0.5 * distance);
+      const factor =
+        this.logPeak[cell] + (this.degrees ? studentTail(distance, 1, this.degrees[cell]) : -0.5 * distance);
       return Number.isNaN(factor) ? 0 : factor;
     });
   }

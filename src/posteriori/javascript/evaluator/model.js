@@ -66,7 +66,12 @@ export class GenerativeModel {
   blockOf(written, cuts) {
     const density = densityOf(written, this.nComponents);
     const kind = density.kind ?? density.constructor.kind;
-    const tile = new Tile(written.columns.map((j) => this.schema.columns[j]), kind, cuts, written.exposure);
+    const tile = new Tile(
+      written.columns.map((j) => this.schema.columns[j]),
+      kind,
+      cuts,
+      written.exposure,
+    );
     return { density, tile, columns: written.columns, shared: Boolean(density.constructor.shared) };
   }
 
@@ -128,7 +133,9 @@ export class GenerativeModel {
   weighted(factors) {
     if (!this.weights) return factors;
     const d = this.schema.columns.length;
-    return factors.map((factor, cell) => (this.weights.weight[cell % d] > 0 ? this.weights.weight[cell % d] * factor : 0));
+    return factors.map((factor, cell) =>
+      this.weights.weight[cell % d] > 0 ? this.weights.weight[cell % d] * factor : 0,
+    );
   }
 
   /** Return the terms of the sum of each class in nats, (C, d), weighted if the factors have weights. */
