@@ -31,6 +31,7 @@ from posteriori.densities import (
     MarginDensity,
     Missingness,
     MultivariateGaussian,
+    NormalDensity,
     Poisson,
     Registration,
     TabularDensity,
@@ -51,6 +52,7 @@ COUNTS = {"complement", "compound", "multinomial", "poisson_rate", "presence", "
 PROTOCOLS = {
     DescribedDensity: {"gaussian", "multivariate gaussian", "poisson", "tree", "grouped", *COUNTS},
     LinearDensity: {"gaussian", "multivariate gaussian", "poisson", "categorical", "missingness", "multinomial"},
+    NormalDensity: {"gaussian", "multivariate gaussian", "tree"},
     TabularDensity: {"categorical", "grouped", "k-dependence", "tree"},
     CorrelatedDensity: {"multivariate gaussian"},
     MarginDensity: {"multivariate gaussian"},
@@ -171,7 +173,7 @@ def test_the_label_names_the_column(registered):
 
 
 def test_numbers_are_no_network(registered, waits):
-    with pytest.raises(ValueError, match="column 'wait' holds numbers"):
+    with pytest.raises(ValueError, match="column 'wait' holds numbers that are no normal density"):
         fitted(waits).to_network()
 
 

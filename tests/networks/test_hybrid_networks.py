@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import posteriori as po
-from posteriori.networks import CPT, LinearGaussian, Measurement
+from posteriori.networks import CPT, DAG, LinearGaussian, Measurement, score_structure
 
 STATES = ("a", "b", "c")
 
@@ -339,3 +339,59 @@ def test_measurements_with_a_discrete_child_are_refused():
     rows = pl.DataFrame({"x": np.linspace(0, 1, 50), "d": ["a", "b"] * 25})
     with pytest.raises(ValueError, match="its child 'd' states"):
         po.BayesianNetwork([("x", "d")]).fit(rows)
+
+
+def test_the_score_is_the_penalised_likelihood_of_the_fit():
+    net = random_hybrid(3)
+    rows = net.sample(400, random_state=0)
+    fitted = po.BayesianNetwork(net.edges, variables=net.variables).fit(rows, alpha=0)
+    wanted = fitted.log_likelihood(rows).sum() - 0.5 * np.log(400) * fitted.n_parameters
+    assert_allclose(score_structure(fitted, rows), wanted, rtol=1e-10)
+
+
+def test_bge_is_the_same_for_equivalent_graphs_and_the_joint_marginal_likelihood():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3)) * [1.0, 10.0, 0.1]
+    rows = pl.DataFrame(dict(zip("abc", z.T, strict=True)))
+    chains = ([("a", "b"), ("b", "c")], [("b", "a"), ("b", "c")], [("c", "b"), ("b", "a")])
+    found = [score_structure(DAG(("a", "b", "c"), tuple(edges)), rows, "bge") for edges in chains]
+    assert_allclose(found, found[0], rtol=1e-12)
+    complete = [
+        score_structure(DAG(("a", "b", "c"), edges), rows, "bge")
+        for edges in ((("a", "b"), ("a", "c"), ("b", "c")), (("c", "b"), ("c", "a"), ("b", "a")))
+    ]
+    assert_allclose(complete[0], complete[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["hill_climbing", "pc", "mmhc"])
+def test_a_graph_over_measurements(method):
+    net = po.BayesianNetwork([("a", "c"), ("b", "c"), ("c", "d")])
+    net.add_gaussian("a")
+    net.add_gaussian("b")
+    net.add_gaussian("c", 1.0, {"a": 1.0, "b": -1.0}, 0.5)
+    net.add_gaussian("d", 0.0, {"c": 0.7}, 0.5)
+    learned = po.learn_network(net.sample(2000, random_state=0), method, significance=0.01)
+    assert set(learned.edges) == set(net.edges)
+    assert_allclose(learned.cpt("c").coefficients, [1.0, -1.0], atol=0.1)
+
+
+def test_a_graph_over_both_kinds():
+    net = po.BayesianNetwork([("d", "x"), ("e", "x"), ("x", "y")])
+    net.add_cpt("d", {"a": 0.5, "b": 0.5})
+    net.add_cpt("e", {"a": 0.5, "b": 0.5})
+    net.add_gaussian("x", [[0.0, 2.0], [3.0, -1.0]], variance=0.5)
+    net.add_gaussian("y", 0.0, {"x": 1.0}, 0.5)
+    rows = net.sample(1500, random_state=0)
+    assert set(po.learn_network(rows).edges) == set(net.edges)
+    assert ("y", "x") in po.learn_network(rows, required=[("y", "x")]).edges
+    for options, message in (
+        ({"score": "bge"}, "BGe takes measurements only"),
+        ({"score": "bdeu"}, "takes categories only"),
+        ({"method": "pc"}, "takes columns of one kind"),
+        ({"method": "chow_liu"}, "column 'x' holds numbers, and method='chow_liu' takes categories"),
+        ({"required": [("x", "d")]}, "from measurements to states"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            po.learn_network(rows, **options)
+    with pytest.raises(ValueError, match="learned from complete rows"):
+        po.learn_network(with_gaps(rows, 0.1, 0))

@@ -72,8 +72,8 @@ def test_a_class_without_a_name_and_one_that_a_feature_has(table):
 
 
 def test_what_is_no_network(table):
-    with pytest.raises(ValueError, match=r"column 'day' holds numbers, and a network's variables have states"):
-        po.NaiveBayes().fit(table, "play").to_network()
+    with pytest.raises(ValueError, match=r"column 'day' holds numbers that are no normal density"):
+        po.NaiveBayes(distributions={"day": "poisson"}).fit(table, "play").to_network()
     with pytest.raises(ValueError, match=r"each class has a tree of its own"):
         po.ChowLiuClassifier(categorical_features=["day"]).fit(table, "play").to_network()
     with pytest.raises(ValueError, match=r"averaged one-dependence model is no network"):
@@ -102,6 +102,46 @@ def test_a_network_classifier_learns_its_tables_anew(table):
         again.predict_proba(X), po.NaiveBayes(categorical_features=["day"], prior_alpha=1.0).fit(X, y).predict_proba(X)
     )
     assert cross_val_score(learner, X, y, cv=3).mean() > 0.5
+
+
+def with_numbers(n=300):
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2])
+    level = np.select([kind == "a", kind == "b"], [0.0, 2.0], 4.0)
+    length = rng.normal(level, 1.0 + 0.2 * level)
+    weight = 100.0 + 3.0 * length + rng.normal(0, 1.0, n)
+    colour = np.where(rng.random(n) < 0.3 + 0.1 * level, "red", "blue")
+    return pl.DataFrame(
+        {"length": length, "weight": weight, "depth": rng.normal(level), "colour": colour, "kind": kind}
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "dropped"),
+    [
+        (po.NaiveBayes(), []),
+        (po.TreeAugmentedNaiveBayes(continuous="gaussian"), []),
+        (po.GaussianDiscriminant(pooling="pooled"), ["colour"]),
+        (po.GaussianDiscriminant(pooling="per_class"), ["colour"]),
+    ],
+    ids=["mixed naive Bayes", "mixed tree", "LDA", "QDA"],
+)
+def test_a_classifier_of_numbers_and_its_network_give_one_posterior(model, dropped):
+    frame = with_numbers().drop(dropped)
+    fitted = model.fit(frame, "kind")
+    network = fitted.to_network()
+    rng = np.random.default_rng(1)
+    grid = frame.drop("kind")[:40]
+    gaps = grid.with_columns(
+        pl.when(pl.Series(rng.random(40) < 0.25)).then(None).otherwise(pl.col(name)).alias(name)
+        for name in grid.columns
+    )
+    for rows in (grid, gaps):
+        assert_allclose(network.predict_proba(rows, "kind"), fitted.predict_proba(rows), atol=1e-8)
+        assert_allclose(network.log_likelihood(rows), fitted.score_samples(rows), rtol=1e-8, atol=1e-8)
+    back = network.as_classifier("kind")
+    assert_array_equal(back.predict(grid), fitted.predict(grid))
+    assert network.query("length", evidence={"kind": "b"}).mean == pytest.approx(2.0, abs=0.5)
 
 
 @pytest.mark.parametrize(

@@ -236,8 +236,8 @@ def test_a_model_file_is_read_and_written_by_its_name(tmp_path):
     po.save(po.NaiveBayes().fit([["a"], ["b"]], [0, 1]), tmp_path / "naive.posteriori")
     with pytest.raises(ValueError, match="holds a NaiveBayes, not a network"):
         po.read_network(tmp_path / "naive.posteriori")
-    with pytest.raises(ValueError, match=r"use .bif, .xmlbif, .bifxml, .xml .* or .posteriori"):
-        po.write_network(net, tmp_path / "net.dne")
+    with pytest.raises(ValueError, match=r"use .bif, .xmlbif, .bifxml, .xml, .net.* or .posteriori"):
+        po.write_network(net, tmp_path / "net.text")
     with pytest.raises(ValueError, match="max_table_size is 0; it must be a whole number of at least 1"):
         po.read_network(tmp_path / "net.posteriori", max_table_size=0)
 

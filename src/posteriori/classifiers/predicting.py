@@ -108,8 +108,8 @@ class PredictingEstimator(WritesSQL, TableClassifier, ModelEstimator):
         Raises
         ------
         ValueError
-            A column holds numbers that are not in bins, or the model is not a network. Naive Bayes,
-            `TreeAugmentedNaiveBayes` and `KDependenceBayes` of categories and bins are networks.
+            A column holds numbers that are not in bins and not normal given the class, or the model is not a network.
+            Naive Bayes, trees that all classes share, `KDependenceBayes`, and discriminant analysis are networks.
         """
         from posteriori.networks.conversion import network_of
 

@@ -194,11 +194,14 @@ def sample(
 
 
 def learn(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table of categories.", show_default=False)],
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table.", show_default=False)],
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to write: .bif, .xmlbif, .bifxml, .xml or .posteriori."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write: .bif, .xmlbif, .net, .dne, .xdsl, .uai, .json or .posteriori.",
         ),
     ],
     method: Annotated[Search, typer.Option(help="Algorithm of structure learning.")] = Search.hill_climbing,
@@ -232,10 +235,11 @@ def learn(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Learn a network from a table whose columns are categories, and save it.
+    """Learn a network from a table, and save it.
 
     Rows may lack cells: hill-climbing and mmhc then alternate with EM, and the other methods take each test on the rows
-    that have its columns. Numeric columns with many values are refused unless --binned cuts them into intervals.
+    that have its columns. Numeric columns with many values become continuous variables (hill-climbing, or pc and mmhc
+    if all are numeric), which only .posteriori files hold; --binned cuts them into intervals instead.
 
     Example:
 

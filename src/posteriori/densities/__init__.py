@@ -10,11 +10,13 @@ import numpy as np
 from posteriori.densities.averaged import AveragedOneDependence, AveragedParameters
 from posteriori.densities.binned import Binned, BinnedParameters
 from posteriori.densities.capabilities import (
+    ConditionalNormal,
     CorrelatedDensity,
     DescribedDensity,
     LinearDensity,
     LinearTerms,
     MarginDensity,
+    NormalDensity,
     TabularDensity,
     UnrestrictedDensity,
     VarianceDensity,
@@ -70,6 +72,7 @@ __all__ = [
     "ComplementParameters",
     "Compound",
     "CompoundParameters",
+    "ConditionalNormal",
     "CorrelatedDensity",
     "Density",
     "DescribedDensity",
@@ -95,6 +98,7 @@ __all__ = [
     "MultinomialParameters",
     "MultivariateGaussian",
     "MultivariateGaussianParameters",
+    "NormalDensity",
     "Poisson",
     "PoissonParameters",
     "PoissonRate",

@@ -58,6 +58,40 @@ class MarginDensity(Protocol):
         """Return log p(x_j | z) in nats, (n, Z), of the numbers of one column (n,), 0 where missing."""
 
 
+@dataclass(frozen=True)
+class ConditionalNormal:
+    """p(x_j | z, k, u) = N(intercept + coefficients·u, variance), with k a code of a parent and u numbers.
+
+    Attributes
+    ----------
+    of_codes, of_numbers : tuple of int
+        The positions of the parents of each kind, at most one of codes.
+    intercept : ndarray (Z,) or (Z, K)
+    coefficients : ndarray (Z, m) or (Z, K, m)
+    variance : ndarray (Z,) or (Z, K)
+    """
+
+    of_codes: tuple[int, ...]
+    of_numbers: tuple[int, ...]
+    intercept: Array
+    coefficients: Array
+    variance: Array
+
+
+@runtime_checkable
+class NormalDensity(Protocol):
+    """A density of numbers, or of both kinds, that is a network of linear-Gaussian variables. Feature: `to_network`.
+
+    Law (tests/networks/test_network_classifiers.py): the network gives the posterior of the classifier.
+    """
+
+    def conditional_normals(self, parameters: Any) -> dict[int, ConditionalNormal]:
+        """Return the normal density of each column of numbers, by its position.
+
+        Raise ValueError if the components have different parents.
+        """
+
+
 @runtime_checkable
 class TabularDensity(Protocol):
     """A density of categories that is a Bayesian network over its columns. Feature: `to_network`.

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.capabilities import LinearTerms
+from posteriori.densities.capabilities import ConditionalNormal, LinearTerms
 from posteriori.densities.student import draw_stretch, log_peaks, log_tails
 from posteriori.invariants import LARGEST_SQUARE, check_not_negative, check_numbers, require
 from posteriori.parameter_count import n_unrestricted_gaussian
@@ -259,6 +259,16 @@ class Gaussian:
     def n_unrestricted(self, n_columns: int) -> int:
         """Return the size of a mean vector and of a full covariance."""
         return n_unrestricted_gaussian(n_columns)
+
+    def conditional_normals(self, parameters: GaussianParameters) -> dict[int, ConditionalNormal]:
+        """Return the normal density of each column, which has no parent except the class."""
+        if parameters.degrees is not None:
+            raise ValueError("the predictive density of a number is a t, not a normal density; fit without it first")
+        none = np.zeros((len(parameters.mean), 0))
+        return {
+            j: ConditionalNormal((), (), parameters.mean[:, j], none, parameters.variance[:, j])
+            for j in range(parameters.mean.shape[1])
+        }
 
     def describe(self, parameters: GaussianParameters, position: int) -> dict[str, Array]:
         """Return the mean and the variance of a column, each (Z,); of a t, its scale and degrees of freedom."""

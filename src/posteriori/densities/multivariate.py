@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.capabilities import LinearTerms
+from posteriori.densities.capabilities import ConditionalNormal, LinearTerms
 from posteriori.densities.gaussian import check_least_variance
 from posteriori.densities.multivariate_left_out import chain_left_out
 from posteriori.densities.multivariate_parameters import (
@@ -373,6 +373,20 @@ class MultivariateGaussian:
         """Return Z·d means plus d·(d + 1)/2 per covariance, or fewer if the shrinkage leaves fewer free."""
         d = parameters.mean.shape[1]
         return parameters.mean.size + self.shrinkage.n_free(d, len(parameters.covariance))
+
+    def conditional_normals(self, parameters: MultivariateGaussianParameters) -> dict[int, ConditionalNormal]:
+        """Return the regression of each column on all earlier ones: p(x | z) = Π_j p(x_j | x_1 … x_{j−1}, z)."""
+        if parameters.degrees is not None:
+            raise ValueError("the predictive density of a number is a t, not a normal density; fit without it first")
+        mean = parameters.mean
+        covariance = np.broadcast_to(parameters.covariance, (len(mean), *parameters.covariance.shape[1:]))
+        normals = {}
+        for j in range(mean.shape[1]):
+            slopes = np.linalg.solve(covariance[:, :j, :j], covariance[:, :j, j, np.newaxis])[..., 0]
+            left = covariance[:, j, j] - np.einsum("zi,zi->z", slopes, covariance[:, :j, j])
+            intercept = mean[:, j] - np.einsum("zi,zi->z", slopes, mean[:, :j])
+            normals[j] = ConditionalNormal((), tuple(range(j)), intercept, slopes, np.maximum(left, 0.0))
+        return normals
 
     def describe(self, parameters: MultivariateGaussianParameters, position: int) -> dict[str, Array]:
         """Return the mean and the variance of a column, each (Z,); of a t, its scale and degrees of freedom."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from posteriori import kernels
+from posteriori.densities.capabilities import ConditionalNormal
 from posteriori.densities.conditional import BackOff, draw, without_missing
 from posteriori.densities.families import CountsOfFamilies, lost_cells
 from posteriori.densities.spanning_tree import Penalty, dependence_of_pairs, mixed_forest
@@ -370,17 +371,42 @@ class Tree:
         return {"mean": mean, "variance": variance}
 
     def conditional_tables(self, parameters: TreeParameters) -> list[tuple[tuple[int, ...], Array]]:
-        """Return the parent of each column and log p(x_j | z, parent); all columns hold codes."""
-        if len(parameters.parents) > 1:
-            raise ValueError(
-                "each class has a tree of its own, so there is no one graph; TreeAugmentedNaiveBayes shares one"
-            )
-        above = [() if p < 0 else (p,) for p in parameters.parents[0].tolist()]
-        return [(of_j, without_missing(parameters.conditional(j))) for j, of_j in enumerate(above)]
+        """Return the parent of each column and log p(x_j | z, parent); the table of a column of numbers is empty."""
+        above = _one_tree(parameters)
+        return [
+            (of_j, np.empty(0) if parameters.continuous[j] else without_missing(parameters.conditional(j)))
+            for j, of_j in enumerate(above)
+        ]
+
+    def conditional_normals(self, parameters: TreeParameters) -> dict[int, ConditionalNormal]:
+        """Return the normal density of each column of numbers given its parent."""
+        normals = {}
+        for j, above in enumerate(_one_tree(parameters)):
+            if not parameters.continuous[j]:
+                continue
+            coded = tuple(p for p in above if not parameters.continuous[p])
+            n_lines = int(parameters.widths[coded[0]]) if coded else 1
+            lines = np.stack([parameters.normal[start : start + n_lines] for start in parameters.start[:, j].tolist()])
+            lines = lines[:, 1:] if coded else lines[:, 0]  # line 0 is that of a missing parent
+            numbers = tuple(p for p in above if parameters.continuous[p])
+            slopes = lines[..., 1:2] if numbers else np.zeros((*lines.shape[:-1], 0))
+            shift = sum(slopes[..., 0] * parameters.centre[parameters.position[p]] for p in numbers)
+            intercept = lines[..., 0] + parameters.centre[parameters.position[j]] - shift
+            normals[j] = ConditionalNormal(coded, numbers, intercept, slopes, lines[..., 2])
+        return normals
 
     def moments_of_numbers(self, statistics: Pairs) -> tuple[tuple[int, ...], Moments]:
         """Return the positions of the columns of numbers and their moments."""
         return tuple(j for j, number in enumerate(statistics.continuous) if number), statistics.numbers
+
+
+def _one_tree(parameters: TreeParameters) -> list[tuple[int, ...]]:
+    """Return the parent of each column; ValueError if the components have trees of their own."""
+    if len(parameters.parents) > 1:
+        raise ValueError(
+            "each class has a tree of its own, so there is no one graph; TreeAugmentedNaiveBayes shares one"
+        )
+    return [() if p < 0 else (p,) for p in parameters.parents[0].tolist()]
 
 
 def _counts_along(codes: JointCounts, position: Array, parent: int, j: int) -> Array:

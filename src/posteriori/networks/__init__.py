@@ -8,9 +8,18 @@ from posteriori.networks.cpt import CPT
 from posteriori.networks.dag import DAG, Independence
 from posteriori.networks.distributions import ConditionalDistribution, Distribution, Marginals, MostProbable
 from posteriori.networks.equivalence import PartialDAG, cpdag, structural_hamming_distance
+from posteriori.networks.exchange import (
+    from_networkx,
+    from_pgmpy,
+    from_pyagrum,
+    to_networkx,
+    to_pgmpy,
+    to_pyagrum,
+)
 from posteriori.networks.files import read_network, write_network
 from posteriori.networks.gaussian_mixture import GaussianMixture, MixedDistribution
 from posteriori.networks.hybrid_evidence import Measurement
+from posteriori.networks.hybrid_scores import BGe
 from posteriori.networks.identification import Identification, identify
 from posteriori.networks.linear_gaussian import LinearGaussian
 from posteriori.networks.network import BayesianNetwork
@@ -29,6 +38,7 @@ __all__ = [
     "AdjustmentSets",
     "ArcStrength",
     "BDeu",
+    "BGe",
     "BayesianNetwork",
     "ConditionalDistribution",
     "DependenceExplanation",
@@ -51,12 +61,18 @@ __all__ = [
     "adjustment_sets",
     "bootstrap_structure",
     "cpdag",
+    "from_networkx",
+    "from_pgmpy",
+    "from_pyagrum",
     "identify",
     "learn_network",
     "learn_structure",
     "read_network",
     "score_structure",
     "structural_hamming_distance",
+    "to_networkx",
+    "to_pgmpy",
+    "to_pyagrum",
     "write_network",
 ]
 

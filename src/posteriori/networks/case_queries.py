@@ -44,7 +44,8 @@ class CaseQueries(NetworkState):
         Returns
         -------
         Distribution or Marginals
-            Marginals if joint is False or no variable is named.
+            Marginals if joint is False or no variable is named. Of continuous variables a GaussianMixture; of both
+            kinds together a MixedDistribution.
 
         Raises
         ------
@@ -68,7 +69,8 @@ class CaseQueries(NetworkState):
         Parameters
         ----------
         event, given : mapping
-            From variable to state, or to a set of states, one of which it has; see also `query`.
+            From variable to state, or to a set of states, one of which it has; see also `query`. The event of a
+            continuous variable is an interval (low, high).
         method : {"exact", "sampling"}, default "exact"
         n_samples : int, default 10,000
         random_state : int, RandomState, Generator or None
@@ -83,7 +85,8 @@ class CaseQueries(NetworkState):
         ValueError
             As in `query`.
         """
-        return self._queries.probability(self._inference, event, given, method, n_samples, random_state)
+        p: float = self._queries.probability(self._inference, event, given, method, n_samples, random_state)
+        return p
 
     def most_probable(self, evidence: Evidence | None = None) -> MostProbable:
         """Return the most probable configuration of all variables given evidence (MPE).
@@ -103,7 +106,8 @@ class CaseQueries(NetworkState):
         ValueError
             As in `query`.
         """
-        return self._queries.most_probable(self._inference, evidence)
+        found: MostProbable = self._queries.most_probable(self._inference, evidence)
+        return found
 
     def joint(self, *variables: str) -> Distribution:
         """Return the joint distribution of some variables, by default of all.
@@ -143,7 +147,9 @@ class CaseQueries(NetworkState):
             There is no such variable, one is named twice, or the table has more than max_table_size cells.
         """
         self._spec.dag.require_apart(variables, given, ())
-        return self._queries.conditional(self._inference, as_names(variables), as_names(given))
+        names = as_names(variables), as_names(given)
+        table: ConditionalDistribution = self._queries.conditional(self._inference, *names)
+        return table
 
     def sample(self, n: int = 1, evidence: Evidence | None = None, random_state: Any = None) -> Any:
         """Draw configurations of all variables: ancestral sampling or, given evidence, exactly from the junction tree.

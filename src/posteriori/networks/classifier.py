@@ -104,8 +104,13 @@ class NetworkClassifier(ClassifierMixin, TableEstimator):
         frame = nw.from_native(X, eager_only=True)
         labels = nw.new_series(self.target, list(y), backend=frame.implementation)
         cases = frame.with_columns(labels).to_native()
-        states = {name: self.network.states(name) for name in self.network.variables}
-        network = BayesianNetwork(self.network.edges, variables=self.network.variables, states=states)
+        given = self.network.to_parameters()
+        network = BayesianNetwork(
+            self.network.edges,
+            variables=self.network.variables,
+            states=given["states"],
+            cpts=self.network.gaussians,  # their variables stay continuous, whatever their new columns hold
+        )
         return self._set_network(network.fit(cases, alpha=self.alpha, sample_weight=sample_weight, n_jobs=self.n_jobs))
 
     def _set_network(self, network: BayesianNetwork) -> Self:

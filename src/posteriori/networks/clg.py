@@ -191,7 +191,8 @@ class Component:
                 f"a variance of 0 gives {', '.join(map(repr, self.hidden))} an unbounded density, so that no "
                 "configuration is most probable; give it a small variance"
             )
-        return -0.5 * (log_determinant + len(self.hidden) * _LOG_2PI)
+        peak: Array = -0.5 * (log_determinant + len(self.hidden) * _LOG_2PI)
+        return peak
 
 
 def split_components(

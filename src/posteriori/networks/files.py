@@ -1,30 +1,55 @@
-"""Network files: BIF and XMLBIF, plain or compressed, and model files."""
+"""Network files: BIF, XMLBIF and the formats of other tools, plain or compressed, and model files."""
 
 from __future__ import annotations
 
 import gzip
 import math
 import os
+import re
 import zlib
 from io import BufferedIOBase, BytesIO
 from pathlib import Path
 
 from posteriori.networks.arguments import table_size
 from posteriori.networks.bif import read_bif, write_bif
+from posteriori.networks.block_formats import read_dne, read_net, write_dne, write_net
 from posteriori.networks.network import BayesianNetwork
+from posteriori.networks.plain_formats import read_json, read_uai, write_dot, write_json, write_uai
 from posteriori.networks.reading import MAX_TABLE_SIZE, Reading
-from posteriori.networks.xmlbif import read_xmlbif, write_xmlbif
+from posteriori.networks.xdsl import network_of_xdsl, write_xdsl
+from posteriori.networks.xmlbif import network_of_xmlbif, parse_xml, write_xmlbif
 
 _GZIP = b"\x1f\x8b"
 _MOST_BYTES = 1 << 30  # of unpacked text: a small .gz may unpack to more than fits in memory
 _OWN = ".posteriori"
-_WRITERS = {".bif": write_bif, ".xmlbif": write_xmlbif, ".bifxml": write_xmlbif, ".xml": write_xmlbif}
+_WRITERS = {
+    ".bif": write_bif,
+    ".xmlbif": write_xmlbif,
+    ".bifxml": write_xmlbif,
+    ".xml": write_xmlbif,
+    ".net": write_net,
+    ".dne": write_dne,
+    ".xdsl": write_xdsl,
+    ".uai": write_uai,
+    ".json": write_json,
+    ".dot": write_dot,
+}
+_OF_BOTH_KINDS = (".json", ".dot")  # formats that hold continuous variables
+_BEFORE_WORD = re.compile(r"(?:\s+|%[^\n]*|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_READERS = {
+    "net": read_net,
+    "node": read_net,
+    "class": read_net,
+    "bnet": read_dne,
+    "BAYES": read_uai,
+    "MARKOV": read_uai,
+}
 
 
 def read_network(
     path: str | os.PathLike[str], *, tolerance: float | None = None, max_table_size: int | None = None
 ) -> BayesianNetwork:
-    """Read a Bayesian network from a BIF or XMLBIF file, or from one that `posteriori.save` wrote.
+    """Read a Bayesian network from a file: BIF, XMLBIF, Hugin .net, Netica .dne, GeNIe .xdsl, UAI, JSON or .posteriori.
 
     Files that end in ``.posteriori`` are read by `posteriori.load`. The format of other files, and whether they are
     compressed by gzip, is detected from their content.
@@ -33,7 +58,7 @@ def read_network(
     ----------
     path : path
     tolerance : float, optional
-        The largest difference from 1 that the sum of a row of a BIF or XMLBIF file may have. By default, what rounding
+        The largest difference from 1 that the sum of a row of a text file may have. By default, what rounding
         to the digits of the row explains, and at most 0.001, with a warning for differences above 1e-6. Accepted rows
         are divided by their sum.
     max_table_size : int, optional
@@ -43,7 +68,8 @@ def read_network(
     Returns
     -------
     BayesianNetwork
-        All states from BIF and XMLBIF are strings, as in the file; properties are kept.
+        All states from text files are strings, as in the file, except from JSON; properties of BIF and XMLBIF are kept.
+        Only discrete chance nodes are read from the formats of other tools.
 
     Raises
     ------
@@ -112,13 +138,22 @@ def _read_most(opened: BufferedIOBase) -> bytes:
 def _parsed(content: bytes, reading: Reading) -> BayesianNetwork:
     begun = content.lstrip(b" \t\r\n")
     if begun[:4].removeprefix(b"\xef\xbb\xbf")[:1] == b"<":
-        return read_xmlbif(begun, reading)
+        root = parse_xml(begun, reading.fail)
+        if root.tag not in ("BIF", "SMILE"):
+            raise reading.fail(root.line, f"expected the element BIF, found {root.tag}")
+        return network_of_xdsl(root, reading) if root.tag == "SMILE" else network_of_xmlbif(root, reading)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise reading.fail(line, "this is no text in UTF-8; convert it") from None
-    return read_bif(text.replace("\r\n", "\n").replace("\r", "\n"), reading)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if text.lstrip()[:1] == "{":
+        return read_json(text, reading)
+    start = _BEFORE_WORD.match(text)
+    word = re.match(r"\w*", text[start.end() if start else 0 :][:16])
+    reader = _READERS.get(word[0] if word else "", read_bif)
+    return reader(text, reading)
 
 
 def _load(file: Path, max_table_size: int | None) -> BayesianNetwork:
@@ -142,7 +177,9 @@ def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> Non
         back as strings; ``.posteriori`` keeps their types.
     path : path
         Its ending sets the format: ``.bif``; ``.xmlbif``, ``.bifxml`` (the only one that pyAgrum knows) or ``.xml`` for
-        XMLBIF 0.3; each followed by ``.gz`` to compress it; or ``.posteriori`` for the format of `posteriori.save`.
+        XMLBIF 0.3; ``.net`` (Hugin), ``.dne`` (Netica), ``.xdsl`` (GeNIe), ``.uai``; ``.json``, which keeps types and
+        continuous variables; ``.dot``, the graph alone, for Graphviz; each followed by ``.gz`` to compress it; or
+        ``.posteriori`` for the format of `posteriori.save`.
 
     Raises
     ------
@@ -150,6 +187,11 @@ def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> Non
         The path has another ending, a variable has no table, or a name cannot be written in the format.
     OSError
         The folder does not exist or is not writable, or the path is a folder.
+
+    Warns
+    -----
+    UserWarning
+        The format allows identifiers only, and other names or states are written with another spelling.
 
     Examples
     --------
@@ -176,9 +218,11 @@ def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> Non
     if own:
         save(network, file)
         return
-    if network.gaussians:
+    if network.gaussians and suffix not in _OF_BOTH_KINDS:
         name = network.gaussians[0].variable
-        raise ValueError(f"{name!r} is continuous, which {suffix} cannot hold; write {_OWN}, or cut it into intervals")
+        raise ValueError(
+            f"{name!r} is continuous, which {suffix} cannot hold; write {_OWN} or .json, or cut it into intervals"
+        )
     try:
         content = _WRITERS[suffix](network).encode()
     except UnicodeEncodeError as error:

@@ -49,7 +49,8 @@ def _estimated(
     statistics: HybridStatistics, counts: list[Array], moments: list[Moments], pseudo: list[Array]
 ) -> tuple[CPT | LinearGaussian, ...]:
     families = statistics.families
-    columns, found = families.columns, {}
+    columns = families.columns
+    found: dict[str, CPT | LinearGaussian] = {}
     discrete = [columns[v] for v in families.discrete]
     for scope, n, alpha in zip(families.count_scopes, counts, pseudo, strict=True):
         *above, own = (discrete[k] for k in scope)

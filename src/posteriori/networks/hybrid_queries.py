@@ -190,7 +190,8 @@ def most_probable(inference: HybridInference, given: Given | None) -> MostProbab
     require_possible(log_evidence)
     numbers = evidence.numbers
     compiled = inference.compiled(numbers, measured=evidence.children, everything=True)
-    scale, log_soft = 0.0, {}
+    scale = 0.0
+    log_soft: dict[int, Array] = {}
     for component, position in zip(compiled.components, compiled.auxiliary, strict=True):
         factor = component.log_factor(numbers)[0] + component.log_peak()
         if position < 0:

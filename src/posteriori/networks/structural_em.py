@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def complete_rows(rows: DistinctRows, inference: Inference, rng: np.random.Gener
     return Completion(DistinctRows(rows.cardinalities, tuple(part for part in parts if len(part[0]))), n_drawn)
 
 
-def _by_pattern(missing: Array, complete: Array) -> Iterator[tuple[Array, Array]]:
+def _by_pattern(missing: Any, complete: Array) -> Iterator[tuple[Array, Array]]:
     """Yield each pattern of missing cells with the rows that have it."""
     incomplete = np.flatnonzero(~complete)
     if not len(incomplete):

@@ -9,6 +9,7 @@ from posteriori.networks.cases import open_cases
 from posteriori.networks.constraints import Edges
 from posteriori.networks.cpt import check_states
 from posteriori.networks.dag import DAG
+from posteriori.networks.hybrid_scores import BGe, HybridRows, HybridScores
 from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.scores import FamilyScores, as_score, read_rows
 from posteriori.networks.structure_search import LearnedStructure, as_search
@@ -51,9 +52,10 @@ def learn_network(
         it alternates with EM (structural EM). Chow-Liu is the tree of largest total mutual information, which is the
         tree of maximum likelihood. PC-stable deletes the edges between variables that tests find independent given
         others, and directs what the tests determine. MMHC is hill climbing among the pairs that tests leave.
-    score : {"bic", "aic", "bdeu", "k2"} or Score, optional
+    score : {"bic", "aic", "bdeu", "k2", "bge"} or Score, optional
         The score to maximise: by default BIC, and for trees the likelihood alone. With "bic" or "aic" a tree loses the
-        edges that are not worth their parameters. ``BDeu(equivalent_sample_size=…)`` sets the prior.
+        edges that are not worth their parameters. ``BDeu(equivalent_sample_size=…)`` sets the prior. Columns of
+        measurements are continuous variables, by "bic" or "aic", or "bge" if all columns are.
     required, forbidden, allowed : sequence of pairs (parent, child), optional
         Edges that must be present, that must be absent, and the only ones that may be present. Not for trees.
     tiers : sequence of sequences of str, optional
@@ -93,7 +95,8 @@ def learn_network(
     Raises
     ------
     ValueError
-        A column holds measurements, or the constraints contradict each other.
+        The constraints contradict each other; a column of measurements lacks cells; or the method or the score takes
+        columns of another kind.
 
     Warns
     -----
@@ -192,7 +195,7 @@ def learn_structure(
     -------
     LearnedStructure
     """
-    cases = open_cases(table, None, _as_states(states), sample_weight, n_jobs)
+    cases = open_cases(table, None, _as_states(states), sample_weight, n_jobs, continuous=())
     names = tuple(column.name for column in cases.columns)
     constraints = {
         "allowed": allowed,
@@ -215,6 +218,8 @@ def learn_structure(
         random_state=random_state,
         n_jobs=n_jobs,
     )
+    if cases.is_hybrid:
+        return search.run_hybrid(cases.columns, cases.reduce(HybridRows))
     rows: DistinctRows = cases.reduce(DistinctRows)
     return search.run(cases.columns, rows)
 
@@ -236,7 +241,7 @@ def score_structure(
         Only the graph and the states of a network matter, not its tables.
     table : table (n, d)
         Without missing cells, one column per variable.
-    score : {"bic", "aic", "bdeu", "k2"} or Score, default "bic"
+    score : {"bic", "aic", "bdeu", "k2", "bge"} or Score, default "bic"
     states : mapping from str to sequence of states, optional
         By default those of the network, or of the columns.
     sample_weight : array-like (n,), optional
@@ -264,10 +269,20 @@ def score_structure(
     known = _as_states(states)
     if isinstance(structure, BayesianNetwork):
         known = structure.to_parameters()["states"] | known
-    cases = open_cases(table, dag.nodes, known, sample_weight, n_jobs)
-    scores = FamilyScores.of(read_rows(cases, "a score"), as_score(score), n_jobs)
+    continuous = {one.variable for one in structure.gaussians} if isinstance(structure, BayesianNetwork) else ()
+    cases = open_cases(table, dag.nodes, known, sample_weight, n_jobs, continuous)
     position = {name: v for v, name in enumerate(dag.nodes)}
-    return scores.graph([[position[parent] for parent in dag.parents[name]] for name in dag.nodes])
+    families = [[position[parent] for parent in dag.parents[name]] for name in dag.nodes]
+    if cases.is_hybrid:
+        kind = BGe() if score == "bge" else as_score(score)
+        rows: HybridRows = cases.reduce(HybridRows)
+        if rows.has_gaps:
+            raise ValueError(
+                "cells are missing, but a score compares families on the same complete rows; drop such rows"
+            )
+        return HybridScores(cases.columns, rows, kind, n_jobs).graph(families)
+    scores = FamilyScores.of(read_rows(cases, "a score"), as_score(score), n_jobs)
+    return scores.graph(families)
 
 
 def _as_states(states: Mapping[str, Sequence[Any]] | None) -> dict[str, Any]:

@@ -12,12 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from posteriori.draws import generator
 from posteriori.networks.chow_liu import tree_parents
-from posteriori.networks.ci_tests import CategoricalTests, as_statistic
-from posteriori.networks.constraint_based import max_min_candidates, pc_stable
+from posteriori.networks.ci_tests import CategoricalTests, PartialCorrelationTests, as_statistic
+from posteriori.networks.constraint_based import IndependenceTests, max_min_candidates, pc_stable
 from posteriori.networks.constraints import EdgeConstraints
 from posteriori.networks.dag import DAG
 from posteriori.networks.equivalence import PartialDAG, any_extension, consistent_extension
 from posteriori.networks.hill_climbing import HillClimbResult, climb
+from posteriori.networks.hybrid_scores import BGe, HybridRows, HybridScores
 from posteriori.networks.learning import LearningOptions
 from posteriori.networks.naming import require_variable
 from posteriori.networks.scores import BIC, FamilyScores, Score, as_score
@@ -115,6 +116,54 @@ class Search:
         best, scores = self._climb(rows, constraints, None)
         return LearnedStructure(_dag(names, best.edges), best.score, best.trace, scores.n_counted, n_tests)
 
+    def run_hybrid(self, columns: tuple[Column, ...], rows: HybridRows) -> LearnedStructure:
+        """Return the graph that the method finds on rows of which columns are continuous.
+
+        Raises
+        ------
+        ValueError
+            A cell is missing, or the method or the score takes columns of one kind only.
+        """
+        names = tuple(column.name for column in columns)
+        numeric = np.array([column.kind == "continuous" for column in columns])
+        if rows.has_gaps:
+            raise ValueError(
+                "cells are missing, and a graph over measurements is learned from complete rows; drop such rows, or "
+                "give the graph: BayesianNetwork(edges).fit learns its densities by EM"
+            )
+        score = self.score or BIC()
+        is_normal = getattr(score, "is_normal", False)
+        if self.method == "chow_liu" or (self.method != "hill_climbing" and not numeric.all()):
+            raise ValueError(
+                f"column {names[int(np.argmax(numeric))]!r} holds numbers, and method={self.method!r} takes "
+                f"{'categories only' if self.method == 'chow_liu' else 'columns of one kind'}; use "
+                "method='hill_climbing', or cut numbers into intervals"
+            )
+        if is_normal and not numeric.all():
+            raise ValueError("the score BGe takes measurements only; use 'bic' for columns of both kinds")
+        if not is_normal and score.penalty(3.0) == 0:
+            raise ValueError(f"score is {self.score!r}, which takes categories only; use 'bic', 'aic' or 'bge'")
+        constraints = replace(
+            self.constraints, permitted=self.constraints.permitted & ~(numeric[:, np.newaxis] & ~numeric)
+        )
+        impossible = np.argwhere(constraints.required & numeric[:, np.newaxis] & ~numeric)
+        if len(impossible):
+            u, v = impossible[0]
+            raise ValueError(f"the edge {names[u]!r} → {names[v]!r} leads from measurements to states; leave it out")
+        n_tests = 0
+        if self.method != "hill_climbing":
+            tests = PartialCorrelationTests(*rows.covariance())
+            if self.method == "pc":
+                scores = HybridScores(columns, rows, score, self.n_jobs)
+                return self._directed(names, tests, scores)
+            candidates = max_min_candidates(tests, self.significance, 3 if self.max_given is None else self.max_given)
+            constraints = replace(constraints, permitted=constraints.permitted & (candidates | constraints.required))
+            n_tests = tests.n_tests
+        scores = HybridScores(columns, rows, score, self.n_jobs)
+        rng = generator(self.random_state)
+        best = climb(scores, constraints, int(self.tabu), int(self.restarts), rng)
+        return LearnedStructure(_dag(names, best.edges), best.score, best.trace, scores.n_counted, n_tests)
+
     def _climb(
         self, rows: DistinctRows, constraints: EdgeConstraints, start: Array | None
     ) -> tuple[HillClimbResult, FamilyScores]:
@@ -133,14 +182,19 @@ class Search:
         return LearnedStructure(dag, scores.graph([[u] if u >= 0 else [] for u in parents]))
 
     def _by_tests(self, names: tuple[str, ...], rows: DistinctRows) -> LearnedStructure:
-        tests = CategoricalTests.of(rows, self.test)
+        scores = FamilyScores.of(rows, self.score or BIC(), self.n_jobs) if rows.codes.values.all() else None
+        return self._directed(names, CategoricalTests.of(rows, self.test), scores)
+
+    def _directed(
+        self, names: tuple[str, ...], tests: IndependenceTests, scores: FamilyScores | HybridScores | None
+    ) -> LearnedStructure:
+        """Return the graph of PC, and a directed graph of its class."""
         matrix = pc_stable(tests, self.constraints, self.significance, self.max_given)
         edges = consistent_extension(matrix)
         if edges is None or (edges & ~(self.constraints.permitted | self.constraints.required)).any():
             edges = any_extension(matrix, self.constraints.permitted | self.constraints.required)
         score = None
-        if rows.codes.values.all():
-            scores = FamilyScores.of(rows, self.score or BIC(), self.n_jobs)
+        if scores is not None:
             score = scores.graph([np.flatnonzero(edges[:, v]).tolist() for v in range(len(names))])
         return LearnedStructure(_dag(names, edges), score, n_tests=tests.n_tests, partial=PartialDAG.of(names, matrix))
 
@@ -200,7 +254,7 @@ class Search:
 
 def as_search(names: tuple[str, ...], method: str, score: Any, constraints: dict[str, Any], **options: Any) -> Search:
     """Return the search of these options; ValueError for one that is out of its range."""
-    chosen = None if score is None else as_score(score)
+    chosen = BGe() if isinstance(score, str) and score.lower() == "bge" else None if score is None else as_score(score)
     return Search(method, chosen, EdgeConstraints.of(names, **constraints), **options)
 
 

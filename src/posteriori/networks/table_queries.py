@@ -32,7 +32,8 @@ class TableQueries(NetworkState):
         ValueError
             A column is no variable, a cell no state, or exact inference needs more cells than max_table_size.
         """
-        return self._queries.log_likelihood(self._inference, table, n_jobs)
+        log_likelihood: Array = self._queries.log_likelihood(self._inference, table, n_jobs)
+        return log_likelihood
 
     def predict_proba(self, table: Any, target: str, *, n_jobs: int | None = None) -> Array:
         """Return p(target | the other cells of the row), (n, K), missing cells summed out.
@@ -55,7 +56,8 @@ class TableQueries(NetworkState):
         ValueError
             As in `log_likelihood`; or there is no such variable.
         """
-        return self._queries.target_marginal(self._inference, table, target, n_jobs)
+        posterior: Array = self._queries.target_marginal(self._inference, table, target, n_jobs)
+        return posterior
 
     def marginals(
         self,
@@ -81,11 +83,13 @@ class TableQueries(NetworkState):
         Returns
         -------
         dict from str to ndarray (n, K)
-            1 at the state of a known cell; NaN, with a warning, in rows of probability 0.
+            1 at the state of a known cell; NaN, with a warning, in rows of probability 0. Of a continuous variable the
+            mean and the variance, (n, 2).
 
         Raises
         ------
         ValueError
             As in `log_likelihood`; or a likelihood is negative or of another shape.
         """
-        return self._queries.marginals(self._inference, table, variables, soft, n_jobs)
+        found: dict[str, Array] = self._queries.marginals(self._inference, table, variables, soft, n_jobs)
+        return found

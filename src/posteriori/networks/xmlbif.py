@@ -34,11 +34,12 @@ Fail = Callable[[int, str], Exception]
 
 @dataclass(slots=True)
 class Element:
-    """An element of an XML file, with the number of its first line and its attribute TYPE."""
+    """An element of an XML file, with the number of its first line and its attributes TYPE and ID."""
 
     tag: str
     line: int
     type: str = "nature"
+    id: str = ""
     texts: list[str] = field(default_factory=list)
     children: list[Element] = field(default_factory=list)
 
@@ -52,12 +53,12 @@ class Element:
         return (child for child in self.children if child.tag == tag)
 
 
-def read_xmlbif(content: bytes, reading: Reading) -> BayesianNetwork:
-    """Read a network from XMLBIF.
+def network_of_xmlbif(root: Element, reading: Reading) -> BayesianNetwork:
+    """Return the network of the root element of XMLBIF.
 
     Parameters
     ----------
-    content : bytes
+    root : Element
     reading : Reading
         The tolerance of row sums, and the errors to raise.
 
@@ -66,9 +67,6 @@ def read_xmlbif(content: bytes, reading: Reading) -> BayesianNetwork:
     Cozman (1998), The Interchange Format for Bayesian Networks, XMLBIF version 0.3.
     """
     fail = reading.fail
-    root = _parse(content, fail)
-    if root.tag != "BIF":
-        raise fail(root.line, f"expected the element BIF, found {root.tag}")
     network = next(root.all("NETWORK"), None)
     if network is None:
         raise fail(root.line, "there is no element NETWORK")
@@ -109,7 +107,7 @@ def read_xmlbif(content: bytes, reading: Reading) -> BayesianNetwork:
         raise fail(network.line, str(error)) from None
 
 
-def _parse(content: bytes, fail: Fail) -> Element:
+def parse_xml(content: bytes, fail: Fail) -> Element:
     """Return the root element.
 
     A small file must not exhaust the memory. Expat therefore reads it in pieces, and these are errors: entities, tags
@@ -173,6 +171,8 @@ class _Builder:
         for key, value in attributes.items():
             if key.upper() == "TYPE":
                 element.type = value
+            elif key.upper() == "ID":
+                element.id = value
         self._stack[-1].children.append(element)
         self._stack.append(element)
 

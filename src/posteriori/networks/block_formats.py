@@ -1,0 +1,280 @@
+"""Read and write networks in the formats of Hugin (.net) and Netica (.dne, the text form)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from posteriori.networks.block_tokens import BlockReader, Token
+from posteriori.networks.cpt import CPT
+from posteriori.networks.decimals import as_numbers
+from posteriori.networks.identifiers import identifiers, states_as_text
+from posteriori.networks.naming import States
+from posteriori.networks.network import BayesianNetwork
+from posteriori.networks.reading import Reading
+from posteriori.suggestions import closest
+
+
+@dataclass
+class _Node:
+    """A node as it stands in the file."""
+
+    name: str
+    line: int
+    states: list[str] | None = None
+    parents: tuple[str, ...] = ()
+    numbers: list[Token] | None = None
+    chosen: list[Token] | None = None  # the state of each configuration, of a deterministic node
+    properties: list[str] = field(default_factory=list)
+
+
+def read_net(text: str, reading: Reading) -> BayesianNetwork:
+    """Read a network of the Hugin format.
+
+    Only discrete chance nodes are read. Fields that say how a node is drawn are left out.
+
+    References
+    ----------
+    Hugin Expert, The Hugin net language, manual of the C API, chapter 13.
+    """
+    tokens = BlockReader(text, reading)
+    nodes: dict[str, _Node] = {}
+    network_name = ""
+    while tokens.next.kind != "end":
+        head = tokens.word("'net', 'node' or 'potential'")
+        if head.text == "class":
+            raise tokens.fail("object-oriented networks (class) are not read; flatten it in Hugin", head)
+        if head.text in ("decision", "utility", "continuous", "function"):
+            raise tokens.fail(f"a {head.text} node is not read; only discrete chance nodes are", head)
+        if head.text == "net":
+            tokens.expect("{")
+            for key, value in _fields(tokens):
+                if key.text == "name" and value:
+                    network_name = value[0].text
+        elif head.text in ("node", "discrete"):
+            if head.text == "discrete":
+                tokens.word("'node'")
+            named = tokens.word("the name of a node")
+            if named.text in nodes:
+                raise tokens.fail(f"the node {named.text!r} is declared twice", named)
+            node = nodes[named.text] = _Node(named.text, named.line)
+            tokens.expect("{")
+            for key, value in _fields(tokens):
+                if key.text == "states":
+                    node.states = [word.text for word in value]
+                elif key.text == "label" and value and value[0].text not in ("", node.name):
+                    node.properties.append(f"label = {value[0].text}")
+        elif head.text == "potential":
+            _read_potential(tokens, nodes, head)
+        else:
+            raise tokens.fail(f"expected 'net', 'node' or 'potential', found {head.text!r}", head)
+    return _network(nodes, network_name, reading)
+
+
+def _read_potential(tokens: BlockReader, nodes: dict[str, _Node], head: Token) -> None:
+    tokens.expect("(")
+    names = [tokens.word("the name of a node")]
+    if tokens.is_next("|"):
+        while not tokens.is_next(")"):
+            if not tokens.is_next(","):
+                names.append(tokens.word("the name of a node or ')'"))
+    else:
+        tokens.expect(")")
+    for name in names:
+        if name.text not in nodes:
+            raise tokens.fail(f"there is no node {name.text!r}; {closest(name.text, nodes)}", name)
+    node = nodes[names[0].text]
+    if node.numbers is not None:
+        raise tokens.fail(f"{node.name!r} has two potentials", head)
+    node.parents = tuple(name.text for name in names[1:])
+    tokens.expect("{")
+    for key, value in _fields(tokens):
+        if key.text == "model_data" or (key.text == "model_nodes" and value):
+            raise tokens.fail(f"the potential of {node.name!r} is a function; write it as data in Hugin", key)
+        if key.text == "data":
+            node.numbers = value
+
+
+def read_dne(text: str, reading: Reading) -> BayesianNetwork:
+    """Read a network of the text format of Netica.
+
+    Only discrete nature nodes are read. Nested blocks, which say how a node is drawn, are left out.
+
+    References
+    ----------
+    Norsys, Netica's DNET file format.
+    """
+    tokens = BlockReader(text, reading)
+    head = tokens.word("'bnet'")
+    if head.text != "bnet":
+        raise tokens.fail(f"expected 'bnet', found {head.text!r}", head)
+    network_name = tokens.word("the name of the network").text
+    tokens.expect("{")
+    nodes: dict[str, _Node] = {}
+    while not tokens.is_next("}"):
+        key = tokens.word("'node' or '}'")
+        if key.text == "node":
+            named = tokens.word("the name of a node")
+            if named.text in nodes:
+                raise tokens.fail(f"the node {named.text!r} is declared twice", named)
+            node = nodes[named.text] = _Node(named.text, named.line)
+            tokens.expect("{")
+            for field_key, value in _fields(tokens):
+                _add_field(node, field_key, value, tokens)
+        elif tokens.is_next("="):
+            tokens.value()
+            continue
+        else:
+            tokens.word("a name")
+            tokens.expect("{")
+            tokens.skip_block()
+        tokens.is_next(";")
+    return _network(nodes, network_name, reading)
+
+
+def _add_field(node: _Node, key: Token, value: list[Token], tokens: BlockReader) -> None:
+    first = value[0].text if value else ""
+    if key.text == "kind" and first != "NATURE":
+        raise tokens.fail(f"{node.name!r} is a {first.lower()} node; only nature nodes are read", key)
+    if key.text == "discrete" and first == "FALSE":
+        raise tokens.fail(f"{node.name!r} is continuous; cut it into intervals in Netica", key)
+    if key.text == "states":
+        node.states = [word.text for word in value]
+    elif key.text == "numstates" and node.states is None and first.isdecimal() and int(first) <= 1 << 16:
+        node.states = [f"state{k}" for k in range(int(first))]
+    elif key.text == "parents":
+        node.parents = tuple(word.text for word in value)
+    elif key.text == "probs":
+        node.numbers = value
+    elif key.text == "functable":
+        node.chosen = value
+    elif key.text == "title" and first not in ("", node.name):
+        node.properties.append(f"title = {first}")
+
+
+def _fields(tokens: BlockReader) -> list[tuple[Token, list[Token]]]:
+    """Return the fields of a block up to its end; nested blocks are left out."""
+    found = []
+    while not tokens.is_next("}"):
+        key = tokens.word("a field or '}'")
+        if tokens.is_next("="):
+            found.append((key, tokens.value()))
+            continue
+        if tokens.next.kind in ("word", "quoted"):
+            tokens.take()
+        tokens.expect("{")
+        tokens.skip_block()
+        tokens.is_next(";")
+    return found
+
+
+def _network(nodes: dict[str, _Node], name: str, reading: Reading) -> BayesianNetwork:
+    if not nodes:
+        raise reading.fail(1, "there is no node")
+    states: dict[str, States] = {}
+    for node in nodes.values():
+        if not node.states:
+            raise reading.fail(node.line, f"the node {node.name!r} has no states")
+        states[node.name] = tuple(node.states)
+    cpts = []
+    for node in nodes.values():
+        try:
+            cpts.append(_cpt(node, states, reading))
+        except _TokenError as error:
+            raise reading.fail(error.line, str(error)) from None
+        except ValueError as error:
+            raise reading.fail(node.line, str(error)) from None
+    properties = {node.name: node.properties for node in nodes.values() if node.properties}
+    try:
+        return BayesianNetwork(
+            variables=states, cpts=cpts, name=name, properties=properties, max_table_size=reading.max_table_size
+        )
+    except ValueError as error:
+        raise reading.fail(1, str(error)) from None
+
+
+class _TokenError(ValueError):
+    """An error about one token."""
+
+    def __init__(self, problem: str, line: int) -> None:
+        super().__init__(problem)
+        self.line = line
+
+
+def _cpt(node: _Node, states: dict[str, States], reading: Reading) -> CPT:
+    for parent in node.parents:
+        if parent not in states:
+            raise ValueError(f"there is no node {parent!r}; {closest(parent, states)}")
+    if len({node.name, *node.parents}) <= len(node.parents):
+        raise ValueError(f"a node occurs twice in the table of {node.name!r}")
+    parents = {parent: states[parent] for parent in node.parents}
+    shape = reading.table_shape(node.name, parents, states[node.name])
+    if node.numbers is None and node.chosen is not None:
+        if len(node.chosen) != math.prod(shape[:-1]):
+            raise ValueError(
+                f"the table of {node.name!r} has {len(node.chosen)} states; it needs {math.prod(shape[:-1])}"
+            )
+        table = np.zeros((len(node.chosen), shape[-1]))
+        for row, word in enumerate(node.chosen):
+            if word.text not in states[node.name]:
+                raise _TokenError(f"{node.name!r} has no state {word.text!r}", word.line)
+            table[row, states[node.name].index(word.text)] = 1.0
+        return CPT(node.name, states[node.name], parents, table.reshape(shape))
+    if node.numbers is None:
+        raise ValueError(f"the node {node.name!r} has no probabilities")
+    if len(node.numbers) != math.prod(shape):
+        raise ValueError(f"the table of {node.name!r} has {len(node.numbers)} numbers; it needs {math.prod(shape)}")
+    where = {word.text: word.line for word in reversed(node.numbers)}
+    values = as_numbers(
+        [word.text for word in node.numbers],
+        lambda word: _TokenError(f"the table of {node.name!r} holds {word!r}, which is no number", where[word]),
+    )
+    # The node varies fastest and its first parent slowest, as in a CPT.
+    return reading.cpt(node.name, states[node.name], parents, np.array(values).reshape(shape))
+
+
+def write_net(network: BayesianNetwork) -> str:
+    """Write a network in the format of Hugin, with every digit of its numbers."""
+    names = identifiers("variable", network.variables, ".net")
+    lines = ["net", "{", f"    name = {_quoted(network.name)};" if network.name else "    node_size = (80 40);", "}"]
+    for cpt in network.cpts:
+        listed = " ".join(map(_quoted, states_as_text(cpt)))
+        lines += [f"node {names[cpt.variable]}", "{", f"    label = {_quoted(cpt.variable)};"]
+        lines += [f"    states = ({listed});", "}"]
+    for cpt in network.cpts:
+        given = " | " + " ".join(names[parent] for parent in cpt.parents) if cpt.parents else ""
+        rows = (" ".join(map(repr, row)) for row in cpt.probabilities.reshape(-1, len(cpt.states)).tolist())
+        lines += [f"potential ({names[cpt.variable]}{given})", "{", "    data = ("]
+        lines += [f"        {row}" for row in rows] + ["    );", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def write_dne(network: BayesianNetwork) -> str:
+    """Write a network in the text format of Netica, with every digit of its numbers."""
+    names = identifiers("variable", network.variables, ".dne")
+    title = identifiers("network", [network.name or "network"], ".dne")[network.name or "network"]
+    lines = ["// ~->[DNET-1]->~", "", f"bnet {title} {{"]
+    for cpt in network.cpts:
+        texts = states_as_text(cpt)
+        states = identifiers(f"state of {cpt.variable}", texts, ".dne")
+        rows = (", ".join(map(repr, row)) for row in cpt.probabilities.reshape(-1, len(cpt.states)).tolist())
+        lines += [
+            f"node {names[cpt.variable]} {{",
+            "    kind = NATURE;",
+            "    discrete = TRUE;",
+            "    chance = CHANCE;",
+            f"    states = ({', '.join(states[text] for text in texts)});",
+            f"    parents = ({', '.join(names[parent] for parent in cpt.parents)});",
+            "    probs = (",
+            ",\n".join(f"        {row}" for row in rows),
+            "    );",
+            "    };",
+        ]
+    return "\n".join([*lines, "};"]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,199 @@
+"""Read and write networks as UAI and JSON, and write graphs as DOT."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from posteriori.networks.cpt import CPT
+from posteriori.networks.decimals import as_numbers
+from posteriori.networks.linear_gaussian import LinearGaussian
+from posteriori.networks.naming import States
+from posteriori.networks.network import BayesianNetwork
+from posteriori.networks.reading import Reading
+
+_WORD = re.compile(r"#[^\n]*|[^\s#]+")  # pyAgrum writes comments
+_MOST_VARIABLES = 1 << 20
+_DEEPEST = 64  # lists and objects within each other
+
+
+def read_uai(text: str, reading: Reading) -> BayesianNetwork:
+    """Read a network of the UAI format, type BAYES: variables v0, v1 and so on, with states 0, 1 and so on.
+
+    References
+    ----------
+    The UAI file format of the competitions of probabilistic inference, http://graphmod.ics.uci.edu/uai08/FileFormat
+    """
+    words = _Words(text, reading)
+    kind = words.take("the type of the network")
+    if kind != "BAYES":
+        raise words.fail(f"the type is {kind!r}; only BAYES is read, because the factors of others are no tables")
+    n = words.whole("the number of variables", _MOST_VARIABLES)
+    cardinalities = [words.whole(f"the number of states of v{v}", 1 << 16) for v in range(n)]
+    n_factors = words.whole("the number of factors", _MOST_VARIABLES)
+    if n_factors != n or not n:
+        raise words.fail(f"there are {n_factors} factors for {n} variables; a Bayesian network has one for each")
+    states: dict[str, States] = {f"v{v}": tuple(map(str, range(k))) for v, k in enumerate(cardinalities)}
+    scopes = []
+    for _ in range(n):
+        size = words.whole("the size of a scope", n)
+        scopes.append([words.whole("a variable", n - 1) for _ in range(size)])
+    cpts = {}
+    for scope in scopes:
+        if not scope or len(set(scope)) < len(scope):
+            raise words.fail(f"the scope {scope} is empty or names a variable twice")
+        *above, own = (f"v{v}" for v in scope)
+        if own in cpts:
+            raise words.fail(f"{own!r} has two tables; the last variable of each scope is its own")
+        parents = {name: states[name] for name in above}
+        try:
+            shape = reading.table_shape(own, parents, states[own])
+            if words.whole("the size of a table", 2**62) != math.prod(shape):
+                raise ValueError(f"the size of the table of {own!r} is not {math.prod(shape)}")
+            values = words.numbers(math.prod(shape), own)
+            cpts[own] = reading.cpt(own, states[own], parents, np.array(values).reshape(shape))
+        except ValueError as error:
+            raise error if str(error).startswith(reading.shown) else words.fail(str(error)) from None
+    try:
+        return BayesianNetwork(
+            variables=states, cpts=[cpts[name] for name in states], max_table_size=reading.max_table_size
+        )
+    except ValueError as error:
+        raise words.fail(str(error)) from None
+
+
+class _Words:
+    """The words of a text, one after the other."""
+
+    def __init__(self, text: str, reading: Reading) -> None:
+        self._text, self._reading = text, reading
+        self._words: Iterator[re.Match[str]] = _WORD.finditer(text)
+        self._at = 0
+
+    def fail(self, problem: str) -> Exception:
+        return self._reading.fail(self._text.count("\n", 0, self._at) + 1, problem)
+
+    def take(self, what: str) -> str:
+        match = next((one for one in self._words if one[0][0] != "#"), None)
+        if match is None:
+            self._at = len(self._text)
+            raise self.fail(f"expected {what}, found the end of the file")
+        self._at = match.start()
+        return match[0]
+
+    def whole(self, what: str, most: int) -> int:
+        word = self.take(what)
+        if not re.fullmatch(r"[0-9]{1,19}", word) or int(word) > most:
+            raise self.fail(f"expected {what}, a whole number up to {most:,}, found {word!r}")
+        return int(word)
+
+    def numbers(self, n: int, name: str) -> list[float]:
+        words = [self.take(f"a number of the table of {name!r}") for _ in range(n)]
+        return as_numbers(words, lambda word: self.fail(f"the table of {name!r} holds {word!r}, which is no number"))
+
+
+def write_uai(network: BayesianNetwork) -> str:
+    """Write the tables of a network in the UAI format, which has no names: variables are numbered in their order."""
+    position = {name: v for v, name in enumerate(network.variables)}
+    lines = ["BAYES", str(len(position)), " ".join(str(len(network.states(name))) for name in position)]
+    lines.append(str(len(position)))
+    for cpt in network.cpts:
+        scope = [position[name] for name in (*cpt.parents, cpt.variable)]
+        lines.append(" ".join(map(str, [len(scope), *scope])))
+    for cpt in network.cpts:
+        lines += ["", str(cpt.probabilities.size), " ".join(map(repr, cpt.probabilities.ravel().tolist()))]
+    return "\n".join(lines) + "\n"
+
+
+def read_json(text: str, reading: Reading) -> BayesianNetwork:
+    """Read a network that `write_json` wrote."""
+    _require_shallow(text, reading)
+    try:
+        found = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", 1)
+        raise reading.fail(line, f"this is no JSON: {error}") from None
+    if not isinstance(found, dict) or not isinstance(found.get("variables"), list):
+        raise reading.fail(1, "expected an object with a list 'variables', as write_network makes it")
+    tables: list[CPT | LinearGaussian] = []
+    states: dict[str, Any] = {}
+    try:
+        for one in found["variables"]:
+            if "states" in one:
+                states[one["name"]] = tuple(one["states"])
+        for one in found["variables"]:
+            parents = {name: states[name] for name in one.get("parents", ())}
+            if "states" in one:
+                shape = reading.table_shape(one["name"], parents, states[one["name"]])
+                table = np.array(one["probabilities"], np.float64).reshape(shape)
+                tables.append(reading.cpt(one["name"], states[one["name"]], parents, table))
+            else:
+                numbers = one["intercept"], one["coefficients"], one["variance"]
+                tables.append(LinearGaussian(one["name"], tuple(one["continuous_parents"]), parents, *numbers))
+        return BayesianNetwork(
+            variables=[one["name"] for one in found["variables"]],
+            cpts=tables,
+            name=found.get("name", ""),
+            properties=found.get("properties"),
+            max_table_size=reading.max_table_size,
+        )
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise reading.fail(1, f"a variable lacks {error} or has it in another type") from None
+    except ValueError as error:
+        raise reading.fail(1, str(error)) from None
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number")
+
+
+def _require_shallow(text: str, reading: Reading) -> None:
+    """Raise ValueError if brackets are nested deeper than any table: the parser of JSON recurses."""
+    depth = 0
+    for match in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', text):
+        if match[0][0] == '"':
+            continue
+        depth += 1 if match[0] in "[{" else -1
+        if depth > _DEEPEST:
+            raise reading.fail(text.count("\n", 0, match.start()) + 1, f"lists are nested more than {_DEEPEST} deep")
+
+
+def write_json(network: BayesianNetwork) -> str:
+    """Write a network as JSON, with its states in their types, continuous variables too."""
+    variables: list[dict[str, Any]] = []
+    for name in network.variables:
+        table = network.cpt(name)
+        one: dict[str, Any] = {"name": name, "parents": list(table.parents)}
+        if isinstance(table, CPT):
+            one |= {"states": list(table.states), "probabilities": table.probabilities.tolist()}
+        else:
+            one |= {
+                "continuous_parents": list(table.continuous),
+                "intercept": table.intercept.tolist(),
+                "coefficients": table.coefficients.tolist(),
+                "variance": table.variance.tolist(),
+            }
+        variables.append(one)
+    found = {"format": "posteriori network", "name": network.name, "variables": variables}
+    if network.properties:
+        found["properties"] = {name: list(words) for name, words in network.properties.items()}
+    return json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def write_dot(network: BayesianNetwork) -> str:
+    """Write the graph of a network for Graphviz; it has no tables and cannot be read back."""
+
+    def quoted(name: str) -> str:
+        escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        return f'"{escaped}"'
+
+    continuous = {one.variable for one in network.gaussians}
+    lines = [f"digraph {quoted(network.name or 'network')} {{", "  node [shape=ellipse];"]
+    lines += [f"  {quoted(name)}{' [peripheries=2]' if name in continuous else ''};" for name in network.variables]
+    lines += [f"  {quoted(parent)} -> {quoted(child)};" for parent, child in network.edges]
+    return "\n".join([*lines, "}"]) + "\n"
