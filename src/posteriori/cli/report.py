@@ -53,7 +53,7 @@ def report(
 
     Example:
 
-        posteriori report penguins.posteriori new.csv --against penguins.csv
+        posteriori report penguins.posteriori penguins.csv -o page.html
     """
     path = model.with_suffix(".report.html") if output is None else output
     check_report(path, [table, *([] if against is None else [against])], model)
