@@ -181,7 +181,7 @@ def from_pyagrum(model: Any) -> BayesianNetwork:
         Its states are strings.
     """
     names = [model.variable(node).name() for node in model.topologicalOrder()]
-    states = {name: list(model.variable(name).labels()) for name in names}
+    states = {name: tuple(model.variable(name).labels()) for name in names}
     cpts = []
     for name in names:
         tensor = model.cpt(name)
@@ -189,7 +189,9 @@ def from_pyagrum(model: Any) -> BayesianNetwork:
         table = np.asarray(tensor.toarray(), np.float64)
         parents = [one for one in axes if one != name]
         order = [axes.index(one) for one in (*parents, name)]
-        cpts.append(CPT(name, states[name], {one: states[one] for one in parents}, table.transpose(order)))
+        cpts.append(
+            CPT(name, tuple(states[name]), {one: tuple(states[one]) for one in parents}, table.transpose(order))
+        )
     return BayesianNetwork(cpts=cpts, variables=names)
 
 
