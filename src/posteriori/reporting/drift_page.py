@@ -256,7 +256,8 @@ def _evidence_section(drift: Drift, before: Array, after: Array) -> Section:
         "log p(x) is how much the model expects a row, all columns together and whatever its class. If the mean falls, "
         "the new rows lie where the model saw few rows. It also sees changes of how columns depend on each other, as "
         "far as the model has such dependences, which no column shows alone. A model that was trained on the rows "
-        "before fits them better than any new rows, so a part of the fall is not drift, most with few rows and many columns."
+        "before fits them better than any new rows, so a part of the fall is not drift, most with few rows and many "
+        "columns."
     )
     quantiles = [np.quantile(one, [_TAIL, 0.25, 0.5, 0.75]) for one in (before, after)]
     rows = [
