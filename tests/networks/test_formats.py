@@ -50,15 +50,19 @@ def test_json_keeps_types_and_continuous_variables(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".net", ".dne", ".xdsl"])
-def test_names_that_are_no_identifiers_are_changed_with_a_warning(tmp_path, suffix):
+def test_names_that_are_no_identifiers_stand_beside_those_that_are(tmp_path, suffix):
     net = po.BayesianNetwork(
-        cpts=[CPT("bad cough", ["20_MG", 'a"b\\'], {}, [0.5, 0.5]), CPT("bad_cough", ["x", "y"], {}, [0.1, 0.9])]
+        cpts=[CPT("bad cough", [">=20", 'a"b\\'], {}, [0.5, 0.5]), CPT("bad_cough", ["x", "y"], {}, [0.1, 0.9])],
+        properties={"": ["two\nlines", ""], "bad cough": ["a = \\n;", '"quoted"']},
     )
-    with pytest.warns(UserWarning, match="letters, digits and _ in names only"):
-        po.write_network(net, tmp_path / f"net{suffix}")
-    back = po.read_network(tmp_path / f"net{suffix}")
-    assert back.variables == ("bad_cough_2", "bad_cough")
-    assert back.states("bad_cough_2") == (("20_MG", 'a"b\\') if suffix == ".net" else ("n20_MG", "a_b_"))
+    path = tmp_path / f"net{suffix}"
+    po.write_network(net, path)
+    back = po.read_network(path)
+    assert back == net
+    assert back.properties == net.properties
+    text = path.read_text()
+    assert "bad_cough_2" in text
+    assert ("ge_20" in text) == (suffix != ".net")  # states of Hugin are any text
 
 
 HUGIN = """% made by hand

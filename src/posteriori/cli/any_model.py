@@ -14,7 +14,7 @@ AnyModelPath = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL",
-        help="A model saved by fit or cluster, or a network: .posteriori, .bif, .xmlbif, .bifxml, .xml (also .gz).",
+        help="A model saved by fit or cluster, or a network: .posteriori, .bif, .net, … (also .gz).",
         show_default=False,
     ),
 ]

@@ -24,6 +24,7 @@ from posteriori.cli.help import Command, help_of
 from posteriori.cli.merging import merge
 from posteriori.cli.predict import predict
 from posteriori.cli.query import query
+from posteriori.cli.report import report
 from posteriori.cli.sample import sample
 from posteriori.cli.show import show
 from posteriori.cli.sql import sql
@@ -41,12 +42,13 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     cv,
     merge,
     explore,
+    report,
     sql,
     export,
     query,
 )
 
-_READ_TABLES = {fit, predict, evaluate, explain, compare, cluster, cv, network.learn}
+_READ_TABLES = {fit, predict, evaluate, explain, compare, cluster, cv, report, network.learn}
 
 app = typer.Typer(
     name="posteriori",
@@ -78,8 +80,8 @@ for _command in _COMMANDS:
         with_text_options(_command) if _command in _READ_TABLES else _command
     )
 
-_networks = typer.Typer(help="Bayesian networks: show, sample, learn.", rich_markup_mode=None)
-for _network_command in (network.show, network.sample, network.learn):
+_networks = typer.Typer(help="Bayesian networks: show, sample, learn, convert.", rich_markup_mode=None)
+for _network_command in (network.show, network.sample, network.learn, network.convert):
     _networks.command(cls=Command, help=help_of(_network_command))(
         with_text_options(_network_command) if _network_command in _READ_TABLES else _network_command
     )

@@ -1,4 +1,4 @@
-"""The commands about Bayesian networks: network show, sample and learn."""
+"""The commands about Bayesian networks: network show, sample, learn and convert."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
     from posteriori.networks import BayesianNetwork
 
+_ENDINGS = ".bif, .xmlbif, .bifxml, .xml, .net, .dne, .xdsl, .uai, .json or .posteriori"
 _BINS = 4
 _MOST_SHOWN = 1000  # variables; terminals keep about as many lines
 
 NetworkPath = Annotated[
     Path,
-    typer.Argument(metavar="NET", help="A network: .bif, .xmlbif, .bifxml, .xml or .posteriori.", show_default=False),
+    typer.Argument(metavar="NET", help=f"A network: {_ENDINGS}.", show_default=False),
 ]
 Tolerance = Annotated[
     float | None,
@@ -146,12 +147,7 @@ def learn(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A table.", show_default=False)],
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to write: .bif, .xmlbif, .net, .dne, .xdsl, .json or .posteriori.",
-        ),
+        typer.Option("--output", "-o", metavar="FILE", help=f"Where to write: {_ENDINGS}."),
     ],
     method: Annotated[Search, typer.Option(help="Algorithm of structure learning.")] = Search.hill_climbing,
     score: Annotated[Score, typer.Option(help="Score that hill climbing maximises.")] = Score.bic,
@@ -235,6 +231,44 @@ def learn(
     _print_json(found) if as_json else _print_learned(found)
 
 
+def convert(
+    network: NetworkPath,
+    output: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help=f"Where to write: {_ENDINGS}, or .dot (the graph).", show_default=False),
+    ],
+    tolerance: Tolerance = None,
+    max_table_size: MaxTableSize = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Convert a network to another format, which the ending of OUT names.
+
+    .uai has no names and no properties, and .dot no tables; the other formats keep all.
+
+    Example:
+
+        posteriori network convert penguins.bif penguins.xdsl
+    """
+    check_place(output, network)
+    check_overwrite(output, "network", None, force)
+    net = load_network(network, tolerance, max_table_size)
+
+    from posteriori.networks import write_network
+
+    with as_user_errors():
+        write_network(net, output)
+    found = {
+        "command": "network convert",
+        "network": str(network),
+        "n_variables": len(net.variables),
+        "n_edges": len(net.edges),
+        "n_parameters": net.n_parameters,
+        "output": str(output),
+    }
+    _print_json(found) if as_json else _print_converted(found)
+
+
 def _binned(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a table whose numeric columns with more values than bins are cut at their quartiles."""
     import polars as pl
@@ -302,6 +336,14 @@ def _print_network(found: dict[str, Any]) -> None:
     more = found["n_variables"] - _MOST_SHOWN
     if more > 0:
         out.print(f"… and {more:,} more variables; --json lists all")
+
+
+def _print_converted(found: dict[str, Any]) -> None:
+    from posteriori.cli.tables import console
+
+    out = console()
+    out.print(f"{found['network']}: {found['n_variables']} variables, {found['n_edges']} edges")
+    out.print(f"saved to {found['output']}")
 
 
 def _print_learned(found: dict[str, Any]) -> None:

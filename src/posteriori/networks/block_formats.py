@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from posteriori.networks.block_tokens import BlockReader, Token
+from posteriori.networks.block_tokens import BlockReader, Token, quoted
 from posteriori.networks.cpt import CPT
 from posteriori.networks.decimals import as_numbers
-from posteriori.networks.identifiers import identifiers, states_as_text
+from posteriori.networks.identifiers import (
+    identifiers,
+    lines_of,
+    properties_of,
+    renamed,
+    require_names,
+    states_as_text,
+)
 from posteriori.networks.naming import States
 from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.reading import Reading
 from posteriori.suggestions import closest
+
+_NAME, _PROPERTIES = "posteriori_name", "posteriori_properties"  # attributes of Hugin that this module adds
+_TITLES_ARE_NAMES = "posteriori: titles are names"  # the first line of the comment of a network for Netica
 
 
 @dataclass
@@ -24,10 +36,14 @@ class _Node:
     name: str
     line: int
     states: list[str] | None = None
+    n_states: int = 0  # of a node whose states have no names
     parents: tuple[str, ...] = ()
     numbers: list[Token] | None = None
     chosen: list[Token] | None = None  # the state of each configuration, of a deterministic node
     properties: list[str] = field(default_factory=list)
+    title: str | None = None  # its name, if that is no identifier
+    state_titles: list[str] = field(default_factory=list)
+    comment: str | None = None
 
 
 def read_net(text: str, reading: Reading) -> BayesianNetwork:
@@ -42,6 +58,7 @@ def read_net(text: str, reading: Reading) -> BayesianNetwork:
     tokens = BlockReader(text, reading)
     nodes: dict[str, _Node] = {}
     network_name = ""
+    properties: list[str] = []
     while tokens.next.kind != "end":
         head = tokens.word("'net', 'node' or 'potential'")
         if head.text == "class":
@@ -53,6 +70,8 @@ def read_net(text: str, reading: Reading) -> BayesianNetwork:
             for key, value in _fields(tokens):
                 if key.text == "name" and value:
                     network_name = value[0].text
+                elif key.text == _PROPERTIES and value:
+                    properties = properties_of(value[0].text)
         elif head.text in ("node", "discrete"):
             if head.text == "discrete":
                 tokens.word("'node'")
@@ -61,16 +80,23 @@ def read_net(text: str, reading: Reading) -> BayesianNetwork:
                 raise tokens.fail(f"the node {named.text!r} is declared twice", named)
             node = nodes[named.text] = _Node(named.text, named.line)
             tokens.expect("{")
-            for key, value in _fields(tokens):
-                if key.text == "states":
-                    node.states = [word.text for word in value]
-                elif key.text == "label" and value and value[0].text not in ("", node.name):
-                    node.properties.append(f"label = {value[0].text}")
+            _add_hugin_fields(node, {key.text: value for key, value in _fields(tokens)})
         elif head.text == "potential":
             _read_potential(tokens, nodes, head)
         else:
             raise tokens.fail(f"expected 'net', 'node' or 'potential', found {head.text!r}", head)
-    return _network(nodes, network_name, reading)
+    return _network(nodes, network_name, properties, reading)
+
+
+def _add_hugin_fields(node: _Node, fields: dict[str, list[Token]]) -> None:
+    if "states" in fields:
+        node.states = [word.text for word in fields["states"]]
+    first = {key: value[0].text for key, value in fields.items() if value}
+    node.title = first.get(_NAME)
+    if first.get("label", "") not in ("", node.name, node.title):
+        node.properties.append(f"label = {first['label']}")
+    if _PROPERTIES in first:
+        node.properties += properties_of(first[_PROPERTIES])
 
 
 def _read_potential(tokens: BlockReader, nodes: dict[str, _Node], head: Token) -> None:
@@ -113,6 +139,7 @@ def read_dne(text: str, reading: Reading) -> BayesianNetwork:
     network_name = tokens.word("the name of the network").text
     tokens.expect("{")
     nodes: dict[str, _Node] = {}
+    texts: dict[str, str] = {}
     while not tokens.is_next("}"):
         key = tokens.word("'node' or '}'")
         if key.text == "node":
@@ -124,14 +151,35 @@ def read_dne(text: str, reading: Reading) -> BayesianNetwork:
             for field_key, value in _fields(tokens):
                 _add_field(node, field_key, value, tokens)
         elif tokens.is_next("="):
-            tokens.value()
+            texts[key.text] = " ".join(word.text for word in tokens.value())
             continue
         else:
             tokens.word("a name")
             tokens.expect("{")
             tokens.skip_block()
         tokens.is_next(";")
-    return _network(nodes, network_name, reading)
+    marker, *comment = texts.get("comment", "").split("\n", 1)
+    if marker == _TITLES_ARE_NAMES:
+        network_name = texts.get("title", "")
+        properties = properties_of(comment[0]) if comment else []
+        for node in nodes.values():
+            node.properties = [] if node.comment is None else properties_of(node.comment)
+    else:
+        properties = [f"{key} = {texts[key]}" for key in ("title", "comment") if texts.get(key)]
+        for node in nodes.values():
+            _make_titles_properties(node)
+    return _network(nodes, network_name, properties, reading)
+
+
+def _make_titles_properties(node: _Node) -> None:
+    """Make the titles of Netica itself properties: there they are labels of the drawing, and need not differ."""
+    if node.title not in (None, "", node.name):
+        node.properties.append(f"title = {node.title}")
+    if any(node.state_titles):
+        node.properties.append(f"statetitles = {', '.join(node.state_titles)}")
+    if node.comment:
+        node.properties.append(f"comment = {node.comment}")
+    node.title, node.state_titles = None, []
 
 
 def _add_field(node: _Node, key: Token, value: list[Token], tokens: BlockReader) -> None:
@@ -142,24 +190,32 @@ def _add_field(node: _Node, key: Token, value: list[Token], tokens: BlockReader)
         raise tokens.fail(f"{node.name!r} is continuous; cut it into intervals in Netica", key)
     if key.text == "states":
         node.states = [word.text for word in value]
-    elif key.text == "numstates" and node.states is None and first.isdecimal() and int(first) <= 1 << 16:
-        node.states = [f"state{k}" for k in range(int(first))]
+    elif key.text == "numstates" and re.fullmatch("[0-9]{1,6}", first):
+        node.n_states = int(first)
     elif key.text == "parents":
         node.parents = tuple(word.text for word in value)
     elif key.text == "probs":
         node.numbers = value
     elif key.text == "functable":
         node.chosen = value
-    elif key.text == "title" and first not in ("", node.name):
-        node.properties.append(f"title = {first}")
+    elif key.text == "title" and value:
+        node.title = first
+    elif key.text == "statetitles":
+        node.state_titles = [word.text for word in value]
+    elif key.text == "comment" and value:
+        node.comment = first
 
 
 def _fields(tokens: BlockReader) -> list[tuple[Token, list[Token]]]:
     """Return the fields of a block up to its end; nested blocks are left out."""
     found = []
+    seen: set[str] = set()
     while not tokens.is_next("}"):
         key = tokens.word("a field or '}'")
         if tokens.is_next("="):
+            if key.text in seen:
+                raise tokens.fail(f"the field {key.text!r} occurs twice in one block", key)
+            seen.add(key.text)
             found.append((key, tokens.value()))
             continue
         if tokens.next.kind in ("word", "quoted"):
@@ -170,11 +226,14 @@ def _fields(tokens: BlockReader) -> list[tuple[Token, list[Token]]]:
     return found
 
 
-def _network(nodes: dict[str, _Node], name: str, reading: Reading) -> BayesianNetwork:
+def _network(nodes: dict[str, _Node], name: str, properties: list[str], reading: Reading) -> BayesianNetwork:
     if not nodes:
         raise reading.fail(1, "there is no node")
     states: dict[str, States] = {}
     for node in nodes.values():
+        # Each state needs at least one number, so that a small file cannot have many states.
+        if node.states is None and node.n_states <= len(node.numbers or node.chosen or ()):
+            node.states = [f"state{k}" for k in range(node.n_states)]
         if not node.states:
             raise reading.fail(node.line, f"the node {node.name!r} has no states")
         states[node.name] = tuple(node.states)
@@ -186,10 +245,16 @@ def _network(nodes: dict[str, _Node], name: str, reading: Reading) -> BayesianNe
             raise reading.fail(error.line, str(error)) from None
         except ValueError as error:
             raise reading.fail(node.line, str(error)) from None
-    properties = {node.name: node.properties for node in nodes.values() if node.properties}
+    names = {node.name: node.name if node.title is None else node.title for node in nodes.values()}
+    titles = {node.name: tuple(node.state_titles) or states[node.name] for node in nodes.values()}
+    of_nodes = {names[node.name]: node.properties for node in nodes.values()}
     try:
         return BayesianNetwork(
-            variables=states, cpts=cpts, name=name, properties=properties, max_table_size=reading.max_table_size
+            variables=names.values(),
+            cpts=renamed(cpts, names, titles),
+            name=name,
+            properties={"": properties, **of_nodes},
+            max_table_size=reading.max_table_size,
         )
     except ValueError as error:
         raise reading.fail(1, str(error)) from None
@@ -236,13 +301,21 @@ def _cpt(node: _Node, states: dict[str, States], reading: Reading) -> CPT:
 
 
 def write_net(network: BayesianNetwork) -> str:
-    """Write a network in the format of Hugin, with every digit of its numbers."""
-    names = identifiers("variable", network.variables, ".net")
-    lines = ["net", "{", f"    name = {_quoted(network.name)};" if network.name else "    node_size = (80 40);", "}"]
+    """Write a network in the format of Hugin, with every digit of its numbers.
+
+    Names that are no identifiers are kept in the attribute ``posteriori_name``, and properties in another.
+    """
+    require_names(network.variables, ".net")
+    names = identifiers(network.variables)
+    lines = ["net", "{", "    node_size = (80 40);"]
+    lines += [f"    name = {quoted(network.name)};"] if network.name else []
+    lines += [*_field(_PROPERTIES, network.properties.get("")), "}"]
     for cpt in network.cpts:
-        listed = " ".join(map(_quoted, states_as_text(cpt)))
-        lines += [f"node {names[cpt.variable]}", "{", f"    label = {_quoted(cpt.variable)};"]
-        lines += [f"    states = ({listed});", "}"]
+        listed = " ".join(map(quoted, states_as_text(cpt)))
+        lines += [f"node {names[cpt.variable]}", "{", f"    label = {quoted(cpt.variable)};"]
+        if names[cpt.variable] != cpt.variable:
+            lines.append(f"    {_NAME} = {quoted(cpt.variable)};")
+        lines += [*_field(_PROPERTIES, network.properties.get(cpt.variable)), f"    states = ({listed});", "}"]
     for cpt in network.cpts:
         given = " | " + " ".join(names[parent] for parent in cpt.parents) if cpt.parents else ""
         rows = (" ".join(map(repr, row)) for row in cpt.probabilities.reshape(-1, len(cpt.states)).tolist())
@@ -251,14 +324,26 @@ def write_net(network: BayesianNetwork) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _field(key: str, properties: Sequence[str] | None) -> list[str]:
+    return [f"    {key} = {quoted(lines_of(properties))};"] if properties else []
+
+
 def write_dne(network: BayesianNetwork) -> str:
-    """Write a network in the text format of Netica, with every digit of its numbers."""
-    names = identifiers("variable", network.variables, ".dne")
-    title = identifiers("network", [network.name or "network"], ".dne")[network.name or "network"]
-    lines = ["// ~->[DNET-1]->~", "", f"bnet {title} {{"]
+    """Write a network in the text format of Netica, with every digit of its numbers.
+
+    Names that are no identifiers are kept as titles, and the first line of the comment of the network says so. Comments
+    hold the properties.
+    """
+    require_names(network.variables, ".dne")
+    names = identifiers(network.variables)
+    net_name = network.name or "network"
+    comment = [_TITLES_ARE_NAMES, *([lines_of(network.properties[""])] if network.properties.get("") else [])]
+    lines = ["// ~->[DNET-1]->~", "", f"bnet {identifiers([net_name])[net_name]} {{"]
+    lines += [f"    title = {quoted(network.name)};"] if network.name else []
+    lines.append(f"    comment = {quoted(chr(10).join(comment))};")
     for cpt in network.cpts:
         texts = states_as_text(cpt)
-        states = identifiers(f"state of {cpt.variable}", texts, ".dne")
+        states = identifiers(texts)
         rows = (", ".join(map(repr, row)) for row in cpt.probabilities.reshape(-1, len(cpt.states)).tolist())
         lines += [
             f"node {names[cpt.variable]} {{",
@@ -270,11 +355,10 @@ def write_dne(network: BayesianNetwork) -> str:
             "    probs = (",
             ",\n".join(f"        {row}" for row in rows),
             "    );",
-            "    };",
         ]
+        if any(states[text] != text for text in texts):
+            lines.append(f"    statetitles = ({', '.join(map(quoted, texts))});")
+        if names[cpt.variable] != cpt.variable:
+            lines.append(f"    title = {quoted(cpt.variable)};")
+        lines += [*_field("comment", network.properties.get(cpt.variable)), "    };"]
     return "\n".join([*lines, "};"]) + "\n"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -13,6 +13,8 @@ _TOKEN = re.compile(
     r"|(?P<mark>[{}()=;|,\[\]])|(?P<word>[^\s\"{}()=;|,\[\]%/]+|/))",
     re.DOTALL,
 )
+_ESCAPE = re.compile(r"\\(\n[ \t]*|.)", re.DOTALL)
+_LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,20 @@ def _tokens(text: str, reading: Reading) -> Iterator[Token]:
         kind = match.lastgroup or ""
         if kind in ("quoted", "mark", "word"):
             found = match[kind]
-            yield Token(kind, re.sub(r"\\(.)", r"\1", found) if kind == "quoted" else found, line)
+            yield Token(kind, _ESCAPE.sub(_unescaped, found) if kind == "quoted" else found, line)
         line += match[0].count("\n")
     while True:
         yield Token("end", "", line)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    """Return the letter that an escape stands for; a backslash at the end of a line joins it with the next."""
+    return "" if match[1][0] == "\n" else _LETTERS.get(match[1], match[1])
+
+
+def quoted(text: str) -> str:
+    """Return text in quotes, as it is read back."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    for letter, written in _LETTERS.items():
+        escaped = escaped.replace(written, f"\\{letter}")
+    return f'"{escaped}"'

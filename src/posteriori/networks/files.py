@@ -188,10 +188,10 @@ def write_network(network: BayesianNetwork, path: str | os.PathLike[str]) -> Non
     OSError
         The folder does not exist or is not writable, or the path is a folder.
 
-    Warns
+    Notes
     -----
-    UserWarning
-        The format allows identifiers only, and other names or states are written with another spelling.
+    Names and states that are no identifiers are written as identifiers in ``.net``, ``.dne`` and ``.xdsl``, with the
+    true names beside them, so that they come back; properties too. UAI has neither.
 
     Examples
     --------

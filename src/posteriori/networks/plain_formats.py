@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.networks.cpt import CPT
+from posteriori.networks.cpt import CPT, check_states
 from posteriori.networks.decimals import as_numbers
 from posteriori.networks.linear_gaussian import LinearGaussian
-from posteriori.networks.naming import States
+from posteriori.networks.naming import States, first_repeated
 from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.reading import Reading
+from posteriori.typing import Array
 
 _WORD = re.compile(r"#[^\n]*|[^\s#]+")  # pyAgrum writes comments
 _MOST_VARIABLES = 1 << 20
@@ -38,6 +39,8 @@ def read_uai(text: str, reading: Reading) -> BayesianNetwork:
     n_factors = words.whole("the number of factors", _MOST_VARIABLES)
     if n_factors != n or not n:
         raise words.fail(f"there are {n_factors} factors for {n} variables; a Bayesian network has one for each")
+    if sum(cardinalities) > len(text):  # each state has a number in a table, so that this is no list of states
+        raise words.fail(f"there are {sum(cardinalities):,} states, more than the file has characters")
     states: dict[str, States] = {f"v{v}": tuple(map(str, range(k))) for v, k in enumerate(cardinalities)}
     scopes = []
     for _ in range(n):
@@ -114,38 +117,87 @@ def read_json(text: str, reading: Reading) -> BayesianNetwork:
     """Read a network that `write_json` wrote."""
     _require_shallow(text, reading)
     try:
-        found = json.loads(text, parse_constant=_no_number)
+        found = json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_key_once)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
         raise reading.fail(line, f"this is no JSON: {error}") from None
     if not isinstance(found, dict) or not isinstance(found.get("variables"), list):
         raise reading.fail(1, "expected an object with a list 'variables', as write_network makes it")
-    tables: list[CPT | LinearGaussian] = []
-    states: dict[str, Any] = {}
     try:
+        _require_keys(found, "the file", {"variables"}, {"format", "name", "properties"})
         for one in found["variables"]:
-            if "states" in one:
-                states[one["name"]] = tuple(one["states"])
-        for one in found["variables"]:
-            parents = {name: states[name] for name in one.get("parents", ())}
-            if "states" in one:
-                shape = reading.table_shape(one["name"], parents, states[one["name"]])
-                table = np.array(one["probabilities"], np.float64).reshape(shape)
-                tables.append(reading.cpt(one["name"], states[one["name"]], parents, table))
-            else:
-                numbers = one["intercept"], one["coefficients"], one["variance"]
-                tables.append(LinearGaussian(one["name"], tuple(one["continuous_parents"]), parents, *numbers))
+            _require_variable(one)
+        states = {one["name"]: tuple(one["states"]) for one in found["variables"] if "states" in one}
         return BayesianNetwork(
             variables=[one["name"] for one in found["variables"]],
-            cpts=tables,
+            cpts=[_table_of_json(one, states, reading) for one in found["variables"]],
             name=found.get("name", ""),
             properties=found.get("properties"),
             max_table_size=reading.max_table_size,
         )
-    except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise reading.fail(1, f"a variable lacks {error} or has it in another type") from None
-    except ValueError as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise reading.fail(1, str(error)) from None
+
+
+def _require_keys(found: dict[str, Any], what: str, needed: set[str], allowed: set[str]) -> None:
+    """Raise ValueError unless an object has the needed keys, and no others than the allowed ones."""
+    for key in sorted(needed - set(found)):
+        raise ValueError(f"{what} lacks {key!r}")
+    for key in sorted(set(found) - needed - allowed):
+        raise ValueError(f"{what} has {key!r}, which is not read; it may have {', '.join(sorted(needed | allowed))}")
+
+
+def _require_variable(one: Any) -> None:
+    """Raise ValueError or TypeError unless an object of the list of variables has what its kind needs."""
+    if not isinstance(one, dict):
+        raise TypeError(f"a variable is {one!r:.40}; it must be an object with a name")
+    name = one.get("name", "")
+    if "states" in one or "probabilities" in one:
+        _require_keys(one, f"the variable {name!r}", {"name", "states", "probabilities"}, {"parents"})
+    else:
+        needed = {"name", "continuous_parents", "intercept", "coefficients", "variance"}
+        _require_keys(one, f"the variable {name!r}", needed, {"parents"})
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a variable is {name!r}; it must be a string")
+    for key in ("states", "parents", "continuous_parents"):
+        if not isinstance(one.get(key, []), list):
+            raise TypeError(f"the {key.replace('_', ' ')} of {name!r} are {one[key]!r:.40}; they must be a list")
+
+
+def _table_of_json(one: dict[str, Any], states: dict[str, Any], reading: Reading) -> CPT | LinearGaussian:
+    name = one["name"]
+    for parent in one.get("parents", ()):
+        if not isinstance(parent, str) or parent not in states:
+            raise ValueError(f"{name!r} has the parent {parent!r}, which is no variable with states")
+    parents = {parent: states[parent] for parent in one.get("parents", ())}
+    if len(parents) < len(one.get("parents", ())):
+        raise ValueError(f"a parent of {name!r} occurs twice")
+    if "states" not in one:
+        reading.table_shape(name, parents, ("",))
+        numbers = one["intercept"], one["coefficients"], one["variance"]
+        return LinearGaussian(name, tuple(one["continuous_parents"]), parents, *numbers)
+    shape = reading.table_shape(name, parents, check_states(name, one["states"]))
+    return reading.cpt(name, states[name], parents, _nested_numbers(name, one["probabilities"], shape))
+
+
+def _nested_numbers(name: str, values: Any, shape: tuple[int, ...]) -> Array:
+    """Return nested lists as an array; ValueError unless they have the shape, and hold numbers."""
+    flat: list[Any] = [values]
+    for size in shape:
+        if not all(isinstance(row, list) and len(row) == size for row in flat):
+            raise ValueError(f"the probabilities of {name!r} are no nested lists of the lengths {shape}")
+        flat = [cell for row in flat for cell in row]
+    for cell in flat:
+        if type(cell) not in (int, float):
+            raise ValueError(f"the probabilities of {name!r} hold {cell!r:.40}, which is no number")
+    return np.array(flat, np.float64).reshape(shape)
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"the key {first_repeated(key for key, _ in pairs)!r} occurs twice in one object")
+    return found
 
 
 def _no_number(word: str) -> float:
@@ -155,7 +207,8 @@ def _no_number(word: str) -> float:
 def _require_shallow(text: str, reading: Reading) -> None:
     """Raise ValueError if brackets are nested deeper than any table: the parser of JSON recurses."""
     depth = 0
-    for match in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', text):
+    # An open string is matched up to the end of the text: else the search would begin anew at each quote within it.
+    for match in re.finditer(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', text, re.DOTALL):
         if match[0][0] == '"':
             continue
         depth += 1 if match[0] in "[{" else -1

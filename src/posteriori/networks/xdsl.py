@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
 from posteriori.networks.cpt import CPT
 from posteriori.networks.decimals import as_numbers
-from posteriori.networks.identifiers import identifiers, states_as_text
+from posteriori.networks.identifiers import identifiers, renamed, require_names, states_as_text
 from posteriori.networks.naming import States
 from posteriori.networks.network import BayesianNetwork
 from posteriori.networks.reading import Reading
-from posteriori.networks.xmlbif import Element
+from posteriori.networks.xmlbif import CONTROL, Element
 from posteriori.suggestions import closest
 
 _READ = ("CPT", "DETERMINISTIC")
@@ -53,9 +54,24 @@ def network_of_xdsl(root: Element, reading: Reading) -> BayesianNetwork:
             if str(error).startswith(reading.shown):
                 raise
             raise fail(node.line, str(error)) from None
-    name = root.id or ""
+    ours = [part for extensions in root.all("EXTENSIONS") for part in extensions.all("POSTERIORI")]
+    kept = {node.id: node for part in ours for node in part.all("NODE")}
+    names, titles, properties = {}, dict(states), {}
+    for known_as, listed in states.items():
+        node = kept.get(known_as, Element("NODE", 0))
+        names[known_as] = known_as if node.name is None else node.name
+        of_states = {state.id: state.name for state in node.all("STATE") if state.name is not None}
+        titles[known_as] = tuple(of_states.get(str(state), state) for state in listed)
+        properties[names[known_as]] = [child.name or "" for child in node.all("PROPERTY")]
+    properties[""] = [child.name or "" for part in ours for child in part.all("PROPERTY")]
     try:
-        return BayesianNetwork(variables=states, cpts=cpts, name=name, max_table_size=reading.max_table_size)
+        return BayesianNetwork(
+            variables=names.values(),
+            cpts=renamed(cpts, names, titles),
+            name=next((part.name or "" for part in ours), root.id),
+            properties=properties,
+            max_table_size=reading.max_table_size,
+        )
     except ValueError as error:
         raise fail(root.line, str(error)) from None
 
@@ -89,15 +105,27 @@ def _cpt(node: Element, states: dict[str, States], reading: Reading) -> CPT:
 
 
 def write_xdsl(network: BayesianNetwork) -> str:
-    """Write a network for GeNIe, with every digit of its numbers, parents before their children."""
-    names = identifiers("variable", network.variables, ".xdsl")
-    name = identifiers("network", [network.name or "network"], ".xdsl")[network.name or "network"]
+    """Write a network for GeNIe, with every digit of its numbers, parents before their children.
+
+    Names that are no identifiers, and properties, are kept in an extension of the file.
+    """
+    require_names(network.variables, ".xdsl")
+    names = identifiers(network.variables)
+    name = identifiers([network.name or "network"])[network.name or "network"]
+    kept = [f"    <posteriori name={_attribute(network.name)}>", *_properties(network.properties.get(""))]
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<smile version="1.0" id="{name}">', "  <nodes>"]
     by_name = {cpt.variable: cpt for cpt in network.cpts}
     for variable in network.dag.topological_order:
         cpt = by_name[variable]
         texts = states_as_text(cpt)
-        states = identifiers(f"state of {variable}", texts, ".xdsl")
+        states = identifiers(texts)
+        kept.append(f"      <node id={quoteattr(names[variable])} name={_attribute(variable)}>")
+        kept += [
+            f"        <state id={quoteattr(states[text])} name={_attribute(text)} />"
+            for text in texts
+            if text != states[text]
+        ]
+        kept += [*_properties(network.properties.get(variable)), "      </node>"]
         lines.append(f"    <cpt id={quoteattr(names[variable])}>")
         lines += [f"      <state id={quoteattr(states[text])} />" for text in texts]
         if cpt.parents:
@@ -117,4 +145,15 @@ def write_xdsl(network: BayesianNetwork) -> str:
             f"        <position>{left} {top} {left + 100} {top + 40}</position>",
             "      </node>",
         ]
-    return "\n".join([*lines, "    </genie>", "  </extensions>", "</smile>"]) + "\n"
+    return "\n".join([*lines, "    </genie>", *kept, "    </posteriori>", "  </extensions>", "</smile>"]) + "\n"
+
+
+def _properties(properties: Sequence[str] | None) -> list[str]:
+    return [f"        <property name={_attribute(text)} />" for text in properties or ()]
+
+
+def _attribute(text: str) -> str:
+    """Return text as the value of an attribute, in which blanks other than spaces are written by their numbers."""
+    if CONTROL.search(text):
+        raise ValueError(f"{text!r} cannot be written in .xdsl; rename it, without control characters")
+    return quoteattr(text, {letter: f"&#{ord(letter)};" for letter in "\t\n\r"})

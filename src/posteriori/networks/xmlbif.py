@@ -27,19 +27,20 @@ _PIECE = 1 << 16  # bytes given to expat at a time
 _LONGEST = 1 << 20  # bytes of a tag
 _DEEPEST = 32
 _MOST_PARTS = 2_000_000  # elements and attributes, of about 200 bytes each
-_CONTROL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+CONTROL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Fail = Callable[[int, str], Exception]
 
 
 @dataclass(slots=True)
 class Element:
-    """An element of an XML file, with the number of its first line and its attributes TYPE and ID."""
+    """An element of an XML file, with the number of its first line and its attributes TYPE, ID and NAME."""
 
     tag: str
     line: int
     type: str = "nature"
     id: str = ""
+    name: str | None = None
     texts: list[str] = field(default_factory=list)
     children: list[Element] = field(default_factory=list)
 
@@ -173,6 +174,8 @@ class _Builder:
                 element.type = value
             elif key.upper() == "ID":
                 element.id = value
+            elif key.upper() == "NAME":
+                element.name = value
         self._stack[-1].children.append(element)
         self._stack.append(element)
 
@@ -250,7 +253,7 @@ def write_xmlbif(network: BayesianNetwork) -> str:
 
 
 def _element(tag: str, text: str) -> str:
-    if text != text.strip() or _CONTROL.search(text):
+    if text != text.strip() or CONTROL.search(text):
         raise ValueError(
             f"{text!r} cannot be written in XMLBIF; rename it, without blanks around it and without control characters"
         )
