@@ -6,6 +6,11 @@ const MOST_TERMS = 24;
 const LINE = 22;
 const LABELS = 150; // width of the labels of a drawing
 const PLOT = 280;
+// The colours of the classes in explorer.css, for drawings that are saved.
+const HUES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7a5195", "#6b6b6b"];
+
+/** Return the colour of a class. */
+const hue = (y) => `var(--hue${y % 8}, ${HUES[y % 8]})`;
 
 /** The section with the sum of one class against another. */
 export class BayesSum {
@@ -67,7 +72,7 @@ export class BayesSum {
     const terms = this.termsOf(row, factors, y, other);
     const constant = { name: weighted ? "bias of the class" : "prior", value: bias[y] - bias[other] };
     const total = terms.reduce((sum, { value }) => sum + value, constant.value);
-    this.drawing = waterfall([constant, ...terms], total, names);
+    this.drawing = waterfall([constant, ...terms], total, names, this.pair.map(hue));
     this.figure.replaceChildren(this.drawing);
     this.figure.setAttribute(
       "aria-label",
@@ -109,7 +114,7 @@ export class BayesSum {
 }
 
 /** Return the drawing: one line per term, from the sum before it to the sum after it. */
-function waterfall(terms, total, [label, against]) {
+function waterfall(terms, total, [label, against], [own, other]) {
   const sums = [0];
   for (const { value } of terms) sums.push(sums.at(-1) + (Number.isFinite(value) ? value : 0));
   const low = Math.min(...sums, 0);
@@ -153,7 +158,7 @@ function waterfall(terms, total, [label, against]) {
         width: Math.max(Math.abs(to - from), 1),
         height: LINE - 7,
         rx: 1.5,
-        fill: value < 0 ? "#d55e00" : "#0072b2",
+        fill: value < 0 ? other : own,
       }),
       svg("line", { x1: to, x2: to, y1: y, y2: y + LINE, stroke: "#9aa4af", "stroke-dasharray": "2 2" }),
       text(Math.max(from, to) + 4, y + 12, signed(value), "start"),
