@@ -27,6 +27,7 @@ class Method(StrEnum):
     """Algorithm of inference."""
 
     exact = "exact"
+    conditioning = "conditioning"
     sampling = "sampling"
 
 
@@ -48,7 +49,10 @@ def query(
         typer.Option(metavar="FILE", help="Draw the network given the evidence: .png, .svg or .pdf."),
     ] = None,
     method: Annotated[
-        Method, typer.Option(help="exact: junction tree. sampling: likelihood weighting.")
+        Method,
+        typer.Option(
+            help="exact: junction tree. conditioning: exact, for large networks. sampling: likelihood weighting."
+        ),
     ] = Method.exact,
     samples: Annotated[
         int, typer.Option(metavar="N", min=1, help="Number of samples of likelihood weighting.")
