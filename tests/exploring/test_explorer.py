@@ -13,8 +13,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import posteriori as po
+from posteriori.classifiers.seen_rows import record_rows
 from posteriori.datasets import load_penguins
 from posteriori.exploring import explore
+from posteriori.exploring.data import sampled_rows
 from posteriori.javascript import to_javascript
 from posteriori.networks import read_network
 from tests.cli.command_line import CommandLine
@@ -241,10 +243,35 @@ def test_rows_and_decisions_are_shown_only_for_given_rows(browser, penguins, tmp
     confusion = table_under(browser, "decisions")[:2]
     shares = np.array([[float(cell.split(" ")[0]) for cell in line[1:]] for line in confusion])
     assert shares.sum() == pytest.approx(100.0, abs=0.3)
-    first = np.mean((posterior[:, 0] > 0.5) & (truth == 0)) * 100
+    folds = model.out_of_fold_
+    held_out = folds.posterior * model.class_prior_ / folds.prior  # decisions are by models without the row
+    held_out /= held_out.sum(axis=1, keepdims=True)
+    first = np.mean((held_out[:, 0] > 0.5) & (truth == 0)) * 100
     assert shares[0, 0] == pytest.approx(first, abs=0.06)
+    assert "not trained on it" in browser.value(
+        "document.querySelector('[aria-labelledby=decisions] .lead').textContent"
+    )
     assert '"rows":{' in path.read_text(encoding="utf-8")
     assert '"rows":{' not in explore(model).html
+
+
+def test_decisions_know_training_rows_from_other_rows(penguins):
+    model, _ = penguins
+    table = load_penguins()
+    rows = sampled_rows(model, table, None, 2000)
+    folds = model.out_of_fold_
+    moved = folds.posterior * model.class_prior_ / folds.prior
+    assert_allclose(rows["heldOut"], moved / moved.sum(axis=1, keepdims=True), atol=1e-12)
+    few = sampled_rows(model, table, None, 50)
+    assert few["heldOut"] == [rows["heldOut"][i] for i in few["numbers"]]
+    heavier = table.with_columns(pl.col("body_mass_g") + 1)  # the same labels, other rows
+    for other in (heavier, table[::-1], table[:100], table.drop("species")):
+        assert sampled_rows(model, other, None, 2000)["heldOut"] is None
+    alone = po.NaiveBayes().fit(table, "species")
+    assert sampled_rows(alone, table, None, 2000)["heldOut"] is None
+    assert sampled_rows(alone, table, None, 2000)["seen"] == 0
+    record_rows(alone, table)
+    assert sampled_rows(alone, table, None, 2000)["seen"] > 0.99
 
 
 def test_a_click_on_a_point_of_the_scatter_loads_its_row(browser, penguins):

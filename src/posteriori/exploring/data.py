@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.classifiers.seen_rows import share_of_seen_rows
 from posteriori.classifiers.validation import labels_to_learn
 from posteriori.draws import generator
 from posteriori.model import GenerativeModel
@@ -75,8 +76,11 @@ def sampled_rows(estimator: Any, X: Any, y: Any, most: int) -> dict[str, Any]:
     chosen = np.arange(len(cells))
     if len(cells) > most:
         chosen = np.sort(generator(_SEED).choice(len(cells), size=most, replace=False))
+    held_out = _out_of_fold(estimator, cells, labels)
     return {
         "names": list(estimator._posterior.schema.names),
+        "heldOut": None if held_out is None else [_probabilities(row) for row in held_out[chosen]],
+        "seen": share_of_seen_rows(estimator, X),
         "cells": [[_plain(cell) for cell in row] for row in cells[chosen].tolist()],
         "labels": None if labels is None else labels[chosen].tolist(),
         "numbers": chosen.tolist(),
@@ -97,6 +101,46 @@ def _labels(estimator: Any, X: Any, y: Any, n_rows: int) -> Array | None:
     labels = labels_to_learn(read_labels(y, table), "learn", True, True)
     components: Array = labels.components(estimator.target_, slice(0, n_rows))
     return components
+
+
+def _out_of_fold(estimator: Any, cells: Array, labels: Array | None) -> Array | None:
+    """Return p(y | x) of each row by models that were not trained on it, (n, C), NaN without; None if there are none.
+
+    The model keeps such predictions of its training rows and not the rows themselves. The given rows count as these if
+    their labels are the same in the same order, and each column of numbers has the same range. Each fold has a class
+    prior of its own; the probabilities are moved to that of the model.
+    """
+    kept = getattr(estimator, "out_of_fold_", None)
+    if kept is None or labels is None:
+        return None
+    labelled = labels >= 0
+    if not np.array_equal(kept.y_true, labels[labelled]) or not _same_ranges(estimator, cells):
+        return None
+    moved = kept.posterior * np.divide(
+        estimator.class_prior_, kept.prior, out=np.zeros(kept.prior.shape), where=kept.prior > 0
+    )
+    found = np.full((len(labels), moved.shape[1]), np.nan)
+    with np.errstate(invalid="ignore"):  # a row that no class can produce stays NaN
+        found[labelled] = moved / moved.sum(axis=1, keepdims=True)
+    return found
+
+
+def _same_ranges(estimator: Any, cells: Array) -> bool:
+    """Return whether the numbers of the rows have the ranges of the training rows, as they have if they are these."""
+    schema, ranges = estimator._posterior.schema, _ranges_of(estimator)
+    if ranges is None:
+        return False
+    for j in schema.of_kind("continuous"):
+        numbers = cells[:, j].astype(np.float64)  # None becomes NaN
+        present = numbers[~np.isnan(numbers)]
+        found = [present.min(), present.max()] if len(present) else [np.inf, -np.inf]
+        if not np.array_equal(found, [ranges.lowest[j], ranges.highest[j]]):
+            return False
+    return True
+
+
+def _probabilities(row: Array) -> list[float] | None:
+    return None if np.isnan(row).any() else row.tolist()
 
 
 def _plain(cell: Any) -> Any:

@@ -111,6 +111,10 @@ def explore(
     The page works from a file, offline, and under a content security policy that allows its own script and nothing
     else. All numbers are computed in the browser, and equal those of Python up to rounding.
 
+    Confusion matrix, cost and calibration of the rows that a `GenerativeClassifier` was trained on are those of its
+    ``out_of_fold_``. Rows count as these if they have the same labels in the same order and the same ranges of numbers.
+    Model files do not keep ``out_of_fold_``; the page then says that the figures of training rows are too good.
+
     Examples
     --------
     >>> import posteriori as po

@@ -10,6 +10,8 @@ export class Cases {
   constructor(model, rows, choose) {
     this.model = model;
     this.labels = rows.labels;
+    this.heldOut = rows.heldOut;
+    this.seen = rows.seen;
     this.total = rows.total;
     this.numbers = rows.numbers;
     this.rows = rows.cells.map(
@@ -114,15 +116,28 @@ export class Cases {
     return section(
       "decisions",
       "Decisions",
-      "The class is predicted where its probability is above the threshold that the costs imply: false positive / (false positive + false negative). If the model learned from these rows, the figures are too good; give rows that it has not seen.",
+      `The class is predicted where its probability is above the threshold that the costs imply: false positive / (false positive + false negative). ${this.provenance()}`,
       el("p", {}, el("label", { for: "positive" }, "Class ", this.positive)),
       [this.prevalence, this.falsePositive, this.falseNegative].map(({ line }) => line),
       this.outcome,
     );
   }
 
+  /** Return what the reader should know about the predictions behind the decisions. */
+  provenance() {
+    if (this.heldOut) {
+      return "These are the training rows. Each was predicted by models that were not trained on it (cross-validation), so that the figures are those of new rows.";
+    }
+    if (this.seen > 0) {
+      const many = this.seen > 0.99 ? "these rows" : `about ${percent(this.seen)} of these rows`;
+      return `The model learned from ${many}, so that the figures are too good; give rows that it has not seen.`;
+    }
+    return "If the model learned from these rows, the figures are too good; give rows that it has not seen.";
+  }
+
   showDecisions(reset = false) {
     if (!this.posteriors) return;
+    const posteriors = this.heldOut ?? this.posteriors;
     const prior = Array.from(this.model.classLogPrior, Math.exp);
     const y = Number(this.positive.value);
     if (reset) this.prevalence.input.value = prior[y];
@@ -133,7 +148,7 @@ export class Cases {
     });
     const threshold = fp / (fp + fn);
     const other = priorWith(prior, y, prevalence);
-    const rows = [...this.rows.keys()].filter((i) => this.labels[i] >= 0 && !Number.isNaN(this.posteriors[i][0]));
+    const rows = [...this.rows.keys()].filter((i) => this.labels[i] >= 0 && posteriors[i] && !Number.isNaN(posteriors[i][0]));
     const counts = [
       [0, 0],
       [0, 0],
@@ -141,7 +156,7 @@ export class Cases {
     const bins = Array.from({ length: 10 }, () => ({ n: 0, p: 0, hits: 0 }));
     const share = rows.filter((i) => this.labels[i] === y).length / rows.length;
     for (const i of rows) {
-      const p = underPrior(Array.from(this.posteriors[i]), prior, other)[y];
+      const p = underPrior(Array.from(posteriors[i]), prior, other)[y];
       const hit = Number(this.labels[i] === y);
       const weight = hit ? (share > 0 ? prevalence / share : 0) : share < 1 ? (1 - prevalence) / (1 - share) : 0;
       counts[hit][Number(p > threshold)] += weight / rows.length;
