@@ -209,6 +209,32 @@ def test_the_value_of_a_question_is_its_mutual_information(browser, tmp_path):
     assert shown["u"] > shown["v"]
 
 
+def test_questions_are_worth_the_cost_that_their_answers_save(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=300)
+    u, v = (y + (rng.random(300) < 0.2)) % 3, np.where(rng.random(300) < 0.3, y, rng.integers(3, size=300))
+    table = pl.DataFrame({"u": u, "v": v, "y": y}).with_columns(pl.col("u", "v").cast(pl.String))
+    model = po.NaiveBayes().fit(table, "y")
+    explore(model, table, path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri())
+    browser.value("document.getElementById('measure').value = 'cost'")
+    browser.value("document.getElementById('measure').dispatchEvent(new Event('change'))")
+    for slider, value in (("prevalence", 0.15), ("false-positive", 2), ("false-negative", 5)):
+        browser.value(f"document.getElementById('{slider}').value = {value}")
+        browser.value(f"document.getElementById('{slider}').dispatchEvent(new Event('input'))")
+    browser.wait()
+    shown = {name: float(cost) for name, cost, _ in table_under(browser, "questions")}
+    others = model.class_prior_[1:] / model.class_prior_[1:].sum()
+    prior = np.array([0.15, *(0.85 * others)])
+    without = min(2 * 0.85, 5 * 0.15)
+    for column, name in enumerate(("u", "v")):
+        joint = np.exp(model.model_.log_marginal_of_codes(column)) * prior  # (K, C)
+        decided = np.minimum(2 * joint[:, 1:].sum(axis=1), 5 * joint[:, 0])
+        assert shown[name] == pytest.approx(without - decided.sum(), abs=6e-5)
+    assert shown["u"] > 0.1
+    assert browser.complaints == []
+
+
 def test_the_smallest_change_changes_the_prediction_of_python(browser, penguins):
     model, path = penguins
     row = {"bill_length_mm": 41.0, "bill_depth_mm": 18.0, "island": "Torgersen"}

@@ -5,7 +5,7 @@ import { priorWith, underPrior } from "./questions.js";
 
 const LISTED = 15;
 
-/** The sections about rows. `choose(row)` loads one into what-if. */
+/** The sections about rows. `choose(row)` loads one into what-if; `onsettings()` follows prevalence and costs. */
 export class Cases {
   constructor(model, rows, choose) {
     this.model = model;
@@ -18,6 +18,7 @@ export class Cases {
       (cells) => new Map(rows.names.flatMap((name, j) => (cells[j] === null ? [] : [[name, cells[j]]]))),
     );
     this.choose = choose;
+    this.onsettings = () => {};
     this.posteriors = null;
     this.list = el("div");
     const orders = [
@@ -86,11 +87,11 @@ export class Cases {
     const prior = this.model.classLogPrior.map(Math.exp);
     this.positive = el(
       "select",
-      { id: "positive", onchange: () => this.showDecisions(true) },
+      { id: "positive", onchange: () => this.changed(true) },
       this.model.classes.map((label, y) => el("option", { value: String(y) }, String(label))),
     );
     const slider = (id, title, attributes) => {
-      const input = el("input", { type: "range", id, oninput: () => this.showDecisions(), ...attributes });
+      const input = el("input", { type: "range", id, oninput: () => this.changed(), ...attributes });
       const output = el("output", { for: id });
       return { input, output, line: el("div", { class: "setting" }, el("label", { for: id }, title), input, output) };
     };
@@ -135,19 +136,39 @@ export class Cases {
     return "If the model learned from these rows, the figures are too good; give rows that it has not seen.";
   }
 
-  showDecisions(reset = false) {
-    if (!this.posteriors) return;
-    const posteriors = this.heldOut ?? this.posteriors;
+  changed(reset = false) {
+    this.showDecisions(reset);
+    this.onsettings();
+  }
+
+  /** Return what the sliders of the decisions say: the class, its prevalence, and the costs of both errors. */
+  settings() {
     const prior = Array.from(this.model.classLogPrior, Math.exp);
     const y = Number(this.positive.value);
-    if (reset) this.prevalence.input.value = prior[y];
+    const of = ({ input }) => Number(input.value);
+    const [prevalence, fp, fn] = [this.prevalence, this.falsePositive, this.falseNegative].map(of);
+    return { prior, y, prevalence, fp, fn, other: priorWith(prior, y, prevalence) };
+  }
+
+  /** Return the least expected cost of deciding with given probabilities, and how the prevalence moves the prior. */
+  costs() {
+    const { prior, y, fp, fn, other } = this.settings();
+    return {
+      loss: (p) => Math.min(fp * (1 - p[y]), fn * p[y]),
+      ratio: prior.map((p, k) => (p > 0 ? other[k] / p : 0)),
+    };
+  }
+
+  showDecisions(reset = false) {
+    if (reset) this.prevalence.input.value = Math.exp(this.model.classLogPrior[Number(this.positive.value)]);
+    if (!this.posteriors) return;
+    const posteriors = this.heldOut ?? this.posteriors;
+    const { prior, y, prevalence, fp, fn, other } = this.settings();
     const settings = [this.prevalence, this.falsePositive, this.falseNegative];
-    const [prevalence, fp, fn] = settings.map(({ input }) => Number(input.value));
     settings.forEach(({ output }, k) => {
       output.textContent = k ? short(Number(settings[k].input.value)) : percent(prevalence);
     });
     const threshold = fp / (fp + fn);
-    const other = priorWith(prior, y, prevalence);
     const rows = [...this.rows.keys()].filter((i) => this.labels[i] >= 0 && posteriors[i] && !Number.isNaN(posteriors[i][0]));
     const counts = [
       [0, 0],

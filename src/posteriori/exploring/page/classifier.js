@@ -18,7 +18,7 @@ import {
   writeAddress,
 } from "./dom.js";
 import { Nomogram, isSum } from "./nomogram.js";
-import { expectedDrop, smallestChange, typicalRow, valuesOf } from "./questions.js";
+import { entropy, expectedDrop, smallestChange, typicalRow, valuesOf } from "./questions.js";
 import { Scatter } from "./scatter.js";
 import { BayesSum } from "./sum.js";
 
@@ -63,6 +63,7 @@ export class ClassifierPage {
         : null;
     this.evaluateQuestions = inParts();
     this.questions = el("div");
+    this.measure = this.cases?.decisions && model.hasDensity ? this.measureMenu() : null;
     this.changes = el("div");
     this.members = el("div");
     this.node = this.build();
@@ -124,6 +125,22 @@ export class ClassifierPage {
     const classes = this.sum?.chosen;
     writeAddress({ row: Object.fromEntries(this.row), ...(classes?.some(Boolean) ? { classes } : {}) });
     this.askLater();
+  }
+
+  /** Return a menu of what a question should lower: the entropy, or the cost by the sliders of the decisions. */
+  measureMenu() {
+    const menu = el(
+      "select",
+      { id: "measure", onchange: () => this.askLater() },
+      el("option", { value: "entropy" }, "entropy of the class"),
+      el("option", { value: "cost" }, "expected cost, as set under Decisions"),
+    );
+    this.cases.onsettings = () => this.byCost && this.askLater();
+    return menu;
+  }
+
+  get byCost() {
+    return this.measure?.value === "cost";
   }
 
   build() {
@@ -211,7 +228,10 @@ export class ClassifierPage {
       section(
         "questions",
         "Next best question",
-        "How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats).",
+        this.measure
+          ? "How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats), or the expected cost of the decision. The cost falls only if an answer can change the decision."
+          : "How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats).",
+        this.measure ? el("p", {}, el("label", { for: "measure" }, "Lower the ", this.measure)) : null,
         this.questions,
       ),
       section(
@@ -300,6 +320,7 @@ export class ClassifierPage {
   /** Compute the value of each question and the smallest changes between frames. */
   askLater() {
     const [drops, turns] = [[], []];
+    const measure = this.byCost ? this.cases.costs() : { loss: entropy, ratio: null };
     const steps = this.model.pool ? [() => this.showMembers()] : [];
     for (const column of this.model.columns) {
       const values = this.valuesOf(column);
@@ -309,7 +330,7 @@ export class ClassifierPage {
           turns.push([column, smallestChange(this.model, this.row, column, values, this.ranges[column.name]?.[2])]),
         );
       } else if (this.model.hasDensity) {
-        steps.push(() => drops.push([column, expectedDrop(this.model, this.row, column, values)]));
+        steps.push(() => drops.push([column, expectedDrop(this.model, this.row, column, values, measure)]));
       }
     }
     this.node.forEach((node) => node.setAttribute("aria-busy", "true"));
@@ -339,7 +360,11 @@ export class ClassifierPage {
     const rows = drops.slice(0, 20).map(([{ name }, drop]) => [ask(name), drop.toFixed(4), bar(drop / most)]);
     this.questions.replaceChildren(
       rows.length
-        ? table("Expected drop of the entropy", ["ask", "nats", ""], rows)
+        ? table(
+            `Expected drop of the ${this.byCost ? "cost" : "entropy"}`,
+            ["ask", this.byCost ? "cost" : "nats", ""],
+            rows,
+          )
         : el(
             "p",
             { class: "note" },
