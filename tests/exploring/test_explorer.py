@@ -1,11 +1,14 @@
 """The explorer in a real browser: its numbers are those of Python, by mouse and by keyboard."""
 
+import csv
+import io
 import json
 import os
 import re
 from collections import Counter
 from pathlib import Path
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
@@ -499,6 +502,109 @@ def test_a_tree_is_shown_as_a_network(browser, tmp_path):
     po.save(po.NaiveBayes().fit(table, "species"), tmp_path / "nb.posteriori")
     refused = CommandLine().refused("explore", tmp_path / "nb.posteriori", "--network")
     assert "bill_length_mm" in refused
+
+
+def saved_by(browser, click):
+    """Return the name, the type and the text of the file that a click saves."""
+    browser.value(
+        "URL.createObjectURL = (blob) => { blob.text().then((text) => (window.content = [blob.type, text])); "
+        "return 'data:,'; }; HTMLAnchorElement.prototype.click = function () { window.named = this.download; }; "
+        "window.content = null"
+    )
+    click()
+    browser.wait("window.content !== null")
+    return browser.value("[window.named, ...window.content]")
+
+
+def button_of(browser, section, text):
+    browser.value(
+        f"[...document.querySelectorAll('section[aria-labelledby=\"{section}\"] button')]"
+        f".find((one) => one.textContent === '{text}').click()"
+    )
+
+
+def test_saved_files_hold_what_the_page_shows(browser, penguins, network, tmp_path):
+    row = {"island": "Dream", "bill_length_mm": 46.25}
+    browser.open(address_of(penguins[1], row=row))
+    name, kind, text = saved_by(browser, lambda: button_of(browser, "what-if", "Save the case (CSV)"))
+    assert (name, kind) == ("case.csv", "text/csv")
+    case = pl.read_csv(io.StringIO(text))
+    assert case.columns == list(penguins[0].schema_.given)
+    assert {key: cell for key, cell in case.row(0, named=True).items() if cell is not None} == row
+    for section, file in (("sum", "sum.svg"), ("dependences", "dependences.svg")):
+        name, kind, text = saved_by(browser, lambda section=section: button_of(browser, section, "Save as SVG"))
+        assert (name, kind) == (file, "image/svg+xml")
+        drawing = ElementTree.fromstring(text.encode())
+        assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+        shown = "".join(drawing.itertext())
+        assert "bill_length_mm" in shown
+        assert not re.search("(?:href|src)=|<script|url\\((?!#)", text)  # it stands alone
+        assert section != "sum" or "island = Dream" in shown
+    name, kind, text = saved_by(browser, lambda: button_of(browser, "dependences", "Save as PNG"))
+    assert (name, kind) == ("dependences.png", "image/png")
+    assert text[1:4] == "PNG"
+
+    explore(network, path=tmp_path / "network.html")
+    variable = network.variables[0]
+    evidence = {variable: network.states(variable)[1]}
+    browser.open(address_of(tmp_path / "network.html", evidence=evidence))
+    name, kind, text = saved_by(browser, lambda: button_of(browser, "network", "Save as SVG"))
+    assert (name, kind) == ("network.svg", "image/svg+xml")
+    shown = "".join(ElementTree.fromstring(text.encode()).itertext())
+    assert all(one[:24] in shown for one in network.variables)
+    _, _, text = saved_by(browser, lambda: button_of(browser, "network", "Save the case (CSV)"))
+    lines = list(csv.reader(io.StringIO(text, newline="")))
+    assert dict(zip(*lines, strict=True)).get(variable) == evidence[variable], lines[:2]
+    assert browser.complaints == []
+
+
+def test_cells_of_saved_cases_are_quoted(browser, tmp_path):
+    cells = ["a,b", 'say "so"', "two\nlines", "plain"] * 5
+    table = pl.DataFrame({"text, or not": cells, "y": ["u", "v"] * 10})
+    explore(po.NaiveBayes().fit(table, "y"), path=tmp_path / "page.html")
+    for cell in set(cells):
+        browser.open(address_of(tmp_path / "page.html", row={"text, or not": cell}))
+        _, _, text = saved_by(browser, lambda: button_of(browser, "what-if", "Save the case (CSV)"))
+        assert list(csv.reader(io.StringIO(text, newline=""))) == [["text, or not"], [cell]]
+
+
+def test_the_dependences_of_each_model_are_listed_and_drawn(browser, penguins, tmp_path):
+    table = load_penguins()
+    numbers = table.select("species", "bill_length_mm", "bill_depth_mm", "body_mass_g")
+    pool = penguins[0]
+    tan = pool.members_["tan"]
+    trees = po.ChowLiuClassifier().fit(table, "species")
+    parents = po.KDependenceBayes(k=2).fit(numbers, "species")
+    of_tree = {(child, parent or "only the class") for child, parent in tan.tree_.items()}
+    of_class = {(child, parent or "only the class") for child, parent in trees.tree_["Gentoo"].items()}
+    of_parents = {(child, one) for child, each in parents.parents_.items() for one in each or ("only the class",)}
+    for model, chosen, expected in (
+        (pool, None, of_tree),
+        (trees, "class Gentoo", of_class),
+        (parents, None, of_parents),
+    ):
+        explore(model, path=tmp_path / "page.html")
+        browser.open((tmp_path / "page.html").as_uri())
+        if chosen is not None:
+            browser.value(
+                "(() => { const menu = document.getElementById('tree'); menu.selectedIndex = "
+                f"[...menu.options].findIndex((one) => one.text === '{chosen}'); "
+                "menu.dispatchEvent(new Event('change')); })()"
+            )
+        rows = table_under(browser, "dependences")
+        assert {(child, parent) for child, parent, _ in rows} == expected
+        arrows = browser.value(
+            "[...document.querySelectorAll('svg.dependences > path')].map((p) => p.getAttribute('d'))"
+        )
+        assert len(arrows) == sum(parent != "only the class" for _, parent in expected)
+        if model is trees:
+            nats = {(parent, child): float(shown) for child, parent, shown in rows if shown != "–"}
+            for edge, information in trees.edge_information_["Gentoo"].items():
+                assert nats[edge] == pytest.approx(information, rel=1e-3)
+        assert browser.complaints == []
+    explore(po.NaiveBayes().fit(numbers, "species"), path=tmp_path / "page.html")
+    browser.open((tmp_path / "page.html").as_uri())
+    assert browser.value("document.getElementById('dependences') === null")
 
 
 @pytest.mark.parametrize("width", [390, 1280])

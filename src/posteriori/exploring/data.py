@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from posteriori.classifiers.seen_rows import share_of_seen_rows
 from posteriori.classifiers.validation import labels_to_learn
 from posteriori.draws import generator
+from posteriori.formatting import cell_text
 from posteriori.model import GenerativeModel
 from posteriori.statistics import ColumnRanges
 from posteriori.tables import Batch, Schema, read_labels, read_rows
@@ -53,6 +55,52 @@ def _drawn_ranges(schema: Schema, model: GenerativeModel) -> ColumnRanges:
         if len(present):
             lowest[j], highest[j], whole[j] = present.min(), present.max(), bool((present == np.rint(present)).all())
     return ColumnRanges(lowest, highest, whole)
+
+
+def dependences(estimator: Any, names: list[str]) -> list[dict[str, Any]]:
+    """Return the trees and parents that a classifier or the members of a pool learned among the columns.
+
+    Parameters
+    ----------
+    estimator : fitted classifier or mixture
+    names : list of str
+        The members of a pool that the page contains.
+
+    Returns
+    -------
+    list of dict
+        One for each member and, if these have trees of their own, each class: ``member`` and ``given`` (None if there
+        is only one), and the ``parents`` of each column, as lists [parent, nats], nats None where no information is
+        known.
+    """
+    members = getattr(estimator, "members_", None)
+    if members is None:
+        members, names = {None: estimator}, [None]  # type: ignore[list-item]
+    found = []
+    for name in names:
+        member = members[name]
+        for given, parents in _parents_by_class(member):
+            found.append({"member": name, "given": given, "parents": parents})
+    return found
+
+
+def _parents_by_class(model: Any) -> Iterator[tuple[str | None, dict[str, list[Any]]]]:
+    """Yield the name of a class, None for all, and the parents of each column with their information."""
+    if hasattr(model, "parents_"):
+        yield None, {child: [[parent, None] for parent in of_child] for child, of_child in model.parents_.items()}
+        return
+    tree = getattr(model, "tree_", {})
+    if any(isinstance(one, dict) for one in tree.values()):
+        for label, of_class in tree.items():
+            yield cell_text(label), _parents(of_class, model.edge_information_[label])
+    elif tree:
+        yield None, _parents(tree, model.edge_information_)
+
+
+def _parents(tree: dict[str, str | None], information: dict[tuple[str, str], float]) -> dict[str, list[Any]]:
+    return {
+        child: [] if parent is None else [[parent, float(information[parent, child])]] for child, parent in tree.items()
+    }
 
 
 def sampled_rows(estimator: Any, X: Any, y: Any, most: int) -> dict[str, Any]:

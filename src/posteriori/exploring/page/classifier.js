@@ -20,6 +20,7 @@ import {
 import { Nomogram, isSum } from "./nomogram.js";
 import { entropy, expectedDrop, smallestChange, typicalRow, valuesOf } from "./questions.js";
 import { Scatter } from "./scatter.js";
+import { Structure } from "./structure.js";
 import { BayesSum } from "./sum.js";
 
 const MOST_CLASSES_OF_MEMBERS = 6;
@@ -35,7 +36,7 @@ function isExplained(model) {
 
 /** The page: a row of known cells, and everything that follows from it. */
 export class ClassifierPage {
-  constructor(model, { title, ranges, rows }) {
+  constructor(model, { title, ranges, rows, dependences }) {
     this.model = model;
     this.title = title;
     this.ranges = ranges;
@@ -61,6 +62,7 @@ export class ClassifierPage {
       this.cases && Scatter.suits(model, ranges)
         ? new Scatter(model, ranges, this.cases.rows, rows.labels, choose)
         : null;
+    this.structure = dependences.length ? new Structure(dependences) : null;
     this.evaluateQuestions = inParts();
     this.questions = el("div");
     this.measure = this.cases?.decisions && model.hasDensity ? this.measureMenu() : null;
@@ -228,9 +230,7 @@ export class ClassifierPage {
       section(
         "questions",
         "Next best question",
-        this.measure
-          ? "How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats), or the expected cost of the decision. The cost falls only if an answer can change the decision."
-          : "How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats).",
+        `How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats)${this.measure ? ", or the expected cost of the decision, which falls only if an answer can change the decision" : ""}.`,
         this.measure ? el("p", {}, el("label", { for: "measure" }, "Lower the ", this.measure)) : null,
         this.questions,
       ),
@@ -248,6 +248,7 @@ export class ClassifierPage {
             this.members,
           )
         : null,
+      this.structure?.node,
       this.cases?.decisions,
       this.cases?.node,
       this.scatter?.node,
