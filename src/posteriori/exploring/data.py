@@ -92,7 +92,8 @@ def _parents_by_class(model: Any) -> Iterator[tuple[str | None, dict[str, list[A
     tree = getattr(model, "tree_", {})
     if any(isinstance(one, dict) for one in tree.values()):
         for label, of_class in tree.items():
-            yield cell_text(label), _parents(of_class, model.edge_information_[label])
+            given = f"{cell_text(label[0])}, component {label[1]}" if isinstance(label, tuple) else cell_text(label)
+            yield given, _parents(of_class, model.edge_information_[label])
     elif tree:
         yield None, _parents(tree, model.edge_information_)
 
