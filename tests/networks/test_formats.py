@@ -287,3 +287,9 @@ def test_a_model_of_pyagrum_and_back(seed, tmp_path):
     po.write_network(net, tmp_path / "ours.xdsl")
     ours = gum.loadBN(str(tmp_path / "ours.xdsl"))
     assert {ours.variable(node).name() for node in ours.nodes()} == set(net.variables)
+
+
+def test_a_slash_within_a_word_is_no_comment(tmp_path):
+    text = HUGIN.replace('"yes" "no"', "Asy/Patch 1/2 // two\n")
+    (tmp_path / "net.net").write_text(text)
+    assert po.read_network(tmp_path / "net.net").states("A") == ("Asy/Patch", "1/2")

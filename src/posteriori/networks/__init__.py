@@ -9,6 +9,7 @@ from posteriori.networks.dag import DAG, Independence
 from posteriori.networks.decision_support import InformationValues, Sensitivity
 from posteriori.networks.distributions import ConditionalDistribution, Distribution, Marginals, MostProbable
 from posteriori.networks.equivalence import PartialDAG, cpdag, structural_hamming_distance
+from posteriori.networks.evidence_files import read_evidence, write_evidence
 from posteriori.networks.exchange import (
     from_networkx,
     from_pgmpy,
@@ -70,12 +71,14 @@ __all__ = [
     "identify",
     "learn_network",
     "learn_structure",
+    "read_evidence",
     "read_network",
     "score_structure",
     "structural_hamming_distance",
     "to_networkx",
     "to_pgmpy",
     "to_pyagrum",
+    "write_evidence",
     "write_network",
 ]
 

@@ -10,7 +10,7 @@ from posteriori.networks.reading import Reading
 
 _TOKEN = re.compile(
     r'[ \t\f\v]*(?:(?P<line>\n)|(?P<comment>%[^\n]*|//[^\n]*|/\*.*?\*/)|"(?P<quoted>(?:[^"\\]|\\.)*)"'
-    r"|(?P<mark>[{}()=;|,\[\]])|(?P<word>[^\s\"{}()=;|,\[\]%/]+|/))",
+    r"|(?P<mark>[{}()=;|,\[\]])|(?P<word>(?:[^\s\"{}()=;|,\[\]%/]++|/(?![/*]))++))",
     re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(\n[ \t]*|.)", re.DOTALL)

@@ -13,7 +13,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _LONGEST = 30  # letters of a name in Netica
 _SPOKEN = {"<": "lt_", ">": "gt_", "<=": "le_", ">=": "ge_", "+": "plus_"}
 _RESERVED = frozenset({"net", "bnet", "class", "node", "potential", "decision", "utility", "function", "instance"})
-_RESERVED |= {"discrete", "continuous", "true", "false", "visual", "states", "probs"}
+_RESERVED |= {"discrete", "continuous", "visual", "states", "probs"}
 
 
 def identifiers(names: Iterable[str]) -> dict[str, str]:
